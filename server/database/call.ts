@@ -36,6 +36,8 @@ export type Statement = {
   readonly evicted?: readonly string[]
   /** The format of each column, 0 text and 1 binary; without it all are text. */
   readonly formats?: readonly number[]
+  /** Is given the first row before the transaction is committed, which may fail still. */
+  readonly beforeCommit?: (row: (string | null)[]) => void
   /** Takes each row as its bytes came, and then none is in what the call resolves with. */
   readonly take?: TakeRow
   /** Asked after each row that was taken: whether no other is wanted. The statement, which must only read, is then cancelled. */
@@ -146,6 +148,8 @@ class OneSync {
     packet +=
       wireProtocol.bind(name, this.#statement.values, this.#statement.formats) +
       wireProtocol.execute +
+      // without it the row would wait for the commit
+      (this.#statement.beforeCommit ? wireProtocol.flush : '') +
       wireProtocol.sync
     const { take, isEnough } = this.#statement
     if (take) {
@@ -168,7 +172,9 @@ class OneSync {
   handleRowDescription(): void {}
 
   handleDataRow(message: { fields: (string | null)[] }): void {
-    if (this.#statementsSeen === 1) this.rows.push(message.fields)
+    if (this.#statementsSeen !== 1) return
+    this.rows.push(message.fields)
+    if (this.rows.length === 1) this.#statement.beforeCommit?.(message.fields)
   }
 
   handleCommandComplete(): void {

@@ -45,6 +45,10 @@ export type CallSettings = {
   readonly retries?: number
   /** A step of background work: safe to cancel at any time and to run again. */
   readonly background?: boolean
+  /**
+   * Is given the answer before its transaction is committed, for work beside the commit. Of it nothing may reach a client before the call has resolved.
+   */
+  readonly beforeCommit?: (reply: Omit<Reply, 'milliseconds'>) => void
   /** Who waits for the answer: a call that has no connection yet is given up when its asker has gone. */
   readonly asker?: Asker
 }
@@ -240,7 +244,11 @@ export const createDatabase = (options: DatabaseOptions): Database => {
     args: Arguments,
     settings: CallSettings,
   ): Promise<Reply> => {
-    const statement = boundOf('reply', name, args)
+    const { beforeCommit } = settings
+    const bound = boundOf('reply', name, args)
+    const statement: Statement = beforeCommit
+      ? { ...bound, beforeCommit: (early) => beforeCommit(replyOf(early, `api.${name}`)) }
+      : bound
     const { row, milliseconds } = await execute(place, role, claims, () => statement, settings)
     const reply = replyOf(row, `api.${name}`)
     // in control nothing but the audit trail sets a due time
@@ -396,4 +404,4 @@ export const migrationPending = () =>
   })
 
 /** The `data` of an envelope, for the few callers that must read it. A number that a double would change stays its text. */
-export const dataOf = <T>(reply: Reply): T => (exactJson(reply.body) as { data: T }).data
+export const dataOf = <T>(reply: Pick<Reply, 'body'>): T => (exactJson(reply.body) as { data: T }).data

@@ -23,6 +23,7 @@ const encoded = (value: string | null) => {
 const textType = int32(25)
 const execute = message('E', `\0${int32(0)}`)
 const sync = message('S', '')
+const flush = message('H', '')
 
 const bind = (statement: string, values: readonly (string | null)[], formats: readonly number[] = []) => {
   // the portal without a name, and every value as text
@@ -36,6 +37,8 @@ const bind = (statement: string, values: readonly (string | null)[], formats: re
 export const wireProtocol = {
   execute,
   sync,
+  /** Has Postgres send what it has answered so far. */
+  flush,
   bind,
   close: (statement: string) => message('C', `S${bytesOf(statement)}\0`),
   /** `texts` parameters are declared as text, so that the statement needs no casts. */

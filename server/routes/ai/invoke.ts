@@ -1,6 +1,6 @@
 import { Readable } from 'node:stream'
 import { allowsEcho, exchangeWith, messageOf, providerRefusal, record, watchClient } from '#server/ai/calls.ts'
-import { dataOf } from '#server/database/database.ts'
+import { dataOf, type Reply } from '#server/database/database.ts'
 import { refusal } from '#server/errors.ts'
 import { addressKey } from '#server/http/rate_limiter.ts'
 import type { Answer, HandlerContext } from '#server/http/route.ts'
@@ -34,11 +34,15 @@ export type Kind = 'invoke' | 'evaluate'
 
 const rejected = () => refusal(400, 'CONTENT_REJECTED', 'A moderation rule of the app rejects the answer of the model.')
 
-/** Admits a call: throws the refusals of internal.ai_begin. */
+/**
+ * Admits a call: throws the refusals of internal.ai_begin. It is admitted before its reservation is on the disk, so that the provider is called meanwhile;
+ * others wait for the same budget until it is there. What the provider answers is for nobody before `reserved` has resolved.
+ */
 const begin = async (context: HandlerContext, prompt: string, kind: Kind, asked: Invocation, isClient: boolean) => {
   const { request, services, call } = context
   const { texts, bytes, images } = measure(asked)
-  const reply = await call(
+  const admitted = Promise.withResolvers<Pick<Reply, 'status' | 'body'>>()
+  const stored = call(
     'ai_begin',
     {
       prompt,
@@ -54,19 +58,26 @@ const begin = async (context: HandlerContext, prompt: string, kind: Kind, asked:
       allows_echo: allowsEcho(context),
       prices: services.aiPrices,
     },
-    { role: 'app_worker', readOnly: false },
+    { role: 'app_worker', readOnly: false, beforeCommit: admitted.resolve },
   )
+  const reserved = stored.then(() => undefined)
+  // whoever needs it awaits it later; until then its failure is nobody's
+  reserved.catch(() => undefined)
+  const reply = await Promise.race([admitted.promise, stored])
   if (reply.status !== 200) {
+    await reserved
     const { error } = JSON.parse(reply.body) as { error: { code: string; message: string } }
     throw refusal(reply.status, error.code, error.message)
   }
   const begun = dataOf<Begun>(reply)
-  return { begun, images, inputBytes: bytes + Buffer.byteLength(begun.system ?? '') }
+  return { begun, reserved, images, inputBytes: bytes + Buffer.byteLength(begun.system ?? '') }
 }
 
 type Call = {
   readonly context: HandlerContext
   readonly begun: Begun
+  /** Resolves when the reservation is durable, rejects when it is not there. */
+  readonly reserved: Promise<void>
   readonly asked: Invocation
   readonly chat: ChatRequest
   readonly images: number
@@ -159,9 +170,12 @@ const start = async (
   kind: Kind,
   asked: Invocation,
   isClient: boolean,
+  client: ReturnType<typeof watchClient>,
 ): Promise<Call> => {
-  const { begun, images, inputBytes } = await begin(context, name, kind, asked, isClient)
-  return { context, begun, asked, images, inputBytes, chat: chatOf(begun, asked), began: performance.now() }
+  const { begun, reserved, images, inputBytes } = await begin(context, name, kind, asked, isClient)
+  // a call that is not reserved is not made
+  reserved.catch(client.abort)
+  return { context, begun, reserved, asked, images, inputBytes, chat: chatOf(begun, asked), began: performance.now() }
 }
 
 /** One whole call of a prompt, from its admission to its record. Throws what refuses it. */
@@ -174,7 +188,7 @@ export const invokeOnce = async (
 ): Promise<Outcome> => {
   const client = watchClient(context)
   try {
-    const call = await start(context, name, kind, asked, isClient)
+    const call = await start(context, name, kind, asked, isClient, client)
     const { begun, chat, images } = call
     const { provider } = begun
     let ended: Ended
@@ -184,9 +198,11 @@ export const invokeOnce = async (
           ? joined(echo(chat))
           : joined([await complete(exchangeOf(call, provider, client.signal), chat, images > 0)])
     } catch (error) {
+      await call.reserved
       await finish(call, nothing, problemIn(error, client.signal))
       throw error instanceof ProviderError ? providerRefusal(error) : error
     }
+    await call.reserved
     // a reply that is no JSON was paid for: its tokens count, its currency is given back
     const isBroken = chat.format.type !== 'text' && !isRead(ended.text)
     const { usage, isRejected } = await finish(
@@ -277,11 +293,25 @@ async function* events(call: Call, pieces: AsyncIterable<readonly Piece[]>, clie
   }
 }
 
+/** Begins to read at once: what has come stays there when the provider breaks off meanwhile. */
+const readAhead = <T>(source: AsyncIterable<T>): AsyncIterable<T> => {
+  const iterator = source[Symbol.asyncIterator]()
+  const first = iterator.next()
+  first.catch(() => undefined)
+  return (async function* () {
+    try {
+      for (let step = await first; !step.done; step = await iterator.next()) yield step.value
+    } finally {
+      await iterator.return?.()
+    }
+  })()
+}
+
 const stream = async (context: HandlerContext, name: string, asked: Invocation, isClient: boolean): Promise<Answer> => {
   const client = watchClient(context)
   let isHandedOver = false
   try {
-    const call = await start(context, name, 'invoke', asked, isClient)
+    const call = await start(context, name, 'invoke', asked, isClient, client)
     const { begun, chat, images } = call
     const { provider } = begun
     let pieces: AsyncIterable<readonly Piece[]>
@@ -291,10 +321,13 @@ const stream = async (context: HandlerContext, name: string, asked: Invocation, 
           ? echoed(chat)
           : await openStream(exchangeOf(call, provider, client.signal), chat, images > 0)
     } catch (error) {
+      await call.reserved
       await finish(call, nothing, problemIn(error, client.signal))
       throw error instanceof ProviderError ? providerRefusal(error) : error
     }
-    const body = Readable.from(events(call, pieces, client), { objectMode: false })
+    const read = readAhead(pieces)
+    await call.reserved
+    const body = Readable.from(events(call, read, client), { objectMode: false })
     // the provider's end of a stream that is over reaches a generator only when its client reads on: one that does not is cut off
     const cut = setTimeout(() => body.destroy(), context.services.config.AI_STREAM_MS + unreadMs).unref()
     body.once('close', () => {

@@ -1,6 +1,7 @@
 -- List prices of models, in USD per million tokens of input and output, with the day for which they were noted. They were collected from published price
--- lists and release notes, not read from each provider's page, and those of Mistral and of some older models were not checked against any: check the
--- prices that you bill by, and correct or add prices with AI_PRICES_FILE. A dated name of a model ("gpt-4o-2024-11-20") has the price of the longest name
+-- lists and release notes, not read from each provider's page. Those of Mistral are as in the price list of litellm
+-- (model_prices_and_context_window.json, which names Mistral's pages as its sources) of spring 2026, the higher one where it has two for a name; those
+-- dated 2025-12-01 were not checked against any list. Check the prices that you bill by, and correct or add prices with AI_PRICES_FILE. A dated name of a model ("gpt-4o-2024-11-20") has the price of the longest name
 -- here that it begins with.
 delete from app.ai_prices;
 
@@ -72,14 +73,29 @@ values
   ('google', 'gemini-3.5-flash', 1.5, 9, true, '2026-07-24'),
   ('google', 'gemini-3.5-flash-lite', 0.3, 2.5, true, '2026-07-24'),
   ('google', 'gemini-3.6-flash', 1.5, 7.5, true, '2026-09-07'),
-  ('mistral', 'codestral', 0.3, 0.9, false, '2025-12-01'),
-  ('mistral', 'devstral-medium', 0.4, 2, false, '2025-12-01'),
-  ('mistral', 'magistral-medium', 2, 5, true, '2025-12-01'),
-  ('mistral', 'magistral-small', 0.5, 1.5, true, '2025-12-01'),
-  ('mistral', 'ministral-3b', 0.1, 0.1, true, '2025-12-01'),
-  ('mistral', 'ministral-8b', 0.15, 0.15, true, '2025-12-01'),
-  ('mistral', 'mistral-large', 2, 6, true, '2025-12-01'),
-  ('mistral', 'mistral-medium', 0.4, 2, true, '2025-12-01'),
-  ('mistral', 'mistral-small', 0.1, 0.3, true, '2025-12-01'),
+  ('mistral', 'codestral', 0.3, 0.9, false, '2026-04-30'),
+  ('mistral', 'devstral', 0.4, 2, false, '2026-04-30'),
+  ('mistral', 'devstral-medium', 0.4, 2, false, '2026-04-30'),
+  ('mistral', 'devstral-small', 0.1, 0.3, false, '2026-04-30'),
+  ('mistral', 'labs-devstral-small', 0.1, 0.3, false, '2026-04-30'),
+  ('mistral', 'magistral-medium', 2, 5, true, '2026-04-30'),
+  ('mistral', 'magistral-small', 0.5, 1.5, true, '2026-04-30'),
+  ('mistral', 'ministral-3-3b', 0.1, 0.1, true, '2026-04-30'),
+  ('mistral', 'ministral-3-8b', 0.15, 0.15, true, '2026-04-30'),
+  ('mistral', 'ministral-3-14b', 0.2, 0.2, true, '2026-04-30'),
+  ('mistral', 'ministral-3b', 0.1, 0.1, true, '2026-04-30'),
+  ('mistral', 'ministral-8b', 0.15, 0.15, true, '2026-04-30'),
+  ('mistral', 'ministral-14b', 0.2, 0.2, true, '2026-04-30'),
+  ('mistral', 'mistral-large', 2, 6, true, '2026-04-30'),
+  ('mistral', 'mistral-large-2512', 0.5, 1.5, true, '2026-04-30'),
+  ('mistral', 'mistral-large-3', 0.5, 1.5, true, '2026-04-30'),
+  ('mistral', 'mistral-large-latest', 0.5, 1.5, true, '2026-04-30'),
+  ('mistral', 'mistral-medium', 1.5, 7.5, true, '2026-04-30'),
+  ('mistral', 'mistral-medium-2505', 0.4, 2, true, '2026-04-30'),
+  ('mistral', 'mistral-medium-2508', 0.4, 2, true, '2026-04-30'),
+  ('mistral', 'mistral-medium-3', 0.4, 2, true, '2026-04-30'),
+  ('mistral', 'mistral-medium-3-5', 1.5, 7.5, true, '2026-04-30'),
+  ('mistral', 'mistral-small', 0.1, 0.3, true, '2026-04-30'),
+  ('mistral', 'open-mixtral-8x22b', 2, 6, false, '2026-04-30'),
   ('mistral', 'open-mistral-nemo', 0.15, 0.15, false, '2025-12-01'),
   ('mistral', 'pixtral-large', 2, 6, true, '2025-12-01');
