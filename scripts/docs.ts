@@ -7,10 +7,12 @@ import { root } from '#server/database/files.ts'
 import { loadAreas } from '#server/http/areas.ts'
 import { declaredCodes, fullPath } from '#server/http/openapi.ts'
 import type { Area, Caller, Route } from '#server/http/route.ts'
+import { door } from '#server/rest/caller.ts'
 import { instruments, prometheusName } from '#server/telemetry/instruments.ts'
 import { withCalls } from './docs/supabase.ts'
 import { table } from './docs/table.ts'
 import { registerProblems } from './registers.ts'
+import { releasedDocument, sdkFiles } from './sdk/generate.ts'
 
 const credentials: Readonly<Record<string, string>> = {
   Developer: "developer's token",
@@ -184,10 +186,11 @@ const main = async (): Promise<void> => {
   const areas = (await loadAreas()).sort((a, b) => a.title.localeCompare(b.title))
   const pages: [string, string][] = [
     ['docs/api.md', apiPage(areas)],
-    ['docs/errors.md', errorsPage(areas)],
+    ['docs/errors.md', errorsPage([...areas, door])],
     ['README.md', withPart('README.md', await read('README.md'), 'environment', environmentTable())],
     ['docs/metrics.md', withPart('docs/metrics.md', await read('docs/metrics.md'), 'metrics', metricsTable())],
     ['docs/supabase-js.md', withCalls(await read('docs/supabase-js.md'))],
+    ...sdkFiles(await releasedDocument()),
   ]
   const isCheck = process.argv.includes('--check')
   // these need a database: the test suite checks them

@@ -34,9 +34,12 @@ import { createOutbound } from '#server/providers/outbound.ts'
 import type { ProjectFiles } from '#server/providers/project_files.ts'
 import { createUpstream } from '#server/providers/upstream.ts'
 import { announcePublished, createRealtime, type Realtime } from '#server/realtime/realtime.ts'
+import { serveAuth } from '#server/rest/auth.ts'
 import { door } from '#server/rest/caller.ts'
 import { createDoors } from '#server/rest/doors.ts'
+import { serveChannels } from '#server/rest/realtime.ts'
 import { serveRest } from '#server/rest/serve.ts'
+import { serveStorage } from '#server/rest/storage.ts'
 import type { Services } from '#server/services.ts'
 import { createStopping } from '#server/stopping.ts'
 import { serveMetrics } from '#server/telemetry/serve.ts'
@@ -312,6 +315,9 @@ export const assemble = async (
       void app.register(graphiql)
       void app.register(serveRest(services))
       void app.register(serveMetrics(services))
+      void app.register(serveAuth(services))
+      void app.register(serveStorage(services))
+      void app.register(serveChannels(services))
     }
     return app
   }
