@@ -22,6 +22,19 @@ const usual =
     .split(' ')
     .map((stem) => `test/${stem}.test.ts`)
 
+/** Where the server takes more than the document promises, on purpose. */
+const lenient: readonly { readonly path: RegExp; readonly detail: RegExp; readonly why: string }[] = [
+  { path: /\/client\/events$/, detail: /occurred_at/, why: 'a date alone is its midnight, and null is as absent' },
+  { path: /\/client\/events$/, detail: /event_name/, why: '`name` is the former name of event_name' },
+  { path: /\/participants$/, detail: /user_id/, why: '`app_user_id` is the former name of user_id' },
+  { path: /\/catalog\/import/, detail: /./, why: 'an import names what is wrong with each item in its answer' },
+  { path: /\/auth\/email\//, detail: /"email"/, why: 'spaces around an address are left out' },
+]
+const reasonOf = ({ path, detail = '', status }: Found) =>
+  status < 300
+    ? lenient.find((one) => one.path.test(path.replace(/\?.*/, '')) && one.detail.test(detail))?.why
+    : undefined
+
 type Found = { what: string; status: number; method: string; path: string; detail?: string; sent?: string }
 const found: Found[] = []
 let passed = 0
@@ -29,7 +42,7 @@ let passed = 0
 const kept = new Map<string, string>()
 const keep = (id: string, answer: string) => {
   kept.set(id, answer)
-  if (kept.size > 100) kept.delete(kept.keys().next().value ?? '')
+  if (kept.size > 1000) kept.delete(kept.keys().next().value ?? '')
 }
 
 const bytesOf = async (stream: IncomingMessage) => Buffer.concat(await stream.toArray())
@@ -99,7 +112,9 @@ for (const one of found) {
   const key = `${one.method} ${path} ${one.what} ${one.detail}`
   told.set(key, { ...one, times: (told.get(key)?.times ?? 0) + 1 })
 }
-for (const { times, what, status, method, path, detail, sent } of told.values())
+const [allowed, wrong] = [[...told.values()].filter(reasonOf), [...told.values()].filter((one) => !reasonOf(one))]
+for (const one of allowed) say(`${one.method} ${one.path}: accepted, ${reasonOf(one)} (${one.times} times)`)
+for (const { times, what, status, method, path, detail, sent } of wrong)
   say(`${method} ${path} ${status}: ${what} (${times} times)\n  ${detail}\n  ${(sent ?? '').slice(0, 300)}`)
-say(`${passed} requests reached a server through the proxy; ${told.size} mismatches; the tests ended with ${code}`)
-process.exit(code === 0 && told.size === 0 && passed > 0 ? 0 : 1)
+say(`${passed} requests reached a server through the proxy; ${wrong.length} mismatches; the tests ended with ${code}`)
+process.exit(code === 0 && wrong.length === 0 && passed > 0 ? 0 : 1)

@@ -126,7 +126,7 @@ export const Limit = (most = 200, usual = 50) =>
     .refine((text) => Number(text) >= 1, 'must be a whole number of at least 1')
     .transform((text) => Math.min(Number(text), most))
     .default(usual)
-    .meta({ type: 'integer', minimum: 1, maximum: most, default: usual })
+    .meta({ description: `More than ${most} counts as ${most}.`, type: 'integer', minimum: 1, default: usual })
 
 /** Larger than any list; the sum with a page size is still an int of Postgres. */
 const furthest = 2_000_000_000

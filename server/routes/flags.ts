@@ -84,7 +84,7 @@ const Days = z
   .refine((text) => Number(text) >= 1, 'must be a whole number of days')
   .transform((text) => Math.min(Number(text), 90))
   .default(30)
-  .meta({ type: 'integer', minimum: 1, maximum: 90, default: 30 })
+  .meta({ description: 'More than 90 counts as 90.', type: 'integer', minimum: 1, default: 30 })
 
 const Stale = z
   .enum(['true', 'false'], 'must be true or false')

@@ -129,7 +129,7 @@ const PageLimit = z
   .refine((text) => Number(text) >= 1, 'must be a whole number of at least 1')
   .transform((text) => Math.min(Number(text), 200))
   .optional()
-  .meta({ type: 'integer', minimum: 1, maximum: 200 })
+  .meta({ description: 'More than 200 counts as 200.', type: 'integer', minimum: 1 })
 
 const idOrKey = { idOrKey: z.string() }
 const invalidBody = { 400: ['VALIDATION_ERROR', 'INVALID_BODY'] }
