@@ -4,10 +4,13 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { promisify } from 'node:util'
 import { gzipSync } from 'node:zlib'
-import { build } from 'esbuild'
+import { buildSync } from 'esbuild'
 import { afterAll, expect, test } from 'vitest'
 import { root } from '#server/database/files.ts'
+import { loadAreas } from '#server/http/areas.ts'
+import { openApi } from '#server/http/openapi.ts'
 import { startHarness } from '#test/support/harness.ts'
+import { type Document, sdkFiles } from '../scripts/sdk/generate.ts'
 
 /** The package as it is published: its contents, its types, its weight, and the first lines of its README. */
 const folder = await mkdtemp(join(tmpdir(), 'trellis-sdk-'))
@@ -52,8 +55,8 @@ test('the package has what it runs on, and no dependency', async () => {
   expect(manifest.version).toBe(JSON.parse(await readFile(join(root, 'package.json'), 'utf8')).version)
 })
 
-const bundled = async (source: string): Promise<string> => {
-  const { outputFiles, metafile } = await build({
+const bundled = (source: string): string => {
+  const { outputFiles, metafile } = buildSync({
     stdin: { contents: source, resolveDir: installed },
     bundle: true,
     minify: true,
@@ -69,8 +72,8 @@ const bundled = async (source: string): Promise<string> => {
 }
 const sizeOf = (text: string) => gzipSync(text, { level: 9 }).length
 
-test('sign-in, events and config are under 20 KB, and what is not used is not there', async () => {
-  const some = await bundled(`
+test('sign-in, events and config are under 20 KB, and what is not used is not there', () => {
+  const some = bundled(`
     import { createApp, createConfig, createEvents } from 'trellis-sdk'
     import { signInWithPassword } from 'trellis-sdk/client'
     const app = createApp({ url: '', key: '' })
@@ -80,7 +83,7 @@ test('sign-in, events and config are under 20 KB, and what is not used is not th
   expect(some).not.toContain('/v1/client/realtime')
   expect(some).not.toContain('/v1/admin')
   expect(sizeOf(some)).toBeLessThan(20_000)
-  const developer = await bundled(`
+  const developer = bundled(`
     import { createDeveloper } from 'trellis-sdk'
     import { listProjects } from 'trellis-sdk/admin'
     globalThis.developer = [createDeveloper({ url: '' }), listProjects]`)
@@ -135,11 +138,28 @@ test.each([
   expect(stdout).toBe('')
 })
 
-test('the first code of the README runs as it stands', async () => {
+test('the document that the next release will have makes types that hold', async () => {
+  const document = JSON.parse(JSON.stringify(await openApi(await loadAreas(), 'https://api.trellis.test'))) as Document
+  const place = join(folder, 'next')
+  await cp(sources, place, { recursive: true, filter: (from) => !from.endsWith('/dist') })
+  const made = sdkFiles(document)
+  for (const [file, text] of made) await writeFile(join(folder, 'next', file.slice('sdk/'.length)), text)
+  const operations = Object.values(document.paths).flatMap((item) =>
+    Object.keys(item).filter((key) => key !== 'parameters'),
+  )
+  expect(made.flatMap(([, text]) => text.match(/^export const /gm) ?? [])).toHaveLength(operations.length)
+  const { stdout } = await run(process.execPath, [tsc, '-p', place, '--noEmit']).catch(
+    (error) => error as { stdout: string },
+  )
+  expect(stdout).toBe('')
+})
+
+test('the first code of the README, which the quickstart of the server has too, runs as it stands', async () => {
   const harness = await startHarness()
   const project = await harness.project()
   await project.admin.post('/streaks', { key: 'daily', name: 'Daily practice', qualifying_event: 'practised' })
   const [, code = ''] = /```js\n(.*?)```/s.exec(await readFile(join(sources, 'README.md'), 'utf8')) ?? []
+  expect(await readFile(join(root, 'docs/quickstart.md'), 'utf8')).toContain(code)
   const file = join(installed, 'quickstart.js')
   await writeFile(file, code)
   // with and without /v1; a failure ends with another code than 0 and rejects

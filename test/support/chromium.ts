@@ -1,7 +1,7 @@
 import { existsSync } from 'node:fs'
 import { createServer } from 'node:http'
 import type { AddressInfo } from 'node:net'
-import { build } from 'esbuild'
+import { buildSync } from 'esbuild'
 import { type BrowserContext, chromium } from 'playwright-core'
 import { afterAll } from 'vitest'
 
@@ -12,7 +12,7 @@ export const chromiumPath = [process.env['CHROMIUM_BIN'] ?? '', '/usr/bin/chromi
 
 /** A page of an origin of its own that runs this module, and fresh profiles to open it with. */
 export const startChromium = async (source: string, resolveDir: string) => {
-  const { outputFiles } = await build({
+  const { outputFiles } = buildSync({
     stdin: { contents: source, resolveDir, loader: 'ts' },
     bundle: true,
     write: false,
