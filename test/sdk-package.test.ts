@@ -4,7 +4,7 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { promisify } from 'node:util'
 import { gzipSync } from 'node:zlib'
-import { buildSync } from 'esbuild'
+import { build, stop } from 'esbuild'
 import { afterAll, expect, test } from 'vitest'
 import { root } from '#server/database/files.ts'
 import { loadAreas } from '#server/http/areas.ts'
@@ -55,8 +55,8 @@ test('the package has what it runs on, and no dependency', async () => {
   expect(manifest.version).toBe(JSON.parse(await readFile(join(root, 'package.json'), 'utf8')).version)
 })
 
-const bundled = (source: string): string => {
-  const { outputFiles, metafile } = buildSync({
+const bundled = async (source: string): Promise<string> => {
+  const { outputFiles, metafile } = await build({
     stdin: { contents: source, resolveDir: installed },
     bundle: true,
     minify: true,
@@ -67,13 +67,14 @@ const bundled = (source: string): string => {
     platform: 'neutral',
     target: 'es2022',
   })
+  await stop()
   expect(Object.keys(metafile.outputs)).toHaveLength(1)
   return outputFiles[0]?.text ?? ''
 }
 const sizeOf = (text: string) => gzipSync(text, { level: 9 }).length
 
-test('sign-in, events and config are under 20 KB, and what is not used is not there', () => {
-  const some = bundled(`
+test('sign-in, events and config are under 20 KB, and what is not used is not there', async () => {
+  const some = await bundled(`
     import { createApp, createConfig, createEvents } from 'trellis-sdk'
     import { signInWithPassword } from 'trellis-sdk/client'
     const app = createApp({ url: '', key: '' })
@@ -83,7 +84,7 @@ test('sign-in, events and config are under 20 KB, and what is not used is not th
   expect(some).not.toContain('/v1/client/realtime')
   expect(some).not.toContain('/v1/admin')
   expect(sizeOf(some)).toBeLessThan(20_000)
-  const developer = bundled(`
+  const developer = await bundled(`
     import { createDeveloper } from 'trellis-sdk'
     import { listProjects } from 'trellis-sdk/admin'
     globalThis.developer = [createDeveloper({ url: '' }), listProjects]`)

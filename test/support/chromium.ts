@@ -1,7 +1,7 @@
 import { existsSync } from 'node:fs'
 import { createServer } from 'node:http'
 import type { AddressInfo } from 'node:net'
-import { buildSync } from 'esbuild'
+import { build, stop } from 'esbuild'
 import { type BrowserContext, chromium } from 'playwright-core'
 import { afterAll } from 'vitest'
 
@@ -12,7 +12,7 @@ export const chromiumPath = [process.env['CHROMIUM_BIN'] ?? '', '/usr/bin/chromi
 
 /** A page of an origin of its own that runs this module, and fresh profiles to open it with. */
 export const startChromium = async (source: string, resolveDir: string) => {
-  const { outputFiles } = buildSync({
+  const { outputFiles } = await build({
     stdin: { contents: source, resolveDir, loader: 'ts' },
     bundle: true,
     write: false,
@@ -20,6 +20,8 @@ export const startChromium = async (source: string, resolveDir: string) => {
     platform: 'neutral',
     target: 'es2022',
   })
+  // it would outlive the run
+  await stop()
   const server = createServer((request, response) => {
     const isScript = request.url === '/app.js'
     response.writeHead(200, { 'content-type': isScript ? 'text/javascript' : 'text/html' })
