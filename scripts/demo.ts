@@ -8,6 +8,8 @@ import { root } from '#server/database/files.ts'
 import { verifySignature } from '#server/providers/outbound.ts'
 import { type HttpsReceiver, startHttpsReceiver } from '#test/support/https.ts'
 import { beginRun } from '#test/support/run.ts'
+import { sendEvents } from '../sdk/src/generated/client.ts'
+import { createApp } from '../sdk/src/index.ts'
 
 const print = (text = '') => process.stdout.write(`${text}\n`)
 
@@ -159,6 +161,17 @@ const userAndEvent = async (ask: Ask, clientKey: string) => {
   return event.id
 }
 
+const withSdk = async (url: string, clientKey: string) => {
+  print('\n8. The same in an app, with the SDK, for another user.')
+  const app = createApp({ url, key: clientKey })
+  const { userId } = await app.ensureSignedIn()
+  const { data } = await app.call(sendEvents, { body: { event_name: 'practised', properties: { minutes: 20 } } })
+  print(`   ${userId}`)
+  print(shown(data))
+  if (!('event' in data) || data.effects.streaks?.[0]?.change !== 'started')
+    throw new DemoError('The event moved no streak.')
+}
+
 const delivery = async (receiver: HttpsReceiver, secret: string, eventId: string) => {
   print('\n7. Her server gets the delivery, and checks that it is ours.')
   const request = await until('The delivery', () => receiver.requests[0])
@@ -184,6 +197,7 @@ const runDemo = async (url: string, receiver: HttpsReceiver): Promise<void> => {
   const secret = await definitions(ask, admin, developer, receiver.url)
   const eventId = await userAndEvent(ask, clientKey)
   await delivery(receiver, secret, eventId)
+  await withSdk(url, clientKey)
 }
 
 const interrupted = () =>

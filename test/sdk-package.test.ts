@@ -4,10 +4,13 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { promisify } from 'node:util'
 import { gzipSync } from 'node:zlib'
-import { build } from 'esbuild'
+import { build, stop } from 'esbuild'
 import { afterAll, expect, test } from 'vitest'
 import { root } from '#server/database/files.ts'
+import { loadAreas } from '#server/http/areas.ts'
+import { openApi } from '#server/http/openapi.ts'
 import { startHarness } from '#test/support/harness.ts'
+import { type Document, sdkFiles } from '../scripts/sdk/generate.ts'
 
 /** The package as it is published: its contents, its types, its weight, and the first lines of its README. */
 const folder = await mkdtemp(join(tmpdir(), 'trellis-sdk-'))
@@ -64,6 +67,7 @@ const bundled = async (source: string): Promise<string> => {
     platform: 'neutral',
     target: 'es2022',
   })
+  await stop()
   expect(Object.keys(metafile.outputs)).toHaveLength(1)
   return outputFiles[0]?.text ?? ''
 }
@@ -135,11 +139,28 @@ test.each([
   expect(stdout).toBe('')
 })
 
-test('the first code of the README runs as it stands', async () => {
+test('the document that the next release will have makes types that hold', async () => {
+  const document = JSON.parse(JSON.stringify(await openApi(await loadAreas(), 'https://api.trellis.test'))) as Document
+  const place = join(folder, 'next')
+  await cp(sources, place, { recursive: true, filter: (from) => !from.endsWith('/dist') })
+  const made = sdkFiles(document)
+  for (const [file, text] of made) await writeFile(join(folder, 'next', file.slice('sdk/'.length)), text)
+  const operations = Object.values(document.paths).flatMap((item) =>
+    Object.keys(item).filter((key) => key !== 'parameters'),
+  )
+  expect(made.flatMap(([, text]) => text.match(/^export const /gm) ?? [])).toHaveLength(operations.length)
+  const { stdout } = await run(process.execPath, [tsc, '-p', place, '--noEmit']).catch(
+    (error) => error as { stdout: string },
+  )
+  expect(stdout).toBe('')
+})
+
+test('the first code of the README, which the quickstart of the server has too, runs as it stands', async () => {
   const harness = await startHarness()
   const project = await harness.project()
   await project.admin.post('/streaks', { key: 'daily', name: 'Daily practice', qualifying_event: 'practised' })
   const [, code = ''] = /```js\n(.*?)```/s.exec(await readFile(join(sources, 'README.md'), 'utf8')) ?? []
+  expect(await readFile(join(root, 'docs/quickstart.md'), 'utf8')).toContain(code)
   const file = join(installed, 'quickstart.js')
   await writeFile(file, code)
   // with and without /v1; a failure ends with another code than 0 and rejects

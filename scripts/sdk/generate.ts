@@ -18,9 +18,10 @@ type Operation = {
   requestBody?: { required?: boolean; content: Readonly<Record<string, { schema: Schema }>> }
   responses: Readonly<Record<string, Response | { $ref: string }>>
 }
+type PathItem = Readonly<Record<string, Operation>> & { readonly parameters?: Operation['parameters'] }
 export type Document = {
   info: { version: string }
-  paths: Readonly<Record<string, Readonly<Record<string, Operation>>>>
+  paths: Readonly<Record<string, PathItem>>
   components: {
     schemas: Readonly<Record<string, Schema>>
     responses: Readonly<Record<string, Response>>
@@ -32,6 +33,15 @@ const header = '// Made from docs/schema/openapi-released.json.gz by `npm run do
 
 export const releasedDocument = async (): Promise<Document> =>
   JSON.parse(gunzipSync(await readFile(join(root, 'docs/schema/openapi-released.json.gz'))).toString())
+
+/** The operations of a path, each with the parameters that the path says for all of them. */
+const operationsOf = (item: PathItem): [string, Operation][] =>
+  Object.entries(item)
+    .filter(([method]) => method !== 'parameters')
+    .map(([method, operation]) => {
+      const parameters = [...(item.parameters ?? []), ...((operation as Operation).parameters ?? [])]
+      return [method, { ...(operation as Operation), parameters }]
+    })
 
 const nameOfReference = (reference: string) => reference.slice(reference.lastIndexOf('/') + 1)
 
@@ -58,7 +68,7 @@ const namesSent = (document: Document): Set<string> => {
     }
   }
   for (const item of Object.values(document.paths))
-    for (const { requestBody } of Object.values(item)) visit(requestBody)
+    for (const [, { requestBody }] of operationsOf(item)) visit(requestBody)
   return sent
 }
 
@@ -110,7 +120,7 @@ const operationsFile = (document: Document, isHere: (path: string) => boolean): 
   const parts = Object.entries(document.paths)
     .filter(([path]) => isHere(path))
     .flatMap(([path, item]) =>
-      Object.entries(item).map(([method, operation]) => {
+      operationsOf(item).map(([method, operation]) => {
         const { operationId, summary } = operation
         const about = summary ? `/** ${summary.replaceAll('*/', '*\\/')} */\n` : ''
         const types = `${inputOf(document, operation)}, ${replyOf(document, operation)}`
@@ -133,10 +143,13 @@ const codesFile = (document: Document): string => {
       for (const item of Object.values(value)) visit(item)
     }
   }
-  const { Failure } = document.components.responses
   visit(document.components.responses)
-  for (const item of Object.values(document.paths)) for (const { responses } of Object.values(item)) visit(responses)
-  for (const [, code = ''] of (Failure?.description ?? '').matchAll(/`([A-Z][A-Z_]+)`/g)) codes.add(code)
+  for (const item of Object.values(document.paths)) {
+    for (const [, { responses }] of operationsOf(item)) visit(responses)
+  }
+  for (const { description = '' } of Object.values(document.components.responses)) {
+    for (const [, code = ''] of description.matchAll(/`([A-Z]+(?:_[A-Z]+)+)`/g)) codes.add(code)
+  }
   const lines = [...codes].sort().map((code) => `  | '${code}'\n`)
   return `${header}/** What \`error.code\` may be. Later servers may answer further codes. */\nexport type ErrorCode =\n${lines.join('')}`
 }
