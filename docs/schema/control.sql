@@ -320,6 +320,40 @@ create policy "sign-in reads every account" on app.developers for select to cont
 create policy "workers read addresses of accounts" on app.developers for select to control_worker
   using (true);
 
+-- Sign-ins of tools that a developer approves in a browser (RFC 8628). device_hash is the SHA-256 of the device code, user_code_mac an HMAC of the user code under SECRETS_KEY; a grant that was used is deleted.
+create table app.device_grants (
+  id uuid not null default internal.new_id(),
+  device_hash text not null,
+  user_code_mac text not null,
+  client_name text not null,
+  ip text,
+  status text not null default 'pending'::text,
+  developer_id uuid,
+  interval_seconds integer not null default 5,
+  polled_at timestamp with time zone,
+  expires_at timestamp with time zone not null,
+  created_at timestamp with time zone not null default internal.now(),
+  constraint device_grants_pkey PRIMARY KEY (id),
+  constraint device_grants_device_unique UNIQUE (device_hash),
+  constraint device_grants_user_code_unique UNIQUE (user_code_mac),
+  constraint device_grants_developer_id_fkey FOREIGN KEY (developer_id) REFERENCES app.developers(id) ON DELETE CASCADE,
+  constraint device_grants_approved_by_somebody CHECK (((status = 'approved'::text) = (developer_id IS NOT NULL))),
+  constraint device_grants_client_name_1_to_80 CHECK (((char_length(client_name) >= 1) AND (char_length(client_name) <= 80))),
+  constraint device_grants_status_known CHECK ((status = ANY (ARRAY['pending'::text, 'approved'::text, 'denied'::text])))
+);
+CREATE INDEX device_grants_expired ON app.device_grants USING btree (expires_at);
+CREATE INDEX device_grants_of_developer ON app.device_grants USING btree (developer_id);
+alter table app.device_grants enable row level security;
+create policy "sign-in ends grants of devices" on app.device_grants for delete to control_auth
+  using (true);
+create policy "sign-in reads grants of devices" on app.device_grants for select to control_auth
+  using (true);
+create policy "sign-in records polls of devices" on app.device_grants for update to control_auth
+  using (true)
+  with check (true);
+create policy "sign-in stores grants of devices" on app.device_grants for insert to control_auth
+  with check ((status = 'pending'::text));
+
 -- Mail domains of throw-away inboxes; they and what is under them are refused at sign-up.
 create table app.disposable_domains (
   domain text not null,

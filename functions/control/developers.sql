@@ -376,6 +376,7 @@ begin
     raise exception 'forgetting is the daily job''s';
   end if;
   delete from app.developer_codes c where c.expires_at < internal.now() - interval '1 day';
+  perform internal.purge_device_grants();
   delete from app.developer_token_secrets s where s.ends_at < internal.now() - interval '1 day';
   delete from app.developer_tokens t where coalesce(t.revoked_at, t.expires_at) < internal.now() - interval '90 days';
   delete from app.operator_tokens t where t.expires_at < internal.now() - interval '90 days';
