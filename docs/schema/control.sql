@@ -183,6 +183,24 @@ create policy "sign-in reads codes" on app.developer_codes for select to control
 create policy "workers read the recipients of codes" on app.developer_codes for select to control_worker
   using (true);
 
+-- Accounts at other services that sign a developer in. The provider's own id counts: names and addresses there change hands.
+create table app.developer_identities (
+  provider text not null,
+  provider_id text not null,
+  developer_id uuid not null,
+  created_at timestamp with time zone not null default internal.now(),
+  constraint developer_identities_pkey PRIMARY KEY (provider, provider_id),
+  constraint developer_identities_developer_id_fkey FOREIGN KEY (developer_id) REFERENCES app.developers(id) ON DELETE CASCADE,
+  constraint developer_identities_provider_id_1_to_100 CHECK (((char_length(provider_id) >= 1) AND (char_length(provider_id) <= 100))),
+  constraint developer_identities_provider_known CHECK ((provider = 'github'::text))
+);
+CREATE INDEX developer_identities_of_developer ON app.developer_identities USING btree (developer_id);
+alter table app.developer_identities enable row level security;
+create policy "sign-in adds identities" on app.developer_identities for insert to control_auth
+  with check (true);
+create policy "sign-in reads identities" on app.developer_identities for select to control_auth
+  using (true);
+
 -- Sign-ins of developers (sid of their tokens). refresh_hash is the SHA-256 of the one current refresh token; another that carries this sid was replaced.
 create table app.developer_sessions (
   id uuid not null default internal.new_id(),
@@ -447,6 +465,23 @@ create policy "workers read purges of files" on app.file_purges for select to co
 create policy "workers record purges of files" on app.file_purges for update to control_worker
   using (true)
   with check (true);
+
+-- Sign-ins with GitHub that have begun: SHA-256 of the state, which works once. The PKCE verifier derives from the state under SECRETS_KEY.
+create table app.github_starts (
+  state_hash text not null,
+  redirect_uri text not null,
+  expires_at timestamp with time zone not null,
+  constraint github_starts_pkey PRIMARY KEY (state_hash),
+  constraint github_starts_redirect_uri_at_most_2048 CHECK ((char_length(redirect_uri) <= 2048))
+);
+CREATE INDEX github_starts_expired ON app.github_starts USING btree (expires_at);
+alter table app.github_starts enable row level security;
+create policy "sign-in begins" on app.github_starts for insert to control_auth
+  with check (true);
+create policy "sign-in ends what began" on app.github_starts for delete to control_auth
+  using (true);
+create policy "sign-in reads what began" on app.github_starts for select to control_auth
+  using (true);
 
 -- A value that only the right SECRETS_KEY makes, so that a wrong one is refused at start.
 create table app.installation (
