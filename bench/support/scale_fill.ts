@@ -23,7 +23,6 @@ const definitions = `
   insert into app.roles (key, name, permissions) values ('editor', 'Editor', '{articles.edit}');
   insert into app.groups (name) select 'Group ' || n from generate_series(1, 1000) n;
   insert into app.event_definitions (event_name) values ('lesson_completed');
-  insert into app.xp_boosts (name, multiplier, ends_at) values ('Weekend', 2, now() + interval '2 days');
   insert into app.ai_prompts (name, provider, model, system_prompt, budget_usd) values ('tutor', 'openai', 'gpt-4o-mini', 'Help.', 1000000);
   -- or the worker would give the achievement meanwhile to those of whom there are events already
   delete from app.outbox`

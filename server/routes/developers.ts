@@ -28,6 +28,9 @@ const Session = z.strictObject({
   current: z.boolean(),
 })
 
+/** A schema of its own: every other deletion answers 200. */
+const AccountDeleted = data(z.strictObject({ deleted: z.literal(true).describe('The account is gone.') }))
+
 const limited = { 429: ['RATE_LIMIT_EXCEEDED'] }
 
 /** The credential of the request, so that a program can show it. */
@@ -296,7 +299,7 @@ export const developers = area({
       body: z.object({ confirm: Email, current_password: Password.optional() }),
       example: { confirm: 'you@example.com', current_password: 'a long passphrase' },
       handle: removeAccount,
-      replies: { 202: Deleted },
+      replies: { 202: AccountDeleted },
       refusals: { 401: ['INVALID_CREDENTIALS'], 409: ['PROJECTS_EXIST', 'LAST_OWNER'], ...limited },
       failure: 'DELETE_FAILED',
     }),

@@ -34,8 +34,11 @@ begin
   elsif kind = 'event_count' then
     return query
     select l.app_user_id, count(*)::numeric
-      from app.engagement_events l
-     where l.event_name = name and (achievement_values.app_user_ids is null or l.app_user_id in (select unnest(achievement_values.app_user_ids)))
+      -- two branches, of which one is empty at once, here and below: a condition `is null or in` would read the rows of all users also for a few
+      from (select a.* from app.engagement_events a where achievement_values.app_user_ids is null
+            union all
+            select m.* from app.engagement_events m where m.app_user_id in (select unnest(achievement_values.app_user_ids))) l
+     where l.event_name = name
        and (since is null or l.occurred_at >= since) and (achievement_values.before is null or l.occurred_at < achievement_values.before)
        and (filter is null or internal.filter_truth(filter, l.properties))
      group by l.app_user_id;
@@ -43,12 +46,18 @@ begin
     return query
     select t.app_user_id, t.total::numeric
       from app.xp_totals t
-     where achievement_values.app_user_ids is null or t.app_user_id in (select unnest(achievement_values.app_user_ids));
+     where achievement_values.app_user_ids is null
+    union all
+    select t.app_user_id, t.total::numeric
+      from app.xp_totals t
+     where t.app_user_id in (select unnest(achievement_values.app_user_ids));
   elsif kind = 'xp_threshold' then
     return query
     select t.app_user_id, sum(t.amount)
-      from app.xp_transactions t
-     where t.created_at < achievement_values.before and (achievement_values.app_user_ids is null or t.app_user_id in (select unnest(achievement_values.app_user_ids)))
+      from (select a.* from app.xp_transactions a where achievement_values.app_user_ids is null
+            union all
+            select m.* from app.xp_transactions m where m.app_user_id in (select unnest(achievement_values.app_user_ids))) t
+     where t.created_at < achievement_values.before
      group by t.app_user_id;
   elsif kind = 'streak_length' then
     return query
@@ -56,18 +65,20 @@ begin
     select s.app_user_id,
            max(case when achievement_values.before is null or s.last_qualified_at < achievement_values.before then s.longest_count
                     else greatest(0, s.longest_count - ceil(extract(epoch from internal.now() - achievement_values.before) / 86400)::int) end)::numeric
-      from app.user_streaks s
-     where (achievement_values.app_user_ids is null or s.app_user_id in (select unnest(achievement_values.app_user_ids)))
-       and (achievement_values.criteria ->> 'streak_definition_id' is null
+      from (select a.* from app.user_streaks a where achievement_values.app_user_ids is null
+            union all
+            select m.* from app.user_streaks m where m.app_user_id in (select unnest(achievement_values.app_user_ids))) s
+     where (achievement_values.criteria ->> 'streak_definition_id' is null
             or s.streak_definition_id = (achievement_values.criteria ->> 'streak_definition_id')::uuid)
      group by s.app_user_id;
   elsif kind = 'property_value' then
     return query
     select u.id, (u.properties #>> p.path)::numeric
-      from app.users u
+      from (select a.id, a.properties from app.users a where achievement_values.app_user_ids is null
+            union all
+            select m.id, m.properties from app.users m where m.id in (select unnest(achievement_values.app_user_ids))) u
      cross join (select string_to_array(achievement_values.criteria ->> 'property_key', '.') as path) p
-     where (achievement_values.app_user_ids is null or u.id in (select unnest(achievement_values.app_user_ids)))
-       and jsonb_typeof(u.properties #> p.path) = 'number';
+     where jsonb_typeof(u.properties #> p.path) = 'number';
   end if;
 end $$;
 comment on function internal.achievement_values is

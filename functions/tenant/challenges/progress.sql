@@ -36,32 +36,38 @@ begin
     return query
     select w.id, sum(w.count)::bigint
       from (select k.app_user_id as id, k.count
-              from app.user_event_counters k
+              -- two branches, of which one is empty at once, here and below: a condition `everybody or in` would read all users also for a few
+              from (select a.* from app.user_event_counters a where everybody
+                    union all
+                    select m.* from app.user_event_counters m where m.app_user_id in (select unnest(challenge_values.app_user_ids))) k
              where k.event_name = c.event_name and k.day >= first_day and k.day < last_day
-               and (everybody or k.app_user_id in (select unnest(challenge_values.app_user_ids)))
             union all
             -- the partial days at both ends of the window: counters have whole days only
             select e.app_user_id, 1
-              from app.engagement_events e
-             where e.event_name = c.event_name and (everybody or e.app_user_id in (select unnest(challenge_values.app_user_ids)))
+              from (select a.* from app.engagement_events a where everybody
+                    union all
+                    select m.* from app.engagement_events m where m.app_user_id in (select unnest(challenge_values.app_user_ids))) e
+             where e.event_name = c.event_name
                and (e.occurred_at >= starts and e.occurred_at < days_from or e.occurred_at >= days_to and e.occurred_at < ends)) w
      group by w.id;
   elsif c.goal_type = 'event_count' then
     return query
     -- events received more than a day after the end do not count
     select e.app_user_id, count(*)
-      from app.engagement_events e
+      from (select a.* from app.engagement_events a where everybody
+            union all
+            select m.* from app.engagement_events m where m.app_user_id in (select unnest(challenge_values.app_user_ids))) e
      where e.event_name = c.event_name and e.occurred_at >= starts and e.occurred_at < ends and e.received_at < ends + interval '24 hours'
-       and (everybody or e.app_user_id in (select unnest(challenge_values.app_user_ids)))
      group by e.app_user_id;
   elsif c.goal_type = 'xp_earned' then
     return query
     select t.app_user_id, greatest(0, sum(t.amount))::bigint
-      from app.xp_transactions t
+      from (select a.* from app.xp_transactions a where everybody
+            union all
+            select m.* from app.xp_transactions m where m.app_user_id in (select unnest(challenge_values.app_user_ids))) t
      where t.occurred_at >= starts and t.occurred_at < ends and t.created_at < ends + interval '24 hours' and t.source <> 'merge'
        -- bounds that the index serves: by occurred_at, or by received_at, since a device's clock may be five minutes ahead
        and t.counted_at >= starts - interval '5 minutes' and t.counted_at < ends + interval '24 hours'
-       and (everybody or t.app_user_id in (select unnest(challenge_values.app_user_ids)))
      group by t.app_user_id;
   else
     return query
@@ -70,11 +76,12 @@ begin
               from (select s.app_user_id, s.streak_definition_id,
                            internal.period_number(d.period, d.week_starts_on, s.starts_on)
                              - row_number() over (partition by s.app_user_id, s.streak_definition_id order by s.starts_on) as run
-                      from app.streak_periods s
+                      from (select a.* from app.streak_periods a where everybody
+                            union all
+                            select m.* from app.streak_periods m where m.app_user_id in (select unnest(challenge_values.app_user_ids))) s
                       join app.streak_definitions d on d.id = s.streak_definition_id
                      where s.source is not null and s.starts_on >= (starts at time zone 'UTC')::date
-                       and s.starts_on < ((ends at time zone 'UTC') + interval '1 day' - interval '1 microsecond')::date
-                       and (everybody or s.app_user_id in (select unnest(challenge_values.app_user_ids)))) p
+                       and s.starts_on < ((ends at time zone 'UTC') + interval '1 day' - interval '1 microsecond')::date) p
              group by p.app_user_id, p.streak_definition_id, p.run) r
      group by r.app_user_id;
   end if;

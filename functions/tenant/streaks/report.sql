@@ -8,11 +8,13 @@ language sql stable rows 10000 as $$
   with mine as (
     select s.*, case when (streak_statuses.definition).timezone_mode = 'fixed' then (streak_statuses.definition).timezone
                      else coalesce(t.name, 'UTC') end as zone
-      from app.user_streaks s
+      -- two branches, of which one is empty at once: a condition `is null or in` would read the streaks of all users also for a few
+      from (select a.* from app.user_streaks a where streak_statuses.app_user_ids is null
+            union all
+            select m.* from app.user_streaks m where m.app_user_id in (select unnest(streak_statuses.app_user_ids))) s
       join app.users u on u.id = s.app_user_id
       left join app.timezones t on t.name = u.timezone
      where s.streak_definition_id = (streak_statuses.definition).id and s.first_qualified_at is not null
-       and (streak_statuses.app_user_ids is null or s.app_user_id in (select unnest(streak_statuses.app_user_ids)))
   ), clocks as materialized (
     select z.zone, c.*
       from (select distinct m.zone from mine m) z
@@ -280,11 +282,13 @@ begin
       select e.app_user_id, internal.period_date(d.period, d.week_starts_on, p.number) as starts_on, count(*)::int as count,
              (count(*) filter (where p.reach >= 1))::int as open_1, (count(*) filter (where p.reach >= 2))::int as open_2,
              (count(*) filter (where p.reach >= 3))::int as open_3
-        from app.engagement_events e
+        -- two branches, of which one is empty at once: a condition `is null or in` would read the events of all users also for a few
+        from (select a.* from app.engagement_events a where streak_replay.app_user_ids is null
+              union all
+              select m.* from app.engagement_events m where m.app_user_id in (select unnest(streak_replay.app_user_ids))) e
        cross join lateral internal.streak_place(d, internal.streak_zone_of(d, e.app_user_id), internal.streak_zone_changes(d, e.app_user_id),
                                                 e.occurred_at) p
        where e.event_name = d.qualifying_event and e.occurred_at >= streak_replay.since
-         and (streak_replay.app_user_ids is null or e.app_user_id in (select unnest(streak_replay.app_user_ids)))
          and (d.event_filter is null or internal.filter_truth(d.event_filter, e.properties))
        group by 1, 2
     )
