@@ -96,6 +96,10 @@ export const environment = z.object({
     .min(1)
     .default('https://accounts.google.com')
     .describe('Issuer of identity tokens of Google, taken with and without https://.'),
+  GITHUB_CLIENT_ID: optional.describe('Client id of a GitHub application with which developers sign in.'),
+  GITHUB_CLIENT_SECRET: optional.describe('Its client secret.'),
+  GITHUB_URL: z.url().default('https://github.com').describe('Where developers sign in to GitHub.'),
+  GITHUB_API_URL: z.url().default('https://api.github.com').describe('Where the API of GitHub is.'),
   APNS_BASE_URL: z
     .url()
     .optional()

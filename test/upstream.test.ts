@@ -45,6 +45,8 @@ const usual: ProviderUrls = {
   OPENAI_BASE_URL: 'http://127.0.0.1:9',
   GOOGLE_AI_BASE_URL: 'http://127.0.0.1:9',
   MISTRAL_BASE_URL: 'http://127.0.0.1:9',
+  GITHUB_URL: 'http://127.0.0.1:9',
+  GITHUB_API_URL: 'http://127.0.0.1:9',
 }
 
 /** A client that notes its log lines, and how long it would have waited before each retry. */

@@ -183,6 +183,24 @@ create policy "sign-in reads codes" on app.developer_codes for select to control
 create policy "workers read the recipients of codes" on app.developer_codes for select to control_worker
   using (true);
 
+-- Accounts at other services that sign a developer in. The provider's own id counts: names and addresses there change hands.
+create table app.developer_identities (
+  provider text not null,
+  provider_id text not null,
+  developer_id uuid not null,
+  created_at timestamp with time zone not null default internal.now(),
+  constraint developer_identities_pkey PRIMARY KEY (provider, provider_id),
+  constraint developer_identities_developer_id_fkey FOREIGN KEY (developer_id) REFERENCES app.developers(id) ON DELETE CASCADE,
+  constraint developer_identities_provider_id_1_to_100 CHECK (((char_length(provider_id) >= 1) AND (char_length(provider_id) <= 100))),
+  constraint developer_identities_provider_known CHECK ((provider = 'github'::text))
+);
+CREATE INDEX developer_identities_of_developer ON app.developer_identities USING btree (developer_id);
+alter table app.developer_identities enable row level security;
+create policy "sign-in adds identities" on app.developer_identities for insert to control_auth
+  with check (true);
+create policy "sign-in reads identities" on app.developer_identities for select to control_auth
+  using (true);
+
 -- Sign-ins of developers (sid of their tokens). refresh_hash is the SHA-256 of the one current refresh token; another that carries this sid was replaced.
 create table app.developer_sessions (
   id uuid not null default internal.new_id(),
@@ -320,6 +338,40 @@ create policy "sign-in reads every account" on app.developers for select to cont
 create policy "workers read addresses of accounts" on app.developers for select to control_worker
   using (true);
 
+-- Sign-ins of tools that a developer approves in a browser (RFC 8628). device_hash is the SHA-256 of the device code, user_code_mac an HMAC of the user code under SECRETS_KEY; a grant that was used is deleted.
+create table app.device_grants (
+  id uuid not null default internal.new_id(),
+  device_hash text not null,
+  user_code_mac text not null,
+  client_name text not null,
+  ip text,
+  status text not null default 'pending'::text,
+  developer_id uuid,
+  interval_seconds integer not null default 5,
+  polled_at timestamp with time zone,
+  expires_at timestamp with time zone not null,
+  created_at timestamp with time zone not null default internal.now(),
+  constraint device_grants_pkey PRIMARY KEY (id),
+  constraint device_grants_device_unique UNIQUE (device_hash),
+  constraint device_grants_user_code_unique UNIQUE (user_code_mac),
+  constraint device_grants_developer_id_fkey FOREIGN KEY (developer_id) REFERENCES app.developers(id) ON DELETE CASCADE,
+  constraint device_grants_approved_by_somebody CHECK (((status = 'approved'::text) = (developer_id IS NOT NULL))),
+  constraint device_grants_client_name_1_to_80 CHECK (((char_length(client_name) >= 1) AND (char_length(client_name) <= 80))),
+  constraint device_grants_status_known CHECK ((status = ANY (ARRAY['pending'::text, 'approved'::text, 'denied'::text])))
+);
+CREATE INDEX device_grants_expired ON app.device_grants USING btree (expires_at);
+CREATE INDEX device_grants_of_developer ON app.device_grants USING btree (developer_id);
+alter table app.device_grants enable row level security;
+create policy "sign-in ends grants of devices" on app.device_grants for delete to control_auth
+  using (true);
+create policy "sign-in reads grants of devices" on app.device_grants for select to control_auth
+  using (true);
+create policy "sign-in records polls of devices" on app.device_grants for update to control_auth
+  using (true)
+  with check (true);
+create policy "sign-in stores grants of devices" on app.device_grants for insert to control_auth
+  with check ((status = 'pending'::text));
+
 -- Mail domains of throw-away inboxes; they and what is under them are refused at sign-up.
 create table app.disposable_domains (
   domain text not null,
@@ -413,6 +465,23 @@ create policy "workers read purges of files" on app.file_purges for select to co
 create policy "workers record purges of files" on app.file_purges for update to control_worker
   using (true)
   with check (true);
+
+-- Sign-ins with GitHub that have begun: SHA-256 of the state, which works once. The PKCE verifier derives from the state under SECRETS_KEY.
+create table app.github_starts (
+  state_hash text not null,
+  redirect_uri text not null,
+  expires_at timestamp with time zone not null,
+  constraint github_starts_pkey PRIMARY KEY (state_hash),
+  constraint github_starts_redirect_uri_at_most_2048 CHECK ((char_length(redirect_uri) <= 2048))
+);
+CREATE INDEX github_starts_expired ON app.github_starts USING btree (expires_at);
+alter table app.github_starts enable row level security;
+create policy "sign-in begins" on app.github_starts for insert to control_auth
+  with check (true);
+create policy "sign-in ends what began" on app.github_starts for delete to control_auth
+  using (true);
+create policy "sign-in reads what began" on app.github_starts for select to control_auth
+  using (true);
 
 -- A value that only the right SECRETS_KEY makes, so that a wrong one is refused at start.
 create table app.installation (

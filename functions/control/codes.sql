@@ -55,6 +55,7 @@ begin
   end if;
   update app.developers d set password_hash = null, oauth_providers = '{}', updated_at = internal.now()
    where d.id = account_reclaim.developer_id;
+  delete from app.developer_identities i where i.developer_id = account_reclaim.developer_id;
   update app.developer_sessions s set ended_at = internal.now(), end_reason = 'taken_back'
    where s.developer_id = account_reclaim.developer_id and s.ended_at is null;
   get diagnostics sessions = row_count;
@@ -77,6 +78,21 @@ end $$;
 comment on function internal.account_reclaim is
   'Removes every credential that an account had before its address was verified: password, providers, sessions, personal access tokens, operator tokens, and the
    other members and open invites of its personal organization. The caller must hold the lock of the account''s row.';
+
+create or replace function internal.account_prove(them app.developers, own_sid uuid, ip text) returns void
+language plpgsql volatile as $$
+begin
+  -- anybody can sign up with anybody's address. The person who signed up counts as the owner of the mailbox only if the verification comes from
+  -- the account's own session, or within an hour from the same ip, as with a console that signs up and verifies in one session
+  if not exists (select from app.developer_sessions s
+                  where s.developer_id = (account_prove.them).id and s.ended_at is null and s.expires_at > internal.now()
+                    and (s.id = account_prove.own_sid or s.ip = account_prove.ip and s.created_at > internal.now() - interval '1 hour')) then
+    perform internal.account_reclaim((account_prove.them).id);
+  end if;
+end $$;
+comment on function internal.account_prove is
+  'The first proof of an account''s address: reclaims the account, unless its own session or a recent one from the same ip gives the proof. The caller holds
+   the lock of the account''s row.';
 
 create or replace function api.code_verify(sid uuid, refresh_hash text, mailbox text, code_mac text, own_sid uuid default null,
                                            ip text default null, user_agent text default null)
@@ -101,13 +117,7 @@ begin
     return internal.refuse(401, 'OTP_INVALID', 'This code is wrong, expired, used or locked.');
   end if;
   if not them.email_verified then
-    -- anybody can sign up with anybody's address. The person who signed up counts as the owner of the mailbox only if the verification comes from
-    -- the account's own session, or within an hour from the same ip, as with a console that signs up and verifies in one session
-    if not exists (select from app.developer_sessions s
-                    where s.developer_id = them.id and s.ended_at is null and s.expires_at > internal.now()
-                      and (s.id = code_verify.own_sid or s.ip = code_verify.ip and s.created_at > internal.now() - interval '1 hour')) then
-      perform internal.account_reclaim(them.id);
-    end if;
+    perform internal.account_prove(them, code_verify.own_sid, code_verify.ip);
     update app.developers d set email_verified = true, updated_at = internal.now() where d.id = them.id returning d.* into them;
   end if;
   return internal.developer_session(them, 200, code_verify.sid, code_verify.refresh_hash, code_verify.ip, code_verify.user_agent);

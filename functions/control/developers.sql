@@ -37,41 +37,52 @@ begin
 end $$;
 comment on function internal.developer_session is 'Starts a session of 30 days.';
 
-create or replace function api.developer_signup(sid uuid, refresh_hash text, email text, password_hash text, signup_mode text,
-                                                request_access json, invite_hash text default null, name text default null,
-                                                ip text default null, user_agent text default null)
-returns api.reply
+create or replace function internal.developer_make(email text, password_hash text, name text, signup_mode text, request_access json, invite_hash text)
+returns app.developers
 language plpgsql volatile as $$
 declare
   invite_id uuid;
   made app.developers;
 begin
-  if not internal.is_email(btrim(developer_signup.email)) then
+  if not internal.is_email(btrim(developer_make.email)) then
     perform internal.invalid('email', 'must be a mail address', 'INVALID_INPUT');
   end if;
-  if developer_signup.signup_mode = 'closed' then
+  if developer_make.signup_mode = 'closed' then
     perform internal.fail(403, 'SIGNUPS_CLOSED', 'Sign-up is closed at the moment, even with an invite code.',
-                          developer_signup.request_access);
+                          developer_make.request_access);
   end if;
-  if internal.is_disposable(developer_signup.email) then
+  if internal.is_disposable(developer_make.email) then
     perform internal.fail(400, 'DISPOSABLE_EMAIL', 'Addresses of disposable mailboxes are not accepted: use another address.', '{"field": "email"}');
   end if;
-  if developer_signup.invite_hash is not null then
-    invite_id := internal.invite_lock(developer_signup.invite_hash, developer_signup.request_access);
-  elsif developer_signup.signup_mode <> 'open' then
-    perform internal.fail(403, 'INVITE_REQUIRED', 'Signing up needs an invite code.', developer_signup.request_access);
+  if developer_make.invite_hash is not null then
+    invite_id := internal.invite_lock(developer_make.invite_hash, developer_make.request_access);
+  elsif developer_make.signup_mode <> 'open' then
+    perform internal.fail(403, 'INVITE_REQUIRED', 'Signing up needs an invite code.', developer_make.request_access);
   end if;
   insert into app.developers (email, mailbox, name, password_hash)
-  values (internal.email_normal(developer_signup.email), internal.email_mailbox(developer_signup.email), developer_signup.name,
-          developer_signup.password_hash)
+  values (internal.email_normal(developer_make.email), internal.email_mailbox(developer_make.email), developer_make.name,
+          developer_make.password_hash)
   on conflict (mailbox) do nothing
   returning * into made;
   if made.id is null then
     perform internal.fail(409, 'EMAIL_EXISTS', 'An account with this mailbox exists.', '{"field": "email"}');
   end if;
   update app.invites i set used_at = internal.now(), used_by = made.id where i.id = invite_id;
-  return internal.developer_session(made, 201, developer_signup.sid, developer_signup.refresh_hash, developer_signup.ip,
-                                    developer_signup.user_agent);
+  return made;
+end $$;
+comment on function internal.developer_make is
+  'Creates an account, for every way to sign up. Refuses as api.developer_signup. Locks the invite.';
+
+create or replace function api.developer_signup(sid uuid, refresh_hash text, email text, password_hash text, signup_mode text,
+                                                request_access json, invite_hash text default null, name text default null,
+                                                ip text default null, user_agent text default null)
+returns api.reply
+language plpgsql volatile as $$
+begin
+  return internal.developer_session(
+    internal.developer_make(developer_signup.email, developer_signup.password_hash, developer_signup.name, developer_signup.signup_mode,
+                            developer_signup.request_access, developer_signup.invite_hash),
+    201, developer_signup.sid, developer_signup.refresh_hash, developer_signup.ip, developer_signup.user_agent);
 end $$;
 comment on function api.developer_signup is
   'Creates an account and signs it in: 201 {developer}. An invite code in the request must be valid in every mode (open, invite, closed), and is
@@ -376,6 +387,8 @@ begin
     raise exception 'forgetting is the daily job''s';
   end if;
   delete from app.developer_codes c where c.expires_at < internal.now() - interval '1 day';
+  perform internal.purge_device_grants();
+  perform internal.purge_github_starts();
   delete from app.developer_token_secrets s where s.ends_at < internal.now() - interval '1 day';
   delete from app.developer_tokens t where coalesce(t.revoked_at, t.expires_at) < internal.now() - interval '90 days';
   delete from app.operator_tokens t where t.expires_at < internal.now() - interval '90 days';

@@ -26,7 +26,7 @@ grant select (id, email, name, email_verified, account_state, provisioning, crea
       update (name, updated_at) on app.developers to control_developer;
 grant select (id, developer_id, created_at, last_used_at, expires_at, ended_at, ip, user_agent), update (ended_at, end_reason)
   on app.developer_sessions to control_developer;
-grant execute on function internal.developer_json, internal.is_disposable, internal.developer_session, api.developer_signup,
+grant execute on function internal.developer_json, internal.is_disposable, internal.developer_session, internal.developer_make, api.developer_signup,
   api.developer_password, api.developer_own_password, api.developer_login, api.developer_refresh, api.developer_logout, api.developer_session_check
   to control_auth;
 grant execute on function internal.developer_own_json, internal.change_own_password, api.developer_me, api.developer_patch,

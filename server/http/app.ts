@@ -14,6 +14,7 @@ import type { Question } from '#server/database/statements.ts'
 import { ApiError, refusal } from '#server/errors.ts'
 import { argumentsOf } from '#server/http/arguments.ts'
 import { corsFor } from '#server/http/cors.ts'
+import { devicePage } from '#server/http/device_page.ts'
 import { answerOf, envelopeOf, nothingHere, send, unsupported, unsupportedEncoding } from '#server/http/errors.ts'
 import { readInput } from '#server/http/input.ts'
 import { invitePage } from '#server/http/invite_page.ts'
@@ -119,6 +120,7 @@ export const createApp = ({ areas, services, observe }: AppOptions): FastifyInst
   routeUpgrades(app)
   void app.register(cors, { delegator: corsFor(config.CORS_ORIGINS) })
   void app.register(reference)
+  void app.register(devicePage)
   void app.register(invitePage)
   closeInTime(app, services.stopping)
   app.addHook('onSend', (request, reply, payload, done) => {

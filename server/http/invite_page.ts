@@ -1,5 +1,5 @@
-import { createHash } from 'node:crypto'
 import type { FastifyInstance } from 'fastify'
+import { pageHeaders, pageStyle } from '#server/http/page_policy.ts'
 
 /**
  * Signs in, or creates the account, accepts, and ends the session again. The token is behind the # of the address, which the browser sends to no server; texts go
@@ -41,24 +41,13 @@ form.addEventListener('submit', async (event) => {
 })
 `
 
-const style = `
-:root { color-scheme: light dark; font: 16px/1.5 system-ui, sans-serif; }
-body { max-width: 26rem; margin: 10vh auto; padding: 0 1rem; }
-label { display: block; margin: .75rem 0; }
-input:not([type=radio]) { display: block; width: 100%; box-sizing: border-box; font: inherit; padding: .4rem; }
-fieldset { border: 0; padding: 0; margin: .75rem 0; }
-fieldset label { margin: .25rem 0; }
-button { font: inherit; padding: .5rem 1rem; }
-output { display: block; margin-top: 1rem; }
-`
-
 const html = `<!doctype html>
 <html lang="en">
 <meta charset="utf-8">
 <meta name="viewport" content="width=device-width">
 <meta name="robots" content="noindex">
 <title>Accept an invite</title>
-<style>${style}</style>
+<style>${pageStyle}</style>
 <h1>Accept an invite</h1>
 <noscript><p>This page needs JavaScript. Programs accept with POST /v1/admin/invites/accept.</p></noscript>
 <form>
@@ -76,23 +65,9 @@ const html = `<!doctype html>
 </html>
 `
 
-const hashOf = (text: string) => `'sha256-${createHash('sha256').update(text).digest('base64')}'`
-const policy = [
-  "default-src 'none'",
-  `script-src ${hashOf(script)}`,
-  `style-src ${hashOf(style)}`,
-  "connect-src 'self'",
-  "base-uri 'none'",
-  "form-action 'none'",
-  "frame-ancestors 'none'",
-].join('; ')
+const headers = pageHeaders(script, pageStyle)
 
 /** GET /invite: the page that the mail of an invite links to. It loads nothing from other hosts. */
 export const invitePage = async (app: FastifyInstance): Promise<void> => {
-  app.get('/invite', (_request, reply) =>
-    reply
-      .type('text/html; charset=utf-8')
-      .headers({ 'content-security-policy': policy, 'referrer-policy': 'no-referrer', 'cache-control': 'no-store' })
-      .send(html),
-  )
+  app.get('/invite', (_request, reply) => reply.type('text/html; charset=utf-8').headers(headers).send(html))
 }

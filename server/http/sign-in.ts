@@ -17,9 +17,12 @@ export const Developer = z.strictObject({
   updated_at: Time,
 })
 
+/** Titles: several ways to sign in answer this, and the document keeps the names that it had with one of them. */
 export const SignedIn = data(
-  z.strictObject({ access_token: z.string(), refresh_token: z.string(), developer: Developer }),
-)
+  z
+    .strictObject({ access_token: z.string(), refresh_token: z.string(), developer: Developer })
+    .meta({ title: 'SignInDeveloperResult' }),
+).meta({ title: 'SignInDeveloperReply' })
 
 /** The client of a session, as the session stores it. */
 export const visitor = ({ request }: HandlerContext) => ({

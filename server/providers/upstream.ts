@@ -8,6 +8,8 @@ import { type Measures, noMeasures } from '#server/telemetry/measures.ts'
 /** Providers whose API this server calls, each with the variable that holds its base URL. */
 export const providers = {
   anthropic: 'ANTHROPIC_BASE_URL',
+  github: 'GITHUB_URL',
+  github_api: 'GITHUB_API_URL',
   google: 'GOOGLE_AI_BASE_URL',
   mistral: 'MISTRAL_BASE_URL',
   openai: 'OPENAI_BASE_URL',

@@ -28,6 +28,9 @@ const Session = z.strictObject({
   current: z.boolean(),
 })
 
+/** A schema of its own: every other deletion answers 200. */
+const AccountDeleted = data(z.strictObject({ deleted: z.literal(true).describe('The account is gone.') }))
+
 const limited = { 429: ['RATE_LIMIT_EXCEEDED'] }
 
 /** The credential of the request, so that a program can show it. */
@@ -113,16 +116,8 @@ const logout = async (context: HandlerContext) => {
   return context.call('developer_logout', { sid: verified.claims.sid })
 }
 
-const patch = async (context: HandlerContext) => {
-  const { name, password, current_password } = context.body as {
-    name?: string | null
-    password?: string
-    current_password?: string
-  }
-  const changes = { patch: name === undefined ? {} : { name }, token: heldToken(context.resolved) }
-  if (password === undefined) return context.call('developer_patch', changes)
-  if (context.resolved.developer?.token) throw sessionRequired()
-  refuseWeak(password)
+/** Checks the current password of the account, where one is set, and returns the hash that it was checked against, and what to refund. */
+const checkOwnPassword = async (context: HandlerContext, current: string | undefined, purpose: string) => {
   const signIn = asSignIn(context)
   const known = dataOf<{ mailbox: string; password_hash: string | null } | null>(
     await signIn.call(
@@ -133,23 +128,46 @@ const patch = async (context: HandlerContext) => {
   )
   const failures = known?.password_hash ? failedPasswords(known.mailbox) : []
   if (known?.password_hash) {
-    if (current_password === undefined) {
-      throw refusal(400, 'VALIDATION_ERROR', 'current_password: is required to change the password', {
-        field: 'current_password',
-        reason: 'is required to change the password',
-      })
+    if (current === undefined) {
+      const reason = `is required to ${purpose}`
+      throw refusal(400, 'VALIDATION_ERROR', `current_password: ${reason}`, { field: 'current_password', reason })
     }
     await takeLimits(signIn, failures)
-    if (!(await context.services.passwords.check(known.password_hash, current_password))) {
+    if (!(await context.services.passwords.check(known.password_hash, current))) {
       throw refusal(401, 'INVALID_CREDENTIALS', 'The current password is wrong.')
     }
   }
+  const refund = async () => {
+    if (failures.length > 0) await refundLimits(signIn, failures)
+  }
+  return { checked_hash: known?.password_hash, refund }
+}
+
+const patch = async (context: HandlerContext) => {
+  const { name, password, current_password } = context.body as {
+    name?: string | null
+    password?: string
+    current_password?: string
+  }
+  const changes = { patch: name === undefined ? {} : { name }, token: heldToken(context.resolved) }
+  if (password === undefined) return context.call('developer_patch', changes)
+  if (context.resolved.developer?.token) throw sessionRequired()
+  refuseWeak(password)
+  const { checked_hash, refund } = await checkOwnPassword(context, current_password, 'change the password')
   const reply = await context.call('developer_patch', {
     ...changes,
-    checked_hash: known?.password_hash,
+    checked_hash,
     password_hash: await context.services.passwords.hash(password),
   })
-  if (failures.length > 0) await refundLimits(signIn, failures)
+  await refund()
+  return reply
+}
+
+const removeAccount = async (context: HandlerContext) => {
+  const { confirm, current_password } = context.body as { confirm: string; current_password?: string }
+  const { checked_hash, refund } = await checkOwnPassword(context, current_password, 'delete the account')
+  const reply = await context.call('account_delete', { confirmation: confirm, checked_hash })
+  await refund()
   return reply
 }
 
@@ -270,6 +288,19 @@ export const developers = area({
       call: 'developer_session_end',
       replies: { 200: Deleted },
       refusals: { 404: ['NOT_FOUND'] },
+      failure: 'DELETE_FAILED',
+    }),
+    route('POST /auth/developer/account/delete', {
+      operationId: 'deleteDeveloperAccount',
+      caller: developer,
+      summary: 'Delete the account with its sessions, tokens, personal organization and audit trail',
+      source: 'supplement',
+      sessionOnly: true,
+      body: z.object({ confirm: Email, current_password: Password.optional() }),
+      example: { confirm: 'you@example.com', current_password: 'a long passphrase' },
+      handle: removeAccount,
+      replies: { 202: AccountDeleted },
+      refusals: { 401: ['INVALID_CREDENTIALS'], 409: ['PROJECTS_EXIST', 'LAST_OWNER'], ...limited },
       failure: 'DELETE_FAILED',
     }),
   ],
