@@ -4,10 +4,12 @@ import { once } from 'node:events'
 import { createServer } from 'node:http'
 import { createServer as createHttp2 } from 'node:http2'
 import type { AddressInfo } from 'node:net'
+import { availableParallelism, loadavg } from 'node:os'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { tenantName } from '#server/database/prepare.ts'
 import { startHttpsReceiver } from '#test/support/https.ts'
 import { ask, createTestProject } from '#test/support/process.ts'
+import { postgresCpu, processCpu, requireProc } from './support/cpu.ts'
 import { asAdmin, install } from './support/installation.ts'
 import { figure, median, table } from './support/numbers.ts'
 import { aimLine, circumstances, publish, say } from './support/results.ts'
@@ -53,8 +55,12 @@ const fill = (place: Place, platform: string) =>
   )
 
 type Place = { sql(text: string, values?: unknown[]): Promise<unknown> }
-type Round = { readonly planned: number; readonly sent: number }
+type Round = { readonly planned: number; readonly sent: number; readonly server: number; readonly postgres: number }
 
+requireProc()
+const [load = 0] = loadavg()
+/** The rate is one of two cores that nobody else uses; CPU time is what it is under any load. */
+const isQuiet = load <= availableParallelism()
 const installation = await install()
 const google = await startHttpsReceiver({
   handler: (_request, response) =>
@@ -68,6 +74,7 @@ try {
     WEBHOOK_ALLOWED_CIDRS: '127.0.0.0/8',
     WEBHOOK_CA_FILE: google.caFile,
   })
+  const pid = server.child.pid ?? 0
   const pem = (pair: { privateKey: ReturnType<typeof generateKeyPairSync>['privateKey'] }) =>
     pair.privateKey.export({ type: 'pkcs8', format: 'pem' }).toString()
   const configs = {
@@ -107,6 +114,7 @@ try {
     await fill(place, platform)
     await place.sql('analyze')
     const before = providers.answered()
+    const cpu = { server: processCpu(pid), postgres: postgresCpu(installation.postmaster) }
     const message = { title: 'Hello, {{display_name|friend}}', body: 'A message.', data: { n: 1 } }
     const began = performance.now()
     const made = await admin('POST', '/push/campaigns', {
@@ -125,7 +133,12 @@ try {
       if (status === 'sent') {
         const sent = (performance.now() - began) / 1000
         if (counts.sent !== users || providers.answered() - before !== users) throw new Error(JSON.stringify(body.data))
-        return { planned, sent }
+        return {
+          planned,
+          sent,
+          server: (processCpu(pid) - cpu.server) / users,
+          postgres: (postgresCpu(installation.postmaster) - cpu.postgres) / users,
+        }
       }
       await sleep(100)
     }
@@ -141,6 +154,7 @@ try {
     for (const [place, [name, platform, inbox]] of kinds.entries()) {
       const one = await measure(platform, inbox)
       say(`${name}, round ${round}: planned in ${figure(one.planned)} s, sent in ${figure(one.sent)} s`)
+      say(`microseconds of CPU a recipient: server ${figure(one.server)}, Postgres ${figure(one.postgres)}`)
       results[place]?.rounds.push(one)
     }
   const rate = (of: readonly Round[]) => users / median(of.map(({ sent }) => sent))
@@ -150,19 +164,25 @@ try {
 ${await circumstances('npm run bench:push', { Postgres: installation.postgresVersion })}
 
 A campaign to ${users} users with a device each, from the request that starts it to the last recorded answer of a provider that takes ${answerMs} ms. The providers, the
-server with its worker, and Postgres (durable) share the machine. Medians of ${rounds} rounds.
+server with its worker, and Postgres (durable) share the machine. CPU is of the server with its worker, and of Postgres, in
+microseconds a recipient. Medians of ${rounds} rounds.
 
 ${table(
-  ['provider', 'planned, seconds', 'sent, seconds', 'recipients a second'],
+  ['provider', 'planned, seconds', 'sent, seconds', 'recipients a second', 'CPU of the server', 'CPU of Postgres'],
   results.map((each) => [
     each.name,
     figure(median(each.rounds.map(({ planned }) => planned))),
     figure(median(each.rounds.map(({ sent }) => sent))),
     figure(rate(each.rounds)),
+    figure(median(each.rounds.map(({ server }) => server))),
+    figure(median(each.rounds.map(({ postgres }) => postgres))),
   ]),
 )}
 
-${aimLine({ text: `${Math.round(slowest)} recipients a second with the slowest of them (aim: 5000)`, isMet: slowest >= 5000 })}`
+${aimLine({
+  text: `${Math.round(slowest)} recipients a second with the slowest of them (aim: 5000), with a load of ${figure(load)} before the run${isQuiet ? '' : ': too much for a finding'}`,
+  isMet: isQuiet ? slowest >= 5000 : null,
+})}`
   await publish({ name: 'bench:push', isShort, text })
 } finally {
   await installation.end()

@@ -7,9 +7,12 @@ import { root } from '#server/database/files.ts'
 import { loadAreas } from '#server/http/areas.ts'
 import { declaredCodes, fullPath } from '#server/http/openapi.ts'
 import type { Area, Caller, Route } from '#server/http/route.ts'
+import { door } from '#server/rest/caller.ts'
+import { instruments, prometheusName } from '#server/telemetry/instruments.ts'
 import { withCalls } from './docs/supabase.ts'
 import { table } from './docs/table.ts'
 import { registerProblems } from './registers.ts'
+import { releasedDocument, sdkFiles } from './sdk/generate.ts'
 
 const credentials: Readonly<Record<string, string>> = {
   Developer: "developer's token",
@@ -135,15 +138,27 @@ const environmentTable = (): string => {
   return table(['variable', 'default', 'meaning'], rows)
 }
 
-const begin = '<!-- environment: made by npm run docs -->'
-const end = '<!-- end of environment -->'
+const metricsTable = (): string => {
+  const rows = Object.values(instruments).map((metric) => [
+    `\`${metric.name}\``,
+    `\`${prometheusName(metric)}\``,
+    metric.kind,
+    metric.unit.replace(/[{}]/g, ''),
+    metric.attributes.map((name) => `\`${name}\``).join(', '),
+    metric.description,
+  ])
+  return table(['metric', 'for Prometheus', 'kind', 'unit', 'attributes', 'meaning'], rows)
+}
 
-const withEnvironment = (readme: string): string => {
-  const [before, rest = ''] = readme.split(begin)
+/** A page whose part between two marks is made here. */
+const withPart = (file: string, page: string, part: string, made: string): string => {
+  const begin = `<!-- ${part}: made by npm run docs -->`
+  const end = `<!-- end of ${part} -->`
+  const [before, rest = ''] = page.split(begin)
   const after = rest.split(end)[1]
   if (before === undefined || after === undefined)
-    throw new Error(`README.md has lost its marks "${begin}" and "${end}".`)
-  return `${before}${begin}\n${environmentTable()}\n${end}${after}`
+    throw new Error(`${file} has lost its marks "${begin}" and "${end}".`)
+  return `${before}${begin}\n${made}\n${end}${after}`
 }
 
 /** Packages that docs/dependencies.md does not argue for, and ones that it still does. */
@@ -171,9 +186,11 @@ const main = async (): Promise<void> => {
   const areas = (await loadAreas()).sort((a, b) => a.title.localeCompare(b.title))
   const pages: [string, string][] = [
     ['docs/api.md', apiPage(areas)],
-    ['docs/errors.md', errorsPage(areas)],
-    ['README.md', withEnvironment(await read('README.md'))],
+    ['docs/errors.md', errorsPage([...areas, door])],
+    ['README.md', withPart('README.md', await read('README.md'), 'environment', environmentTable())],
+    ['docs/metrics.md', withPart('docs/metrics.md', await read('docs/metrics.md'), 'metrics', metricsTable())],
     ['docs/supabase-js.md', withCalls(await read('docs/supabase-js.md'))],
+    ...sdkFiles(await releasedDocument()),
   ]
   const isCheck = process.argv.includes('--check')
   // these need a database: the test suite checks them

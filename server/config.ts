@@ -168,6 +168,26 @@ export const environment = z.object({
     .default('on')
     .transform((value) => value === 'on')
     .describe('`off` disables the general rate limits, but not the named limits of sign-in and codes.'),
+  METRICS_PORT: z.coerce
+    .number()
+    .int()
+    .min(0)
+    .max(65535)
+    .optional()
+    .describe(
+      'Port on HOST that answers GET /metrics in the text format of Prometheus; 0 takes a free one. Off by default.',
+    ),
+  METRICS_TOKEN: z
+    .string()
+    .min(16)
+    .optional()
+    .describe(
+      'Answers GET /metrics on PORT too, to who sends this token as Bearer; then METRICS_PORT wants it as well.',
+    ),
+  OTEL_EXPORTER_OTLP_ENDPOINT: z
+    .url()
+    .optional()
+    .describe('Base URL of an OpenTelemetry collector, to which metrics are sent every minute by OTLP over HTTP.'),
   LOG_LEVEL: z
     .enum(['trace', 'debug', 'info', 'warn', 'error', 'silent'])
     .default('info')
@@ -196,6 +216,11 @@ export const readConfig = (variables: Record<string, string | undefined> = proce
   if (parsed.data.DATABASE_URL && !parsed.data.SECRETS_KEY) {
     throw new StartError(
       'DATABASE_URL needs SECRETS_KEY beside it: 32 random bytes in base64, kept as long as the data. Make one with: openssl rand -base64 32',
+    )
+  }
+  if (parsed.data.METRICS_TOKEN !== undefined && parsed.data.WEB_CONCURRENCY > 1) {
+    throw new StartError(
+      'METRICS_TOKEN answers on PORT, where any of the WEB_CONCURRENCY processes may answer: use METRICS_PORT, which gives each a port.',
     )
   }
   return { ...parsed.data, DATA_DIR: resolve(parsed.data.DATA_DIR), processors: availableParallelism() }

@@ -1,6 +1,6 @@
 import cluster from 'node:cluster'
 import { once } from 'node:events'
-import { readConfig } from '#server/config.ts'
+import { type Config, readConfig } from '#server/config.ts'
 import { existingHome } from '#server/database/embedded-folder.ts'
 import { StartError } from '#server/errors.ts'
 import { requireFreePort } from '#server/http/port.ts'
@@ -40,7 +40,7 @@ const main = async (): Promise<void> => {
     seconds: config.SHUTDOWN_SECONDS,
   })
   try {
-    const port = isAlone ? await running.listen() : await forkServers(config.WEB_CONCURRENCY, foundation.postgres)
+    const port = isAlone ? await running.listen() : await forkServers(config, foundation.postgres)
     if (config.WORKER === 'inline') await running.work()
     const url = config.PUBLIC_URL ?? `http://${config.HOST}:${port}`
     const milliseconds = Math.round(performance.now() - began)
@@ -87,16 +87,26 @@ const nextSteps = (url: string) => `
 
 /** Server processes share the port; the first process keeps Postgres and the workers. */
 const forkServers = async (
-  count: number,
+  { WEB_CONCURRENCY, METRICS_PORT }: Config,
   postgres: { dsn: string; socketDirectory: string | null },
 ): Promise<number> => {
   cluster.setupPrimary({ exec: new URL('./member.ts', import.meta.url).pathname })
-  const start = () => cluster.fork({ TRELLIS_MEMBER: JSON.stringify(postgres) })
+  const numbers = new Map<number, number>()
+  const start = (number: number) => {
+    // each exports its own metrics, on the ports after that of the first process
+    const metrics = METRICS_PORT ? { METRICS_PORT: `${METRICS_PORT + number}` } : {}
+    const member = cluster.fork({ TRELLIS_MEMBER: JSON.stringify(postgres), ...metrics })
+    numbers.set(member.id, number)
+    return member
+  }
   const listening = Promise.all(
-    Array.from({ length: count }, start).map(
+    Array.from({ length: WEB_CONCURRENCY }, (_, index) => start(index + 1)).map(
       (member) =>
         new Promise<number>((resolve, reject) => {
-          member.once('listening', ({ port }) => resolve(port))
+          member.on('listening', ({ port }) => {
+            // a member listens for the API and for metrics
+            if (!METRICS_PORT || port !== METRICS_PORT + (numbers.get(member.id) ?? 0)) resolve(port)
+          })
           member.once('exit', (code) =>
             reject(new StartError(`A server process ended at its start with code ${code}.`)),
           )
@@ -104,8 +114,10 @@ const forkServers = async (
     ),
   )
   const ports = await listening
-  cluster.on('exit', () => {
-    if (!isStopping) start()
+  cluster.on('exit', ({ id }) => {
+    const number = numbers.get(id) ?? 1
+    numbers.delete(id)
+    if (!isStopping) start(number)
   })
   return ports[0] ?? 0
 }

@@ -25,6 +25,7 @@ import type { Realtime } from '#server/realtime/realtime.ts'
 import type { Doors } from '#server/rest/doors.ts'
 import type { Secrets } from '#server/secrets.ts'
 import type { Stopping } from '#server/stopping.ts'
+import type { Telemetry } from '#server/telemetry/telemetry.ts'
 
 /** What a request handler and a worker's task may use: made once at start, closed in order at the end. */
 export type Services = {
@@ -55,6 +56,7 @@ export type Services = {
   readonly realtime: Realtime
   readonly graphql: GraphQL
   readonly rest: Doors
+  readonly telemetry: Telemetry
   /** When the server stops: background work looks between its steps. */
   readonly stopping: Stopping
   /** The clock: real, or the one that a test harness passes. */

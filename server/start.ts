@@ -34,11 +34,16 @@ import { createOutbound } from '#server/providers/outbound.ts'
 import type { ProjectFiles } from '#server/providers/project_files.ts'
 import { createUpstream } from '#server/providers/upstream.ts'
 import { announcePublished, createRealtime, type Realtime } from '#server/realtime/realtime.ts'
+import { serveAuth } from '#server/rest/auth.ts'
 import { door } from '#server/rest/caller.ts'
 import { createDoors } from '#server/rest/doors.ts'
+import { serveChannels } from '#server/rest/realtime.ts'
 import { serveRest } from '#server/rest/serve.ts'
+import { serveStorage } from '#server/rest/storage.ts'
 import type { Services } from '#server/services.ts'
 import { createStopping } from '#server/stopping.ts'
+import { serveMetrics } from '#server/telemetry/serve.ts'
+import { createTelemetry } from '#server/telemetry/telemetry.ts'
 import { startWorkers, type Workers } from '#workers/runner.ts'
 
 export { checkFor, type Installed, prepare } from '#server/prepare.ts'
@@ -118,8 +123,10 @@ export const assemble = async (
   const now = () => harness.clock?.() ?? new Date()
   const stopping = createStopping(config.SHUTDOWN_SECONDS)
   const clock = () => harness.clock?.()?.toISOString() ?? null
+  const telemetry = await createTelemetry(config, log)
   const tenants = createDatabase({
     secrets,
+    measures: telemetry.measures,
     limits: {
       total: config.DATABASE_CONNECTIONS,
       perTenant: config.DATABASE_CONNECTIONS_PER_TENANT,
@@ -189,7 +196,7 @@ export const assemble = async (
     ...(config.WEBHOOK_CA_FILE ? { caFile: config.WEBHOOK_CA_FILE } : {}),
   })
 
-  const upstream = createUpstream({ urls: config, log })
+  const upstream = createUpstream({ urls: config, log, measures: telemetry.measures })
 
   const mail = createMail({
     smtpUrl: config.SMTP_URL,
@@ -263,12 +270,22 @@ export const assemble = async (
     realtime,
     graphql,
     rest,
+    telemetry,
     stopping: stopping.signals,
     now,
     areas,
     areaOf,
     checkMigrated,
   }
+  telemetry.observe({
+    database,
+    control: controlPlace,
+    maxConnections: config.DATABASE_CONNECTIONS,
+    caches: () => ({ ...sessions.caches(), ...projectCache.caches() }),
+    contentHash: () => fleet.programs.tenant.contentHash,
+    placeOf: (projectId) => fleet.placeOf(projectId),
+    log,
+  })
   // made for a server alone: a worker and the operator's commands serve nothing
   let app: ReturnType<typeof createApp> | undefined
   let workers: Workers | undefined
@@ -278,6 +295,7 @@ export const assemble = async (
     cancelWhenOver(services)
     stopping.ask()
     await Promise.all([app?.close(), realtime.stop(), workers?.stop()])
+    await telemetry.close()
     await graphql.close()
     await rest.stop()
     await waker.close()
@@ -296,6 +314,10 @@ export const assemble = async (
       void app.register(serveMedia(services))
       void app.register(graphiql)
       void app.register(serveRest(services))
+      void app.register(serveMetrics(services))
+      void app.register(serveAuth(services))
+      void app.register(serveStorage(services))
+      void app.register(serveChannels(services))
     }
     return app
   }
@@ -311,7 +333,7 @@ export const assemble = async (
       const app = makeApp()
       // Fastify logs its addresses when it listens; the start announces them once (main.ts)
       app.log.level = 'warn'
-      await app.listen({ host: config.HOST, port: config.PORT })
+      await Promise.all([app.listen({ host: config.HOST, port: config.PORT }), telemetry.listen()])
       app.log.level = log.level
       const address = app.server.address()
       const port = typeof address === 'object' && address ? address.port : config.PORT
@@ -320,6 +342,7 @@ export const assemble = async (
       return port
     },
     async work(concurrency) {
+      await telemetry.listen()
       workers = await startWorkers(services, jobs, concurrency)
       void fleet
         .inspect()

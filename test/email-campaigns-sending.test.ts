@@ -58,6 +58,25 @@ describe('sending', () => {
     expect(left.map(({ app_user_id }) => app_user_id).sort()).toEqual([kept.id, waits.id].sort())
   })
 
+  test('of two users who merge, the message that a mail server is taking stays, and the other is cancelled', async () => {
+    const on = await withTemplate()
+    const claims = { 'app.caller': 'worker', 'app.clock': harness.now().toISOString() }
+    const [survivor, other] = [await reader(on), await reader(on)]
+    const { id } = await mailCampaign(on, { send_now: true })
+    await on.as('app_worker', claims, 'select api.push_plan_step($1)', [id])
+    await on.as('app_worker', claims, 'select api.push_claim($1, 500, false)', [id])
+    const [message] = await on.sql('select id from app.email_messages where app_user_id = $1', [other.id])
+    await on.as('app_worker', claims, 'select api.email_attempt_begin($1)', [message.id])
+    await on.sql('select internal.merge__push_deliveries($1, $2)', [survivor.id, other.id])
+    await on.as('app_worker', claims, `select api.email_attempt_end($1, 1, 'sent')`, [message.id])
+    await on.drain()
+    expect(mail.to(survivor.email)).toEqual([])
+    expect(await mailCampaignOf(on, id)).toMatchObject({
+      status: 'sent',
+      counts: { targeted: 2, sent: 1, skipped: 1, failed: 0 },
+    })
+  })
+
   test('goes by the path of all mail, in the language of each user, with the headers to unsubscribe', async () => {
     const on = await withTemplate()
     await on.admin.patch('/email/templates/news', {

@@ -322,6 +322,40 @@ describe('events', () => {
     expect((await other.see()).app_user_id).toBe(user.id)
   })
 
+  test('under a name of a user who was merged belong to the survivor', async () => {
+    const [last, middle, first] = [await project.user(), await project.user(), await project.user()]
+    const name = `customer-${randomUUID()}`
+    expect((await admin.patch(`/users/${first.id}`, { external_id: name })).status).toBe(200)
+    for (const [survivor, other] of [
+      [middle, first],
+      [last, middle],
+    ] as const) {
+      const merged = await survivor.post('/client/auth/merge', { from_session_token: other.sessionToken })
+      expect(merged.status, merged.text).toBe(200)
+    }
+    for (const known of [first.id.toUpperCase(), name, middle.id]) {
+      const sub = purchase(known)
+      expect(await sub.tell('INITIAL_PURCHASE', 0), known).toBe('applied')
+      expect((await sub.see()).app_user_id, known).toBe(last.id)
+    }
+    // a transfer names the survivor by a former name
+    const [sub, to] = [purchase(last), await someone()]
+    await sub.tell('INITIAL_PURCHASE', 0)
+    const transfer = { transferred_from: [first.id], transferred_to: [to.id] }
+    expect(await ingest({ id: randomUUID(), type: 'TRANSFER', event_timestamp_ms: start + day, ...transfer })).toBe(
+      'applied',
+    )
+    expect((await sub.see()).app_user_id).toBe(to.id)
+    // a name that somebody else has today is theirs, also in a list of names
+    expect((await admin.patch(`/users/${to.id}`, { external_id: name })).status).toBe(200)
+    const taken = purchase(name)
+    await taken.tell('INITIAL_PURCHASE', 0)
+    expect((await taken.see()).app_user_id).toBe(to.id)
+    // the names go with their user
+    await project.sql('delete from app.users where id = $1', [last.id])
+    expect(await purchase(middle.id).tell('INITIAL_PURCHASE', 0)).toBe('unknown_user')
+  })
+
   test('a transfer moves what was bought, and access with it', async () => {
     const [from, to] = [await someone(), await someone()]
     const sub = purchase(from)

@@ -324,4 +324,16 @@ describe('storage', () => {
     for (const keys of [[], Array(1001).fill('x'), [''], [5], 'x', undefined])
       expect([400, (await remove({ bucket: 'media', keys })).error?.code]).toEqual([400, 'VALIDATION_ERROR'])
   })
+
+  test('a file that its user deletes at the same moment is passed over, as one that has gone is', async () => {
+    const user = await project.user()
+    const [gone, kept] = [await upload(user), await upload(user)]
+    const [answer] = await meetingBehind(
+      project.database,
+      `delete from app.media_assets where id = '${gone.id}'`,
+      () => [admin.delete('/storage/objects', { bucket: 'media', keys: [gone.key, kept.key] })],
+    )
+    expect([answer?.status, answer?.data]).toEqual([202, { accepted: 1 }])
+    expect((await user.get(`/client/media/${kept.id}`)).status).toBe(404)
+  })
 })

@@ -1,13 +1,17 @@
-import { afterAll, expect, test } from 'vitest'
+import { afterAll, expect, inject, test } from 'vitest'
 import { startHarness } from '#test/support/harness.ts'
 import { runOperationJob } from '#test/support/jobs.ts'
 import { providerProject, readKey, startRevenueCat, writeKey } from '#test/support/monetization.ts'
+import { endPrograms, startWorker } from '#test/support/process.ts'
 import { monetizationApply } from '#workers/tasks/monetization__apply.ts'
 
 /** A worker that dies between any two calls, of the provider or of a database: another one continues, and the end is the same. */
 const provider = await startRevenueCat()
 const harness = await startHarness({ env: { REVENUECAT_BASE_URL: provider.url } })
-afterAll(() => provider.close())
+afterAll(async () => {
+  await endPrograms()
+  await provider.close()
+})
 const project = await harness.project()
 const { services } = harness.running
 
@@ -174,3 +178,54 @@ test.each(['first', 'second'] as const)(
   },
   600_000,
 )
+
+/** A worker process that is killed when the provider has performed a request and the answer is on its way. */
+const killAt = async (path: RegExp) => {
+  const performed = Promise.withResolvers<void>()
+  provider.interfere((call) => {
+    if (call.method !== 'POST' || !path.test(call.path)) return null
+    performed.resolve()
+    return { when: 'after', reply: 'silence' }
+  })
+  const { child, ended } = await worker()
+  await performed.promise
+  child.kill('SIGKILL')
+  expect(await ended).toBe('SIGKILL')
+  provider.interfere(() => null)
+  // as after some seconds of silence
+  await harness.control(`update app.workers set heartbeat_at = heartbeat_at - interval '1 hour'`)
+}
+const worker = () =>
+  startWorker({
+    DATABASE_URL: inject('dsn'),
+    DATABASE_PREFIX: harness.prefix,
+    SECRETS_KEY: inject('secretsKey'),
+    DATA_DIR: services.config.DATA_DIR,
+    REVENUECAT_BASE_URL: provider.url,
+  })
+
+test('a process that is killed in the middle of an apply: the next one takes the job over and ends it', async () => {
+  await prepare()
+  await harness.control('delete from app.operations')
+  const { operationId, plan_hash } = await start()
+  const operation = async () => (await project.admin.get(`/operations/${operationId}`)).data
+  const until = (status: string) =>
+    expect.poll(async () => (await operation()).status, { timeout: 60_000 }).toBe(status)
+  await killAt(/\/products$/)
+  expect(await operation()).toMatchObject({ status: 'running', progress: { done: 0 } })
+  const { child, ended } = await worker()
+  await until('waiting')
+  child.kill('SIGTERM')
+  expect(await ended).toBe(0)
+  await confirm(plan_hash)
+  await killAt(/\/create_in_store$/)
+  await worker()
+  await until('succeeded')
+  const { progress, failed_reason, result } = await operation()
+  expect([progress, failed_reason]).toEqual([{ done: 9, total: 9 }, null])
+  expect(result.applied.map((step: any) => `${step.op} ${step.object_type} ${step.identifier}`)).toEqual(steps)
+  expect(provider.created).toEqual(['product c', 'entitlement gold', 'store_product c'])
+  expect(provider.violations).toEqual([])
+  const plan = (await project.admin.get('/monetization/plan')).data
+  expect([plan.ops, plan.drift]).toEqual([[], []])
+}, 300_000)

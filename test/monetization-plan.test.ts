@@ -1,5 +1,6 @@
 import fc from 'fast-check'
-import { describe, expect, test } from 'vitest'
+import pg from 'pg'
+import { describe, expect, inject, test } from 'vitest'
 import { startHarness } from '#test/support/harness.ts'
 import { sized } from '#test/support/sized.ts'
 
@@ -312,4 +313,32 @@ describe('the planner', () => {
       runs,
     )
   })
+})
+
+test('a request plans once, and compares the two sides once', async () => {
+  const counted = (name: string, times: number) => `
+    if (select f.calls from pg_stat_xact_user_functions f where f.schemaname = 'internal' and f.funcname = '${name}') is distinct from ${times} then
+      raise exception '${name} was not called ${times} times';
+    end if;`
+  // a superuser may count, and a connection of its own has counted nothing before
+  const connectionString = inject('dsn').replace(/\/[^/?]*(\?|$)/, `/${project.database}$1`)
+  const planned = async (call: string, times: number) => {
+    const client = new pg.Client({ connectionString })
+    await client.connect()
+    try {
+      await client.query(`
+        set local track_functions = 'all';
+        do $$
+        begin
+          perform ${call};
+          ${counted('monetization_plan', times)}
+          ${counted('monetization_compared', times)}
+        end $$`)
+    } finally {
+      await client.end()
+    }
+  }
+  await planned(`api.monetization_plan('{}', 'proj')`, 1)
+  await planned(`api.monetization_decide('{}', 'proj', false, 'service')`, 1)
+  await expect(planned(`api.monetization_plan('{}', 'proj')`, 2)).rejects.toThrow('was not called 2 times')
 })

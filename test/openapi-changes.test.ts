@@ -53,6 +53,19 @@ const breaks: [string, (document: Document) => unknown, RegExp][] = [
   ['an operation is removed', (d) => delete d.paths['/v1/things'].post, /removed/],
   ['an operation has another name', (d) => (post(d).operationId = 'makeThing'), /is called makeThing/],
   ['a success is removed', (d) => delete post(d).responses[201], /no longer answers 201/],
+  [
+    'a credential is refused for all operations',
+    (d) => {
+      Object.assign(d, { security: [{ Session: [] }] })
+      delete post(d).security
+    },
+    /ApiKey is no longer accepted/,
+  ],
+  [
+    'a parameter of the path is required',
+    (d) => (d.paths['/v1/things'].parameters = [{ name: 'x', in: 'query', required: true }]),
+    /query x: now required/,
+  ],
   ['a credential is refused', (d) => (post(d).security = [{ Session: [] }]), /ApiKey is no longer accepted/],
   ['a parameter is removed', (d) => (post(d).parameters = []), /query dry_run: removed/],
   ['a parameter is required', (d) => (post(d).parameters[0].required = true), /dry_run: now required/],
@@ -119,6 +132,24 @@ const additions: [string, (document: Document) => unknown][] = [
   ['an answer has another field', (d) => (thing(d).properties.more = { type: 'string' })],
   ['an answer may have another value', (d) => thing(d).properties.kind.enum.push('b')],
   ['another credential is accepted', (d) => post(d).security.push({ Session: [] })],
+  ['a parameter moves to the path', (d) => (d.paths['/v1/things'].parameters = post(d).parameters.splice(0))],
+  [
+    'its credential is told for all operations',
+    (d) => {
+      Object.assign(d, { security: post(d).security })
+      delete post(d).security
+    },
+  ],
+  [
+    'a schema refers to another one and says the rest',
+    (d) => {
+      const { id, ...rest } = thing(d).properties
+      d.components.schemas.Row = { type: 'object', properties: { id }, required: ['id'] }
+      d.components.schemas.Thing = {
+        allOf: [{ $ref: '#/components/schemas/Row' }, { type: 'object', properties: rest, required: ['count'] }],
+      }
+    },
+  ],
   ['a schema is written out', (d) => (d.components.schemas.ThingReply.properties.data = { ...thing(d) })],
 ]
 

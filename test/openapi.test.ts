@@ -6,7 +6,7 @@ import { promisify } from 'node:util'
 import { Validator } from '@seriousme/openapi-schema-validator'
 import { expect, test } from 'vitest'
 import { root } from '#server/database/files.ts'
-import { specificCodes } from '#server/http/document/operations.ts'
+import { specificCodes } from '#server/http/document/failures.ts'
 import { declaredCodes, fullPath } from '#server/http/openapi.ts'
 import { startHarness } from '#test/support/harness.ts'
 
@@ -70,8 +70,9 @@ test('every route stands in it with its caller, its statuses and the codes of ea
       const operation = document.paths[path]?.[route.method.toLowerCase()]
       expect(operation, `${route.method} ${path}`).toBeDefined()
       expect(operation.summary).toMatch(/^[A-Z]/)
-      expect(operation.security).toEqual(route.caller.security)
-      const resolve = ({ $ref }: { $ref: string }) => document.components.responses[$ref.split('/').at(-1) ?? '']
+      expect(operation.security ?? document.security).toEqual(route.caller.security)
+      const resolve = (part: { $ref?: string }): any =>
+        part.$ref ? document.components.responses[part.$ref.split('/').at(-1) ?? ''] : part
       for (const [status, codes] of specificCodes(area, route)) {
         if (route.replies[status]) continue
         const { description, content } = resolve(operation.responses[status])
@@ -79,11 +80,15 @@ test('every route stands in it with its caller, its statuses and the codes of ea
         expect(content['application/json'].schema.allOf[1].properties.error.properties.code.enum).toEqual(codes)
       }
       // what is not told with its own status is told once
-      const told = resolve(operation.responses.default).description
+      const { description: told, 'x-codes': toldCodes } = resolve(operation.responses.default)
       for (const [status, codes] of declaredCodes(area, route)) {
         if (operation.responses[status]) continue
         expect(told).toContain(String(status))
-        if (status !== 500) for (const code of codes) expect(told).toContain(code)
+        if (status === 500) continue
+        for (const code of codes) {
+          expect(told).toContain(code)
+          expect(toldCodes[status]).toContain(code)
+        }
       }
     }
   }

@@ -208,3 +208,37 @@ test('users who merge keep one delivery of a campaign, and the newest 500 items'
   expect(await inbox(survivor)).toHaveLength(3)
   expect((await admin.get(`/push/deliveries?user_id=${other.id}`)).data).toEqual([])
 })
+
+test('of two users who merge while a campaign waits for both, one gets it, and its outcomes add up', async () => {
+  const [survivor, other, sent, unsent] = await Promise.all(Array.from({ length: 4 }, () => pushed(project)))
+  if (!survivor || !other || !sent || !unsent) throw new Error('no users')
+  const { id } = await campaignOf(project, {
+    audience: { user_ids: [survivor, other, sent, unsent].map((user) => user.id) },
+    send_now: true,
+  })
+  // later than the start
+  const claims = { 'app.caller': 'worker', 'app.clock': new Date(harness.now().getTime() + 1000).toISOString() }
+  await project.as('app_worker', claims, 'select api.push_plan_step($1)', [id])
+  // claimed for both of a pair: what becomes of the one that goes nobody will know
+  await project.sql(
+    `update app.push_deliveries set due_at = due_at - interval '1 hour' where campaign_id = $1 and app_user_id = any ($2)`,
+    [id, [sent.id, unsent.id]],
+  )
+  await project.as('app_worker', claims, 'select api.push_claim($1, 2, true)', [id])
+  const pairs = [
+    [survivor, other],
+    [sent, unsent],
+  ] as const
+  for (const [stays, goes] of pairs)
+    await project.sql('select internal.merge__push_deliveries($1, $2)', [stays.id, goes.id])
+  harness.setTime(new Date(harness.now().getTime() + 180_000))
+  await project.drain()
+  harness.setTime(null)
+  const left = await project.sql('select app_user_id, status from app.push_deliveries where campaign_id = $1', [id])
+  expect(left).toHaveLength(2)
+  expect(left).toEqual(expect.arrayContaining(pairs.map(([stays]) => ({ app_user_id: stays.id, status: 'sent' }))))
+  expect(await shown(project, id)).toMatchObject({
+    status: 'sent',
+    counts: { targeted: 4, sent: 2, skipped: 1, failed: 1 },
+  })
+})

@@ -92,13 +92,28 @@ test('two servers on one data folder share its Postgres, and the last one stops 
   expect(await postgresRuns(first.dataDir)).toBe(false)
 })
 
-test('several server processes serve one port', { timeout: 180_000 }, async () => {
-  const server = await startServer({ WEB_CONCURRENCY: '2' })
+test('several server processes serve one port, and each its own metrics', { timeout: 180_000 }, async () => {
+  // below the ports that the system gives to others
+  const metrics = 20_000 + ((process.pid * 3) % 10_000)
+  const server = await startServer({ WEB_CONCURRENCY: '2', METRICS_PORT: String(metrics) })
   const story = await createTestProject(server.url)
   const answers = await Promise.all(
     Array.from({ length: 40 }, () => ask(server.url, 'GET', '/v1/client/users/me', undefined, story.user)),
   )
   expect(new Set(answers.map(({ status }) => status))).toEqual(new Set([200]))
+  const texts = await Promise.all(
+    [0, 1, 2].map(async (number) => (await fetch(`http://127.0.0.1:${metrics + number}/metrics`)).text()),
+  )
+  const counted = texts.map((text) =>
+    [...text.matchAll(/^http_server_request_duration_count\{.*"\/client\/users\/me".*\} (\d+)$/gm)].map(([, count]) =>
+      Number(count),
+    ),
+  )
+  // the first process serves no requests, and no process counts those of another
+  expect(counted[0]).toEqual([])
+  expect(counted.flat().reduce((sum, count) => sum + count, 0)).toBe(40)
+  expect(counted[1]?.length).toBe(1)
+  expect(counted[2]?.length).toBe(1)
   process.kill(-(server.child.pid ?? 0), 'SIGINT')
   expect(await server.ended).toBe(0)
   expect(await postgresRuns(server.dataDir)).toBe(false)

@@ -301,13 +301,18 @@ const runRow = async (
   const { services, projectId } = context
   const close = (outcome: { due_at?: string; error?: string; gave_up?: boolean }) =>
     context.call('outbox_finish', { id: row.id, lease: row.lease, ...outcome })
+  const began = performance.now()
+  const measured = (outcome: 'done' | 'failed' | 'stopped') =>
+    services.telemetry.measures.outboxTask(row.task, outcome, performance.now() - began)
   try {
     const task = tasks.get(row.task)
     if (!task) throw new Error(`there is no task ${row.task} in this version`)
     const due = await task.run(context, row, finish)
+    measured('done')
     if (due === finished) return
     await close(due ? { due_at: due.toISOString() } : {})
   } catch (error) {
+    measured(services.stopping.asked.aborted ? 'stopped' : 'failed')
     // a task that the stop of the server interrupts has not failed
     if (services.stopping.asked.aborted) return release(context, [row])
     const message = (error as Error).message.slice(0, 1000)

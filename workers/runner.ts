@@ -111,11 +111,15 @@ const taskOf =
       })
     }
     const { asked, over } = services.stopping
+    const { measures } = services.telemetry
+    const began = performance.now()
     try {
       const work = task.run(services, payload as Record<string, string>) as Promise<Again | null | undefined>
       const result = await orStopped(work, over)
+      measures.job(task.name, result ? 'again' : 'done', performance.now() - began)
       if (result) await queueAgain(result.again)
     } catch (error) {
+      measures.job(task.name, asked.aborted ? 'stopped' : 'failed', performance.now() - began)
       if (!asked.aborted) throw error
       await queueAgain(payload)
     }

@@ -52,11 +52,12 @@ export const startNginx = async (files: string): Promise<Nginx | null> => {
   const port = await freePort()
   await mkdir(join(folder, 'uploads'))
   await writeFile(join(folder, 'nginx.conf'), configuration(folder, files, port))
-  // a variable NGINX would name inherited sockets
+  // a variable NGINX would name inherited sockets; the program is looked for on the PATH that it is given
   const child = spawn(program, ['-p', folder, '-e', join(folder, 'error.log'), '-c', join(folder, 'nginx.conf')], {
-    env: {},
+    env: { PATH: process.env['PATH'] },
     stdio: 'inherit',
   })
+  await once(child, 'spawn')
   const url = `http://127.0.0.1:${port}`
   for (let tries = 0; ; tries += 1) {
     if (await fetch(url).catch(() => null)) break

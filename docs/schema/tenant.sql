@@ -1238,7 +1238,6 @@ create table app.entitlement_grants (
   constraint entitlement_grants_source_known CHECK ((source = ANY (ARRAY['subscription_provider'::text, 'promotional'::text, 'reward'::text, 'referral'::text, 'purchase'::text])))
 );
 CREATE INDEX entitlement_grants_of_entitlement ON app.entitlement_grants USING btree (entitlement_id);
-CREATE INDEX entitlement_grants_of_product ON app.entitlement_grants USING btree (product_id) WHERE (product_id IS NOT NULL);
 CREATE INDEX entitlement_grants_of_source ON app.entitlement_grants USING btree (source_ref) WHERE (source = 'subscription_provider'::text);
 CREATE INDEX entitlement_grants_of_store_product ON app.entitlement_grants USING btree (split_part(product_id, ':'::text, 1)) WHERE (product_id IS NOT NULL);
 alter table app.entitlement_grants enable row level security;
@@ -2221,6 +2220,18 @@ create table app.media_totals (
   constraint media_totals_pkey PRIMARY KEY (slot)
 );
 alter table app.media_totals enable row level security;
+
+-- Ids and external_ids of users who were merged into another: providers go on to report purchases and events under them.
+create table app.merged_names (
+  name text not null,
+  app_user_id uuid not null,
+  created_at timestamp with time zone not null default internal.now(),
+  constraint merged_names_pkey PRIMARY KEY (name),
+  constraint merged_names_app_user_id_fkey FOREIGN KEY (app_user_id) REFERENCES app.users(id) ON DELETE CASCADE,
+  constraint merged_names_name_1_to_255 CHECK (((char_length(name) >= 1) AND (char_length(name) <= 255)))
+);
+CREATE INDEX merged_names_of_user ON app.merged_names USING btree (app_user_id, created_at DESC);
+alter table app.merged_names enable row level security;
 
 -- Reactions to messages, each emoji once by each user.
 create table app.message_reactions (

@@ -266,3 +266,16 @@ language sql stable as $$
   select internal.reply(200, json_build_object('due_at', internal.iso(internal.outbox_next(outbox_next.rules))))
 $$;
 comment on function api.outbox_next is '{due_at} as of internal.outbox_next, for the end of a drain and for the sweep.';
+
+create or replace function api.outbox_due(most int) returns api.reply
+language sql stable as $$
+  select internal.reply(200, json_build_object(
+           'rows', count(*), 'oldest_seconds', coalesce(extract(epoch from internal.now() - min(d.due_at)), 0)))
+    from (select o.due_at
+            from app.outbox o
+           where o.failed_at is null and o.due_at <= internal.now() and (o.locked_until is null or o.locked_until <= internal.now())
+           order by o.due_at
+           limit outbox_due.most) d
+$$;
+comment on function api.outbox_due is
+  'The due rows that no task holds, for metrics: {rows, oldest_seconds}; counted up to the given number.';

@@ -1,6 +1,7 @@
 alter table app.entitlement_grants enable row level security;
 alter table app.subscriptions enable row level security;
 alter table app.subscription_events enable row level security;
+alter table app.merged_names enable row level security;
 
 create policy "users read their own grants" on app.entitlement_grants for select to app_user
   using (app_user_id = (select internal.user_id()));
@@ -37,4 +38,6 @@ values
    'entitlements', 'move', 'cascade', current_setting('trellis.file')),
   ('app.subscription_events', 'app_user_id', 'subscription_events',
    array['id', 'source_ref', 'app_user_id', 'type', 'event_at', 'payload', 'outcome', 'received_at', 'names'],
-   'entitlements', 'move', 'cascade', current_setting('trellis.file'));
+   'entitlements', 'move', 'cascade', current_setting('trellis.file')),
+  ('app.merged_names', 'app_user_id', 'merged_names', array['name', 'app_user_id', 'created_at'], null, 'names of both', 'cascade',
+   current_setting('trellis.file'));

@@ -20,7 +20,7 @@ grant delete on app.monetization_applied_objects to app_worker;
 
 grant execute on function internal.monetization_hash, internal.monetization_list, internal.monetization_sorted, internal.monetization_packages,
   internal.monetization_objects, internal.monetization_filled, internal.monetization_product_keys, internal.monetization_config, internal.monetization_paywalls,
-  internal.monetization_declared, internal.monetization_applied_json, internal.monetization_pairs, internal.monetization_pushes, internal.monetization_validation,
+  internal.monetization_declared, internal.monetization_applied_json, internal.monetization_compared, internal.monetization_sides, internal.monetization_pairs, internal.monetization_pushes, internal.monetization_validation,
   internal.monetization_store_floor, internal.monetization_ops, internal.monetization_drift, internal.monetization_human_floor, internal.monetization_plan,
   internal.monetization_step, internal.monetization_decide, internal.monetization_rows, internal.monetization_write, internal.monetization_closure, internal.monetization_remember,
   internal.monetization_adopt, internal.monetization_current, internal.monetization_is_resolved, internal.monetization_is_held, internal.monetization_in_use, api.monetization_decide

@@ -1,10 +1,14 @@
 import { type Case, cases } from '#test/support/supabase_cases.ts'
+import { auth, channels, storage } from '#test/support/supabase_parts.ts'
+
+type Shown = Pick<Case, 'part' | 'call' | 'refuses' | 'note'>
+const all: readonly Shown[] = [...auth, ...cases, ...storage, ...channels]
 
 const begin = '<!-- calls: made by npm run docs -->'
 const end = '<!-- end of calls -->'
 
 const cell = (text: string) => text.replaceAll('|', '\\|')
-const row = ({ call, refuses, note }: Case) =>
+const row = ({ call, refuses, note }: Shown) =>
   `| \`${cell(call)}\` | ${
     refuses
       ? refuses
@@ -15,20 +19,16 @@ const row = ({ call, refuses, note }: Case) =>
   } | ${cell(note ?? '')} |`
 
 const section = (part: string) =>
-  [
-    `### ${part}`,
-    '',
-    '| call | result | |',
-    '|---|---|---|',
-    ...cases.filter((one) => one.part === part).map(row),
-  ].join('\n')
+  [`### ${part}`, '', '| call | result | |', '|---|---|---|', ...all.filter((one) => one.part === part).map(row)].join(
+    '\n',
+  )
 
-/** The guide with the calls that test/rest-clients makes, each with what comes of it there. */
+/** The guide with the calls that the tests make, each with what comes of it there. */
 export const withCalls = (page: string): string => {
   const [before, rest = ''] = page.split(begin)
   const after = rest.split(end)[1]
   if (before === undefined || after === undefined)
     throw new Error(`docs/supabase-js.md has lost its marks "${begin}" and "${end}".`)
-  const parts = [...new Set(cases.map(({ part }) => part))]
+  const parts = [...new Set(all.map(({ part }) => part))]
   return `${before}${begin}\n${parts.map(section).join('\n\n')}\n${end}${after}`
 }

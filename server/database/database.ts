@@ -10,6 +10,7 @@ import { type ApiError, refusal } from '#server/errors.ts'
 import { exactJson } from '#server/json/lossless_json.ts'
 import { createLru } from '#server/lru.ts'
 import type { Secrets } from '#server/secrets.ts'
+import { type Measures, noMeasures } from '#server/telemetry/measures.ts'
 
 /** A database as a call names it. */
 export type Place = { readonly cluster: Cluster; readonly database: string; readonly kind: 'control' | 'tenant' }
@@ -108,6 +109,7 @@ export type DatabaseOptions = {
   readonly isBehind?: (place: Place) => boolean
   /** Called after a call to control that wrote audit rows: they wait for their seal. */
   readonly onUnsealed?: () => void
+  readonly measures?: Pick<Measures, 'call' | 'refusedLease'>
 }
 
 const identifier = /^[a-z_][a-z0-9_]*$/
@@ -160,7 +162,8 @@ const encode = (value: unknown): string | null => {
 }
 
 export const createDatabase = (options: DatabaseOptions): Database => {
-  const pools = createPools(options.limits)
+  const { measures = noMeasures } = options
+  const pools = createPools({ ...options.limits, onRefused: measures.refusedLease })
   const running = new Set<RunningCall>()
   const named = options.limits.named !== false
   // the password of a login is derived: a tenth of a request's time, were it done each time
@@ -176,7 +179,8 @@ export const createDatabase = (options: DatabaseOptions): Database => {
   }
 
   const execute: Database['execute'] = async (place, role, claims, prepare, settings = {}) => {
-    const lease = await pools.lease(target(place, role), shareOf(role, claims.caller), claims.userId, settings.asker)
+    const share = shareOf(role, claims.caller)
+    const lease = await pools.lease(target(place, role), share, claims.userId, settings.asker)
     const began = performance.now()
     const held: RunningCall = {
       client: lease.client,
@@ -202,8 +206,11 @@ export const createDatabase = (options: DatabaseOptions): Database => {
           late[setting] = value
         },
       )
-      return { row: amended(row, late), milliseconds: performance.now() - began }
+      const milliseconds = performance.now() - began
+      measures.call(place.kind, share.kind, 'ok', milliseconds)
+      return { row: amended(row, late), milliseconds }
     } catch (error) {
+      measures.call(place.kind, share.kind, 'failed', performance.now() - began)
       const failure = failureOf(error)
       broken = failure.kind === 'unavailable' && failure.connectionLost
       throw error

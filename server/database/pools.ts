@@ -1,6 +1,7 @@
 import pg from 'pg'
 import { prepareConnection } from '#server/database/call.ts'
-import { type ApiError, refusal } from '#server/errors.ts'
+import { groupLimit, kindsOfControl, kindsOfTenant, leavesEnough, type Share } from '#server/database/shares.ts'
+import { refusal } from '#server/errors.ts'
 
 /** The connection parameters of one login to one database. */
 export type Target = {
@@ -24,14 +25,6 @@ export type Asker = {
 
 export type Lease = { readonly client: pg.Client; release(broken?: boolean): void }
 
-/**
- * Which share of a database's connections a caller uses. `front` is what apps wait for, `back` is administration and background
- * work; a group holds several kinds of caller.
- */
-export type Share =
-  | { readonly group: 'front'; readonly kind: 'credentials' | 'sign-in' | 'users' | 'servers' }
-  | { readonly group: 'back'; readonly kind: 'administrators' | 'workers' }
-
 export type Pools = {
   /**
    * A connection of this login, within `waitMs`, else 503 TENANT_UNAVAILABLE; 429 RATE_LIMITED for an end user whose own calls
@@ -41,7 +34,20 @@ export type Pools = {
   /** Closes idle connections to a database at once and the busy ones when they are given back. */
   forget(databaseKey: string): Promise<void>
   readonly open: number
+  /** What the pools hold now, with the databases that use most connections, at most so many of them. */
+  state(mostDatabases: number): PoolState
   close(): Promise<void>
+}
+
+/** Leases and waiting calls. */
+type Use = { readonly leases: number; readonly waiters: number }
+
+export type PoolState = {
+  readonly open: number
+  readonly idle: number
+  /** By kind of caller, of all databases. */
+  readonly callers: Readonly<Record<Share['kind'], Use>>
+  readonly busiest: readonly (Use & { readonly name: string })[]
 }
 
 type Slot = {
@@ -98,53 +104,26 @@ export type PoolLimits = {
   readonly callsPerConnection?: number
   readonly connectMs?: number
   readonly named?: boolean
+  /** Called for each call that gets no connection: it waited in vain, its user has too many under way, or its asker has gone. */
+  readonly onRefused?: (kind: Share['kind'], reason: 'busy' | 'user' | 'gone') => void
 }
 
 const retryAfter = { 'Retry-After': '2' }
 const unavailable = (why: string) =>
   refusal(503, 'TENANT_UNAVAILABLE', `The database is not available: ${why}.`, null, retryAfter)
+const reasons = {
+  busy: 'all its connections are busy',
+  gone: 'the connection of the request has closed',
+} as const
 const tooManyAtOnce = () =>
   refusal(429, 'RATE_LIMITED', 'Too many requests of this user are under way at once.', null, retryAfter)
 
-/** What is left for one group when a third is kept for the other. */
-const groupLimit = (connections: number) => Math.max(1, connections - Math.ceil(connections / 3))
-
-type Kind = Share['kind']
-
-type Kinds = { readonly front: readonly Kind[]; readonly back: readonly Kind[]; readonly apps: Kind }
-
-/** The kinds of caller of each group. `apps` has a third of the connections kept against administration and background work. */
-const kindsOfTenant: Kinds = {
-  front: ['credentials', 'sign-in', 'users', 'servers'],
-  back: ['administrators', 'workers'],
-  apps: 'users',
-}
-const kindsOfControl: Kinds = {
-  front: ['credentials', 'sign-in'],
-  back: ['administrators', 'workers'],
-  apps: 'sign-in',
-}
-
 const count = (counts: Map<string, number>, key: string, by: number) => counts.set(key, (counts.get(key) ?? 0) + by)
 
-/**
- * Whether a kind of caller that has a connection of this database may have another: one is kept for each kind that has none, and a
- * third for apps against administration and background work. Where connections are few, not all that can be.
- */
-const leavesEnough = (
-  connections: number,
-  kinds: Kinds,
-  busy: Map<string, number>,
-  { group, kind }: Share,
-): boolean => {
-  const held = (key: string) => busy.get(key) ?? 0
-  const without = (some: readonly Kind[]) => some.filter((other) => other !== kind && held(other) === 0).length
-  const limit = groupLimit(connections)
-  if (held(group) + Math.min(without(kinds[group]), Math.floor(limit / 2)) >= limit) return false
-  const third = group === 'back' ? Math.max(0, connections - limit - Math.max(1, held(kinds.apps))) : 0
-  const kept = third + without([...kinds.front, ...kinds.back])
-  const most = group === 'back' ? limit : Math.floor(connections / 2)
-  return held('front') + held('back') + Math.min(kept, most) < connections
+const waitersOf = ({ queues, users }: Tenant, kind: Share['kind']): number => {
+  let waiters = queues.get(kind)?.size ?? 0
+  for (const { waiting } of users.values()) for (const { share } of waiting) if (share.kind === kind) waiters += 1
+  return waiters
 }
 
 /**
@@ -159,7 +138,7 @@ const leavesEnough = (
  */
 export const createPools = (limits: PoolLimits): Pools => {
   const { total, idleMs = 30_000, waitMs = 3_000, callsPerConnection = 20_000, connectMs = 5_000 } = limits
-  const { perUser = 2, slowMs = 100, clock = () => performance.now() } = limits
+  const { perUser = 2, slowMs = 100, clock = () => performance.now(), onRefused } = limits
   const forTenants = total - Math.min(limits.perTenant, Math.floor(total / 4))
   const perTenant = Math.min(limits.perTenant, forTenants)
   const tenants = new Map<string, Tenant>()
@@ -318,22 +297,23 @@ export const createPools = (limits: PoolLimits): Pools => {
     if (waiter.timer) return
     tenant.waiting += 1
     hungry.add(tenant)
-    waiter.timer = setTimeout(() => giveUp(waiter, unavailable('all its connections are busy')), waitMs)
+    waiter.timer = setTimeout(() => giveUp(waiter, 'busy'), waitMs)
     if (!waiter.asker) return
-    waiter.gone = () => giveUp(waiter, unavailable('the connection of the request has closed'))
+    waiter.gone = () => giveUp(waiter, 'gone')
     waiter.asker.once('close', waiter.gone)
     // it may have gone while the caller's credentials were looked up
     if (waiter.asker.destroyed) waiter.gone()
   }
 
   /** Ends a wait in vain. */
-  const giveUp = (waiter: Waiter, why: ApiError) => {
+  const giveUp = (waiter: Waiter, why: keyof typeof reasons) => {
     const tenant = tenantOf(waiter.target.key)
     const isOwn = waiter.user !== undefined && waiter.queue === tenant.users.get(waiter.user)?.waiting
     leave(waiter)
     // one that was admitted makes room for another call of its user
     if (!isOwn) dismiss(tenant, waiter.user)
-    waiter.reject(isOwn ? tooManyAtOnce() : why)
+    onRefused?.(waiter.share.kind, isOwn && why === 'busy' ? 'user' : why)
+    waiter.reject(isOwn ? tooManyAtOnce() : unavailable(reasons[why]))
     forgetUnused(waiter.target.key, tenant)
   }
 
@@ -432,6 +412,26 @@ export const createPools = (limits: PoolLimits): Pools => {
         const own = user === undefined ? undefined : tenant.users.get(user)?.waiting
         enqueue(waiter, !isAdmitted && own ? own : queueOf(tenant, share))
       })
+    },
+    state(mostDatabases) {
+      const all = [...tenants.values()]
+      const used = [...kindsOfTenant.front, ...kindsOfTenant.back].map((kind) => {
+        const leases = all.reduce((sum, tenant) => sum + (tenant.busy.get(kind) ?? 0), 0)
+        const waiters = all.reduce((sum, tenant) => sum + waitersOf(tenant, kind), 0)
+        return [kind, { leases, waiters }] as const
+      })
+      const busiest = [...tenants].map(([key, tenant]) => {
+        const leases = (tenant.busy.get('front') ?? 0) + (tenant.busy.get('back') ?? 0)
+        // a key is the cluster and the database
+        return { name: key.slice(key.lastIndexOf('/') + 1), leases, waiters: tenant.waiting }
+      })
+      busiest.sort((a, b) => b.leases + b.waiters - (a.leases + a.waiters))
+      return {
+        open,
+        idle: all.reduce((sum, tenant) => sum + tenant.idle.length, 0),
+        callers: Object.fromEntries(used) as PoolState['callers'],
+        busiest: busiest.slice(0, mostDatabases),
+      }
     },
     async forget(databaseKey) {
       const tenant = tenants.get(databaseKey)

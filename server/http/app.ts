@@ -13,6 +13,7 @@ import type { Reply } from '#server/database/database.ts'
 import type { Question } from '#server/database/statements.ts'
 import { ApiError, refusal } from '#server/errors.ts'
 import { argumentsOf } from '#server/http/arguments.ts'
+import { corsFor } from '#server/http/cors.ts'
 import { answerOf, envelopeOf, nothingHere, send, unsupported, unsupportedEncoding } from '#server/http/errors.ts'
 import { readInput } from '#server/http/input.ts'
 import { invitePage } from '#server/http/invite_page.ts'
@@ -29,7 +30,15 @@ import {
 } from '#server/http/protocol.ts'
 import { addressKey } from '#server/http/rate_limiter.ts'
 import { reference } from '#server/http/reference.ts'
-import { type Answer, type Area, invalidCode, type Resolved, type Route } from '#server/http/route.ts'
+import {
+  type Answer,
+  type Area,
+  type HandlerContext,
+  type Input,
+  invalidCode,
+  type Resolved,
+  type Route,
+} from '#server/http/route.ts'
 import { routeUpgrades, wantsWebSocket } from '#server/http/upgrade.ts'
 import type { Services } from '#server/services.ts'
 import type { Stopping } from '#server/stopping.ts'
@@ -131,6 +140,7 @@ export const createApp = ({ areas, services, observe }: AppOptions): FastifyInst
       },
       'request',
     )
+    if (route) services.telemetry.measures.request(request.method, route.path, reply.statusCode, reply.elapsedTime)
     done()
   })
   app.setErrorHandler((error: FastifyError, request, reply) => sendError(error, request, reply, services))
@@ -179,29 +189,6 @@ declare module 'fastify' {
     trellisDatabase: number | undefined
   }
 }
-
-/** CORS: apps call from any origin, with tokens in headers; consoles only from the configured origins. */
-const corsFor =
-  (origins: readonly string[]) => (request: FastifyRequest, done: (error: Error | null, options: object) => void) => {
-    const isOpen = /^\/(v1\/client|storage|rest)\//.test(request.url)
-    done(null, {
-      origin: isOpen ? '*' : origins.length > 0 ? origins : false,
-      credentials: false,
-      maxAge: 600,
-      // an OPTIONS request without preflight headers gets the same response, and no text beside our envelope
-      strictPreflight: false,
-      methods: ['GET', 'HEAD', 'POST', 'PUT', 'PATCH', 'DELETE'],
-      exposedHeaders: [
-        'X-Request-Id',
-        'Retry-After',
-        'ETag',
-        'Idempotency-Replayed',
-        'Upload-Offset',
-        'Content-Range',
-        'Content-Disposition',
-      ],
-    })
-  }
 
 const sendError = (error: unknown, request: FastifyRequest, reply: FastifyReply, services: Services) => {
   const known = (
@@ -268,7 +255,7 @@ const addRoute = (app: FastifyInstance, area: Area, route: Route, services: Serv
 }
 
 /** Serves one request: resolves the caller, applies rate limits, validates the input, and makes the one call. */
-const serve = async (area: Area, route: Route, request: FastifyRequest, services: Services): Promise<Answer> => {
+export const serve = async (area: Area, route: Route, request: FastifyRequest, services: Services): Promise<Answer> => {
   const perAddress = [{ key: `ip ${addressKey(request.ip)}`, perSecond: 60, burst: 200 }]
   // events have a budget of their own, because one server posts those of a thousand users from one address: by address, only
   // refused credentials are counted
@@ -282,12 +269,28 @@ const serve = async (area: Area, route: Route, request: FastifyRequest, services
   request.trellisCaller = resolved.claims.caller
   takeRateLimits(route, resolved, services)
   const input = readInput(area, route, request)
-  const call = callAs(area, route, request, resolved, services)
-  const ask = askAs(area, route, request, resolved, services)
-  const lines = linesAs(area, route, request, resolved, services)
-  if (route.handle) return route.handle({ ...input, request, services, resolved, call, ask, lines })
-  return call(route.call ?? '', argumentsOf(route, { ...input, request, services, resolved }))
+  const context = contextOf(area, route, input, request, resolved, services)
+  if (route.handle) return route.handle(context)
+  return context.call(route.call ?? '', argumentsOf(route, { ...input, request, services, resolved }))
 }
+
+/** What a handler works with: the input, the caller, and calls as this caller. */
+export const contextOf = (
+  area: Area,
+  route: Route,
+  input: Input,
+  request: FastifyRequest,
+  resolved: Resolved,
+  services: Services,
+): HandlerContext => ({
+  ...input,
+  request,
+  services,
+  resolved,
+  call: callAs(area, route, request, resolved, services),
+  ask: askAs(area, route, request, resolved, services),
+  lines: linesAs(area, route, request, resolved, services),
+})
 
 export const takeRateLimits = (route: Pick<Route, 'ceiling'>, { claims, project }: Resolved, services: Services) => {
   if (!project || route.ceiling === 'none' || claims.caller === 'developer') return

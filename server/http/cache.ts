@@ -12,13 +12,19 @@ export type Cache<T> = {
   drop(key: string): void
   dropWhere(test: (value: T) => boolean): void
   clear(): void
+  readonly state: CacheState
 }
+
+/** How often `get` found a value, how often it had to load one, and how many values there are. */
+export type CacheState = { readonly hits: number; readonly misses: number; readonly entries: number }
 
 export const createCache = <T extends object | string | number>(max: number, ttlMs: number): Cache<T> => {
   const kept = createLru<T>(max, { ttlMs })
   const loading = new Map<string, Promise<T | null>>()
   // an invalidation during a load wins: the loaded value may be older than the change
   let dropped = 0
+  let hits = 0
+  let misses = 0
 
   const peek = (key: string): T | undefined => kept.get(key)
   const set = (key: string, value: T) => void kept.set(key, value)
@@ -28,12 +34,19 @@ export const createCache = <T extends object | string | number>(max: number, ttl
     loading.delete(key)
   }
   return {
+    get state() {
+      return { hits, misses, entries: kept.size }
+    },
     peek,
     set,
     drop,
     async get(key, load, isKept = () => true) {
       const value = peek(key)
-      if (value !== undefined) return value
+      if (value !== undefined) {
+        hits += 1
+        return value
+      }
+      misses += 1
       let running = loading.get(key)
       if (!running) {
         const before = dropped

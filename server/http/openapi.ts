@@ -1,6 +1,14 @@
 import { setImmediate as nextTurn } from 'node:timers/promises'
+import { isDeepStrictEqual } from 'node:util'
 import { operationIds } from '#server/http/document/operation_ids.ts'
-import { components, operation, referring } from '#server/http/document/operations.ts'
+import {
+  components,
+  type Operation,
+  operation,
+  referring,
+  usualSecurity,
+  written,
+} from '#server/http/document/operations.ts'
 import { type Area, parts, type Route } from '#server/http/route.ts'
 
 export { declaredCodes } from '#server/http/document/codes.ts'
@@ -37,12 +45,33 @@ const inOrder = (areas: readonly Area[]) =>
 const rankOf = (path: string) => Number(path.startsWith('/v1/admin/'))
 const keyOf = ({ path, route }: { path: string; route: Route }) => `${path} ${route.method}`
 
+type Made = { readonly path: string; readonly method: string; readonly operation: Operation }
+
+/** The operations by path, in alphabetical order; parameters of a path that all its operations declare alike are its own. */
+const pathsOf = (made: readonly Made[], shared: ReturnType<typeof components>) => {
+  const byPath = Map.groupBy(made, ({ path }) => path)
+  const items = [...byPath].map(([path, those]): [string, object] => {
+    const isOfPath = (parameter: object) =>
+      those.every(({ operation }) => operation.path.some((other) => isDeepStrictEqual(other, parameter)))
+    const own = those[0]?.operation.path.filter(isOfPath) ?? []
+    return [
+      path,
+      {
+        ...(own.length > 0 ? { parameters: own.map(shared.parameters.refer) } : {}),
+        ...Object.fromEntries(
+          those.map(({ method, operation }) => [method, written(operation, shared, isOfPath)] as const),
+        ),
+      },
+    ]
+  })
+  return Object.fromEntries(items.sort(([a], [b]) => (a < b ? -1 : 1)))
+}
+
 /** The OpenAPI 3.1 document of the live routes. Building it takes hundreds of milliseconds: it yields to requests between two routes. */
 export const openApi = async (areas: readonly Area[], publicUrl: string): Promise<object> => {
   const ids = operationIds(areas)
   const shared = components()
-  const made: { readonly path: string; readonly method: string; readonly operation: ReturnType<typeof operation> }[] =
-    []
+  const made: Made[] = []
   for (const { area, route, path } of inOrder(areas)) {
     made.push({
       path,
@@ -53,10 +82,11 @@ export const openApi = async (areas: readonly Area[], publicUrl: string): Promis
   }
   shared.schemas.settle()
   await nextTurn()
-  const paths: Record<string, Record<string, object>> = {}
-  for (const { path, method, operation } of made) {
-    paths[path] = { ...paths[path], [method]: referring(operation, shared) }
-  }
+  const referred = made.map((one) => ({ ...one, operation: referring(one.operation, shared) }))
+  shared.responses.settle()
+  shared.parameters.settle()
+  await nextTurn()
+  const paths = pathsOf(referred, shared)
   await nextTurn()
   return {
     openapi: '3.1.0',
@@ -71,7 +101,8 @@ export const openApi = async (areas: readonly Area[], publicUrl: string): Promis
     },
     servers: [{ url: publicUrl }],
     ...tagsOf(areas),
-    paths: Object.fromEntries(Object.entries(paths).sort(([a], [b]) => (a < b ? -1 : 1))),
+    security: usualSecurity,
+    paths,
     components: {
       securitySchemes: {
         Developer: {

@@ -1,6 +1,6 @@
 import type { Cluster } from '#server/database/cluster.ts'
 import { type Database, dataOf, type Place } from '#server/database/database.ts'
-import { createCache } from '#server/http/cache.ts'
+import { type CacheState, createCache } from '#server/http/cache.ts'
 import { sha256 } from '#server/secrets.ts'
 
 /** A project in the cache: where its database is and how its tokens are signed. */
@@ -52,6 +52,8 @@ export type ProjectCache = {
   /** Invalidates the entries of a change: `key:<hash>` or `project:<id>`. */
   drop(changed: string): void
   clear(): void
+  /** By name, for metrics. */
+  caches(): Readonly<Record<string, CacheState>>
 }
 
 /** Loads projects from control and caches them for at most 30 seconds; a project that is not ready is never cached. */
@@ -116,5 +118,6 @@ export const createProjectCache = (
       keys.clear()
       projects.clear()
     },
+    caches: () => ({ keys: keys.state, projects: projects.state }),
   }
 }

@@ -18,6 +18,14 @@ export const createSessions = () => {
     serviceAccounts,
     signatures,
     onBehalf,
+    /** By name, for metrics. */
+    caches: () => ({
+      users: users.state,
+      developers: developers.state,
+      signatures: signatures.state,
+      service_accounts: serviceAccounts.state,
+      on_behalf: onBehalf.state,
+    }),
     clear() {
       users.clear()
       developers.clear()

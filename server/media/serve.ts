@@ -79,18 +79,20 @@ export const dispositionOf = ({ key, mimeType }: Pick<ObjectLink, 'key' | 'mimeT
 const policyOf = (mimeType: string) =>
   `default-src 'none'; img-src 'self'; media-src 'self'; style-src 'unsafe-inline'${mimeType === 'application/pdf' ? '' : '; sandbox'}`
 
-const download = async (
+/** Sends the bytes that a link leads to, or where they are. */
+export const download = async (
   services: Services,
   asked: Extract<Verified, { op: 'get' }>,
   request: FastifyRequest,
   reply: FastifyReply,
+  disposition?: string,
 ) => {
   const { storage } = services.media
   const link = asked.variant === null ? asked : await services.media.variantOf(asked, asked.variant)
   const headers = {
     'cache-control': 'private, max-age=300',
     'content-type': link.mimeType,
-    'content-disposition': dispositionOf(link),
+    'content-disposition': disposition ?? dispositionOf(link),
     'content-security-policy': policyOf(link.mimeType),
   }
   const until = new Date(services.now().getTime() + passedOnSeconds * 1000)

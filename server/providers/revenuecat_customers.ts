@@ -115,7 +115,9 @@ export const readPurchases = async (
   { secret_api_key, project_id }: CustomerConfig,
   names: readonly string[],
 ): Promise<Found> => {
-  const signal = AbortSignal.timeout(totalMs)
+  // the requests of a restore end together: one that has failed makes the answers of the others useless
+  const ended = new AbortController()
+  const signal = AbortSignal.any([AbortSignal.timeout(totalMs), ended.signal])
   const get = async (path: string, params: Record<string, string>, after: string | undefined) => {
     const answer = await upstream.call({
       provider: 'revenuecat',
@@ -180,6 +182,7 @@ export const readPurchases = async (
     const purchases = new Map(known.flat().map((purchase) => [purchase.ref, purchase]))
     return { failure: null, purchases: [...purchases.values()], isKnown: known.length > 0 }
   } catch (error) {
+    ended.abort()
     if (error instanceof UpstreamProblem) return { failure: error.message }
     throw error
   }

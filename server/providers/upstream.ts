@@ -3,6 +3,7 @@ import type { Logger } from 'pino'
 import { Agent, type Dispatcher } from 'undici'
 import type { Config } from '#server/config.ts'
 import { createCircuits } from '#server/providers/circuits.ts'
+import { type Measures, noMeasures } from '#server/telemetry/measures.ts'
 
 /** Providers whose API this server calls, each with the variable that holds its base URL. */
 export const providers = {
@@ -102,6 +103,7 @@ export type Upstream = {
 export type UpstreamOptions = {
   readonly urls: ProviderUrls
   readonly log: Pick<Logger, 'debug'>
+  readonly measures?: Pick<Measures, 'providerCall'>
   /** Waits before a retry; a test passes its own. */
   readonly wait?: (ms: number, signal: AbortSignal) => Promise<unknown>
   /** Milliseconds of a clock that never goes back. */
@@ -238,7 +240,7 @@ type Kind<T extends Received> = {
  * long as the time of the call allows; Retry-After is honoured within it.
  */
 export const createUpstream = (options: UpstreamOptions): Upstream => {
-  const { urls, log, random = Math.random, clock = () => performance.now() } = options
+  const { urls, log, measures = noMeasures, random = Math.random, clock = () => performance.now() } = options
   const wait = options.wait ?? ((ms, signal) => sleep(ms, undefined, { signal }))
   const circuits = createCircuits(clock)
   // undici's limits are exact to a second only: bounds of our own replace them, except for pauses of a stream
@@ -301,6 +303,7 @@ export const createUpstream = (options: UpstreamOptions): Upstream => {
         ms,
       }
       log.debug(fields, 'provider called')
+      measures.providerCall(provider, answer.failure ?? `${Math.floor(answer.status / 100)}xx`, ms)
     }
     if (!circuits.admits(key)) return { failure: 'PROVIDER_UNAVAILABLE', reason: 'circuit is open', isSent: false }
     const bounds = createBounds(signal, timeoutMs, totalMs)

@@ -51,8 +51,8 @@ export type Connection = {
   readonly subscriptions: ReadonlyMap<string, Subscription>
   /** Authorises a channel and begins to listen. Rejects with what refuses it. */
   subscribe(channel: string, params: object, since: number | null, ref?: Reference): Promise<void>
-  /** What a client sends, checked. */
-  receive(frame: ClientFrame): void
+  /** What a client sends, checked. By `sender` it knows its own publication again. */
+  receive(frame: ClientFrame, sender?: string): void
   /** Anything from the client: it is there. */
   touch(): void
   readonly seenAt: number
@@ -85,7 +85,7 @@ type Subscribed = {
 const isOver = ({ state }: Subscription): boolean => state === 'closed'
 
 /** One token bucket: whether a client that does things at this rate may do one more. */
-const createPace = (perSecond: number, now: () => number) => {
+export const createPace = (perSecond: number, now: () => number) => {
   let tokens = perSecond
   let at = now()
   return () => {
@@ -297,7 +297,7 @@ export const createConnection = (hub: Hub, first: Credential, transport: Transpo
     send(ackFrame(ref))
   }
 
-  const receive: Connection['receive'] = (frame) => {
+  const receive: Connection['receive'] = (frame, sender) => {
     connection.touch()
     if (!maySend()) return close(closing.tooFast, 'too many frames')
     switch (frame.type) {
@@ -318,11 +318,11 @@ export const createConnection = (hub: Hub, first: Credential, transport: Transpo
         return
       case 'publish':
       case 'presence':
-        return write(frame)
+        return write(frame, sender)
     }
   }
 
-  const write = (frame: Extract<ClientFrame, { type: 'publish' | 'presence' }>) => {
+  const write = (frame: Extract<ClientFrame, { type: 'publish' | 'presence' }>, sender: string | undefined) => {
     const { ref, channel } = frame
     if (!mayPublish()) {
       send(
@@ -341,7 +341,8 @@ export const createConnection = (hub: Hub, first: Credential, transport: Transpo
       return send(errorFrame(ref, 'PAYLOAD_TOO_LARGE', 'A payload has at most 32 KB.', channel))
     const value = JSON.stringify(sent)
     inOrder(ref, channel, () => {
-      if (frame.type === 'publish') return call('realtime_publish', { channel, event: frame.event, payload: value })
+      if (frame.type === 'publish')
+        return call('realtime_publish', { channel, event: frame.event, payload: value, sender })
       return sent === null ? leave(channel) : enter(channel, value)
     })
   }

@@ -164,7 +164,7 @@ export const createHub = (options: HubOptions): Hub => {
 
   const subscribersOf = (of: ChannelEvent): Subscription[] => {
     const { meta } = of
-    if (!meta || meta.action !== undefined) return [...(channels.get(of.channel) ?? [])]
+    if (!meta || meta.action !== undefined || meta.sender !== undefined) return [...(channels.get(of.channel) ?? [])]
     const owners = new Set([meta.only, meta.now?.user_id, meta.was?.user_id])
     const own = [...owners]
       .flatMap((user) => [...(byUser.get(user ?? '') ?? [])])

@@ -69,6 +69,8 @@ export type Meta = {
   /** Of an entry of a feed. */
   readonly actor?: string | null
   readonly action?: string
+  /** Of a publication: who knows it by that as their own. */
+  readonly sender?: string
 }
 
 /** An event as SQL answers it: [channel, seq, event, payload, meta, at]; payload and meta are JSON texts. */
@@ -95,6 +97,7 @@ export type Frame = {
   readonly kind: string
   readonly channel: string | null
   readonly seq: number | null
+  readonly sender?: string
   bytes?: Buffer
 }
 
@@ -125,7 +128,8 @@ export const eventFrame = (of: ChannelEvent, shown: string, event: string): Fram
     of.seq === null
       ? `{"type":"presence",${names},${payload.slice(1)}`
       : `{"type":"event",${names},"seq":${of.seq},"event":${JSON.stringify(event)},"payload":${payload},"at":"${of.at}"}`
-  const frame = { text, kind: of.seq === null ? 'presence' : event, channel: shown, seq: of.seq }
+  const sender = of.meta?.sender === undefined ? {} : { sender: of.meta.sender }
+  const frame = { text, kind: of.seq === null ? 'presence' : event, channel: shown, seq: of.seq, ...sender }
   of.frames.set(key, frame)
   return frame
 }

@@ -69,7 +69,7 @@ const sees = (
  */
 const toldOf = (subscription: Subscription, of: ChannelEvent): string | null => {
   const { meta } = of
-  if (!meta) return of.event
+  if (!meta || meta.sender !== undefined) return of.event
   if (meta.action !== undefined) {
     const { unseen = [], hidden = [] } = subscription.scope
     return hidden.includes(meta.action) || (meta.actor && unseen.includes(meta.actor)) ? null : of.event

@@ -1,45 +1,84 @@
 import type { FastifyRequest } from 'fastify'
 import { refusal } from '#server/errors.ts'
-import { endUser, endUserOrServer } from '#server/http/callers.ts'
+import { appKey, endUser, endUserOrServer } from '#server/http/callers.ts'
 import { bearer } from '#server/http/credentials.ts'
 import { area, type Resolved, route } from '#server/http/route.ts'
 import type { Services } from '#server/services.ts'
 
+const refusals = { 403: ['REST_DISABLED'], 404: ['USER_NOT_FOUND'], 413: ['PAYLOAD_TOO_LARGE'] }
+const elsewhere = (file: string) => () => Promise.reject(new Error(`served by server/rest/${file}.ts`))
+
 /**
- * What `{root_url}/rest/v1` is to the program: the area whose migrations a project must have. Its paths are PostgREST's, and served by
- * server/rest/serve.ts.
+ * What supabase-js asks for, as the program sees it: the area whose migrations a project must have, and what it may refuse. The paths below these are
+ * those of PostgREST, auth-js, storage-js and realtime-js, and are served beside the declared routes.
  */
 const served = route('GET /rest/v1', {
   caller: endUserOrServer,
   summary: 'PostgREST over the collections of a project',
-  handle: () => Promise.reject(new Error('served by server/rest/serve.ts')),
+  handle: elsewhere('serve'),
   replies: {},
+  refusals: { ...refusals, 503: ['REST_UNAVAILABLE', 'REST_BUSY'] },
+})
+export const written = route('POST /storage/v1', {
+  caller: endUserOrServer,
+  summary: 'Files of a project, in the form of storage-js',
+  handle: elsewhere('storage'),
+  replies: {},
+  refusals: {
+    400: ['INVALID_INPUT', 'MIME_NOT_ALLOWED'],
+    402: ['FREE_TIER_LIMIT_REACHED'],
+    403: [...refusals[403], 'FORBIDDEN'],
+    404: [...refusals[404], 'BUCKET_NOT_FOUND', 'NoSuchKey'],
+    408: ['REQUEST_TIMEOUT'],
+    409: ['KEY_IN_USE', 'ASSET_IN_USE'],
+    413: refusals[413],
+    503: ['UPLOAD_UNVERIFIED'],
+  },
+})
+/** Its other codes are those of the routes of sign-in, which it asks. */
+const signIn = route('POST /auth/v1', {
+  caller: appKey,
+  summary: 'Sign-in, in the form of auth-js',
+  handle: elsewhere('auth'),
+  replies: {},
+  refusals: { 400: ['INVALID_INPUT', 'weak_password'], 401: ['session_not_found'], 403: refusals[403] },
+})
+const socket = route('GET /realtime/v1/websocket', {
+  caller: appKey,
+  summary: 'Channels, in the form of realtime-js',
+  handle: elsewhere('realtime'),
+  replies: {},
+  refusals: { 400: ['INVALID_INPUT'], 403: refusals[403], 426: ['UPGRADE_REQUIRED'] },
 })
 export const door = area({
   stem: 'rest',
-  title: 'REST door',
+  title: 'supabase-js',
   source: 'supplement',
   unversioned: true,
-  routes: [served],
+  routes: [served, written, signIn, socket],
 })
 
 /**
- * The caller of a request of supabase-js. It sends the API key as `apikey` and, until somebody is signed in, as the Bearer too; some clients
- * send it as the Bearer alone. The Bearer of a signed-in user is their session token.
+ * Reads the credentials of a request of supabase-js into the headers of our own routes, and refuses a project whose door is off. It sends the API
+ * key as `apikey` and, until somebody is signed in, as the Bearer too; some clients send it as the Bearer alone. The Bearer of a signed-in user is
+ * their session token.
  */
-export const callerOf = async (request: FastifyRequest, services: Services): Promise<Resolved> => {
+export const readCredentials = async (request: FastifyRequest, services: Services): Promise<void> => {
   const { headers } = request
   const key = headers['x-api-key'] ?? headers['apikey'] ?? bearer(request) ?? undefined
   headers['x-api-key'] = key
   if (headers.authorization && bearer(request) === key) delete headers.authorization
-  // without a session a server key is itself, and a client key nobody
   const found = typeof key === 'string' && key.length <= 200 ? await services.projectCache.byKey(key) : null
-  if (found && !found.project.restEnabled)
-    throw refusal(
-      403,
-      'REST_DISABLED',
-      'The REST door of this project is off: its developer switches it on with rest_enabled.',
-    )
+  if (found && !found.project.restEnabled) throw disabled()
+}
+
+export const disabled = () =>
+  refusal(403, 'REST_DISABLED', 'The REST door of this project is off: its developer switches it on with rest_enabled.')
+
+/** The caller of a request of PostgREST: without a session a server key is itself, and a client key nobody. */
+export const callerOf = async (request: FastifyRequest, services: Services): Promise<Resolved> => {
+  await readCredentials(request, services)
+  const { headers } = request
   return headers.authorization === undefined && headers['x-on-behalf-of'] === undefined
     ? endUserOrServer.resolve(request, services, served)
     : endUser.resolve(request, services, served)

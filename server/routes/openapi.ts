@@ -45,7 +45,7 @@ const declaration = {
   description: '304 when `If-None-Match` matches the current ETag.',
   headers: { 'If-None-Match': z.string().optional() },
   handle: describe,
-  replies: { 200: z.looseObject({ openapi: z.literal('3.1.0') }), 304: NotModified },
+  replies: { 200: z.looseObject({ openapi: z.string() }), 304: NotModified },
 }
 
 /** The OpenAPI document, under both of its paths. */

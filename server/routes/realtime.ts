@@ -30,17 +30,25 @@ const expiryOf = (token: string): number => {
   return (JSON.parse(Buffer.from(payload, 'base64url').toString()) as { exp: number }).exp
 }
 
-const ofHeaders = async (request: FastifyRequest, services: Services, at: Parameters<Caller['resolve']>[2]) => {
+type At = Parameters<Caller['resolve']>[2]
+
+/** Under what the sender of a request may open a connection. */
+export const credentialOfHeaders = async (request: FastifyRequest, services: Services, at: At): Promise<Credential> => {
   const resolved = await endUser.resolve(request, services, at)
   const { userId, sessionId = null } = resolved.claims
-  credentials.set(resolved, {
+  return {
     resolved,
     userId: userId ?? '',
     sid: sessionId,
     expiresAt: sessionId === null ? null : expiryOf(bearer(request) ?? ''),
     keyHash: sha256(String(request.headers['x-api-key'])),
-  })
-  return resolved
+  }
+}
+
+const ofHeaders = async (request: FastifyRequest, services: Services, at: At) => {
+  const credential = await credentialOfHeaders(request, services, at)
+  credentials.set(credential.resolved, credential)
+  return credential.resolved
 }
 
 /** `svc_rt_`, the project's id and 32 random bytes: a ticket comes without the key that would name the project. */
@@ -49,7 +57,7 @@ const ticketForm = /^svc_rt_([0-9a-f]{32})_[A-Za-z0-9_-]{43}$/
 const invalidTicket = () =>
   refusal(401, 'UNAUTHORIZED', 'The ticket is not valid: it may be used once, within 60 seconds.')
 
-const ofTicket = async (ticket: string, services: Services, at: Parameters<Caller['resolve']>[2]) => {
+const ofTicket = async (ticket: string, services: Services, at: At) => {
   const [, hex = ''] = ticketForm.exec(ticket) ?? []
   const projectId = hex.replace(/^(.{8})(.{4})(.{4})(.{4})(.{12})$/, '$1-$2-$3-$4-$5')
   const project = uuidPattern.test(projectId) ? await services.projectCache.byProject(projectId) : null
@@ -90,7 +98,7 @@ const credentialOf = (resolved: Resolved): Credential => {
 }
 
 /** What ws would refuse by itself, as a page of HTML, after the connection has been admitted. */
-const checkHandshake = ({ headers }: FastifyRequest): void => {
+export const checkHandshake = ({ headers }: FastifyRequest): void => {
   if (!['8', '13'].includes(headers['sec-websocket-version'] ?? ''))
     throw refusal(426, 'UPGRADE_REQUIRED', 'This path speaks version 13 of the WebSocket protocol.', null, {
       Upgrade: 'websocket',

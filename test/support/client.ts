@@ -1,6 +1,7 @@
 import { randomInt, randomUUID } from 'node:crypto'
 import { gunzipSync } from 'node:zlib'
 import { Agent } from 'undici'
+import { throughPrism } from '#test/support/prism.ts'
 
 export type Answer<T = any> = {
   readonly status: number
@@ -57,11 +58,14 @@ export const requestText = async (
   return { status: response.statusCode, received: response.headers, text }
 }
 
+/** Where `npm run proof:prism` has a validating proxy. */
+const prism = process.env['TRELLIS_PRISM']
+
 /** Requests to the server at `url`: as JSON, each from an address of its own. */
 export const createClient = (url: string) => {
   const client = (headers: Record<string, string>, base = '/v1'): Client => {
     const request: Client['request'] = async (method, path, body, more = {}) => {
-      const { status, received, text } = await requestText(
+      const { status, received, text } = await (prism ? throughPrism(prism) : requestText)(
         url + (path.startsWith('//') ? path.slice(1) : base + path),
         {
           method,

@@ -74,8 +74,11 @@ export type ProviderState = {
 
 export type Call = { readonly method: string; readonly path: string; readonly body: any; readonly key: string }
 type Reply = { status: number; body?: unknown; headers?: Record<string, string> }
-/** An answer in place of the provider's own, before or after the effect of the request; `hang up` closes the connection. */
-export type Interference = (call: Call, n: number) => { when: 'before' | 'after'; reply: Reply | 'hang up' } | null
+/** An answer in place of the provider's own, before or after the effect of the request; `hang up` closes the connection, `silence` leaves it open. */
+export type Interference = (
+  call: Call,
+  n: number,
+) => { when: 'before' | 'after'; reply: Reply | 'hang up' | 'silence' } | null
 
 const createdAt = 1658399423658
 const refused = (status: number, type: string, message = type): Reply => ({
@@ -381,7 +384,7 @@ export const startRevenueCat = async () => {
     const own = instead?.when === 'before' ? null : answer(call, url)
     const reply = instead?.reply ?? own
     if (reply === 'hang up' || !reply) request.socket.destroy()
-    else write(response, reply)
+    else if (reply !== 'silence') write(response, reply)
   }
 
   const server = createServer((request, response) => void serve(request, response))

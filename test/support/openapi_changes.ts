@@ -161,15 +161,14 @@ const parameterChanges = (documents: Pair, before: Json, after: Json, at: string
   return found
 }
 
-const securityChanges = (before: Json, after: Json, at: string): string[] => {
-  const ways = (operation: Json): string[] =>
-    (operation['security'] ?? []).map((way: Json) => Object.keys(way).sort().join(' '))
-  const now = ways(after)
+const securityChanges = (documents: Pair, before: Json, after: Json, at: string): string[] => {
+  const ways = (document: Json, operation: Json): string[] =>
+    (operation['security'] ?? document['security'] ?? []).map((way: Json) => Object.keys(way).sort().join(' '))
+  const now = ways(documents.after, after)
   if (now.length === 0) return []
-  if (ways(before).length === 0) return [`${at}: needs a credential now`]
-  return ways(before)
-    .filter((way) => !now.includes(way))
-    .map((way) => `${at}: ${way} is no longer accepted`)
+  const old = ways(documents.before, before)
+  if (old.length === 0) return [`${at}: needs a credential now`]
+  return old.filter((way) => !now.includes(way)).map((way) => `${at}: ${way} is no longer accepted`)
 }
 
 const operationChanges = (documents: Pair, before: Json, after: Json, at: string): string[] => {
@@ -177,7 +176,7 @@ const operationChanges = (documents: Pair, before: Json, after: Json, at: string
   if (before['operationId'] !== after['operationId']) {
     found.push(`${at}: is called ${after['operationId']}, was ${before['operationId']}`)
   }
-  found.push(...securityChanges(before, after, at), ...parameterChanges(documents, before, after, at))
+  found.push(...securityChanges(documents, before, after, at), ...parameterChanges(documents, before, after, at))
   const [oldBody, newBody] = [before['requestBody'], after['requestBody']]
   if (newBody?.required && !oldBody?.required) found.push(`${at}: now requires a body`)
   if (oldBody && !newBody) found.push(`${at}: takes no body any more`)
@@ -194,6 +193,12 @@ const operationChanges = (documents: Pair, before: Json, after: Json, at: string
   return found
 }
 
+/** An operation with the parameters that its path has. */
+const withParametersOf = (item: Json, operation: Json): Json => ({
+  ...operation,
+  parameters: [...(item['parameters'] ?? []), ...(operation['parameters'] ?? [])],
+})
+
 /**
  * What breaks a client of a released document. New operations, optional parameters and properties, and further values of an enum in
  * responses are no breaks: clients ignore what they do not know (docs/openapi.md).
@@ -207,8 +212,10 @@ export const breakingChanges = (before: Json, after: Json): string[] => {
       if (!old) continue
       const at = `${method.toUpperCase()} ${path}`
       const now = after['paths'][path]?.[method]
-      if (now) found.push(...operationChanges(documents, old, now, at))
-      else found.push(`${at}: removed`)
+      if (now) {
+        const whole = after['paths'][path]
+        found.push(...operationChanges(documents, withParametersOf(item, old), withParametersOf(whole, now), at))
+      } else found.push(`${at}: removed`)
     }
   }
   const schemas = after['components']?.['schemas'] ?? {}

@@ -247,6 +247,14 @@ comment on function internal.email_campaign_cancel is
   'Cancels messages of a campaign that no worker is sending; returns how many. What is being sent at this moment ends by itself. Locks users, messages,
    deliveries. Granted to nobody.';
 
+create or replace function internal.email_is_attempted(delivery_id uuid) returns boolean
+language sql stable security definer set search_path = '' as $$
+  select exists (
+    select from app.email_messages m
+     where m.delivery_id = email_is_attempted.delivery_id and m.status = 'queued' and m.attempting_at is not null)
+$$;
+comment on function internal.email_is_attempted is 'Whether a worker is sending the message of a delivery at this moment. Granted to nobody.';
+
 create or replace function internal.email_deliveries_drop(delivery_ids uuid[]) returns void
 language plpgsql volatile security definer set search_path = '' as $$
 declare

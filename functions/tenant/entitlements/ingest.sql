@@ -1,56 +1,4 @@
 -- Events of the subscription provider: whom they are about, and what follows from them. The outcome does not depend on the order in which events arrive.
-create or replace function internal.subscription_names(payload jsonb) returns text[]
-language sql immutable as $$
-  select coalesce(array_agg(n.name order by n.place), '{}')
-    from (select named.name, min(named.place) as place
-            from (select subscription_names.payload ->> 'app_user_id' as name, 0::bigint as place
-                  union all
-                  select subscription_names.payload ->> 'original_app_user_id', 1
-                  union all
-                  (select a.name, a.n + 1
-                     from jsonb_array_elements_text(case when jsonb_typeof(subscription_names.payload -> 'aliases') = 'array'
-                                                         then subscription_names.payload -> 'aliases' else '[]' end) with ordinality as a (name, n)
-                    limit 100)) named
-           where char_length(named.name) between 1 and 255
-           group by named.name) n
-$$;
-comment on function internal.subscription_names is
-  'The names by which an event of the provider knows its user: the present one, the original one, then aliases, at most 100.';
-
-create or replace function internal.subscription_texts(list jsonb) returns text[]
-language sql immutable as $$
-  select internal.subscription_names(jsonb_build_object('aliases', subscription_texts.list))
-$$;
-comment on function internal.subscription_texts is 'The names of a list, such as transferred_to of a transfer.';
-
-create or replace function internal.subscription_user_named(names text[]) returns uuid
-language sql stable security definer set search_path = '' as $$
-  select u.id
-    from unnest(subscription_user_named.names) with ordinality as named (name, place)
-    join app.users u on u.id = internal.as_uuid(named.name) or u.external_id = named.name
-   order by named.place, u.id = internal.as_uuid(named.name) desc
-   limit 1
-$$;
-comment on function internal.subscription_user_named is 'The first user whose id or external_id is one of these names. Granted to nobody.';
-
-create or replace function internal.subscription_user(names text[]) returns uuid
-language sql stable security definer set search_path = '' as $$
-  select coalesce(
-    internal.subscription_user_named(subscription_user.names),
-    -- by another event of the same customer, which has our name beside one of these
-    (select internal.subscription_user_named(e.names)
-       from (select k.names
-               from app.subscription_events k
-              where k.names && subscription_user.names and k.type <> 'TRANSFER'
-              order by k.event_at desc
-              limit 50) e
-      where internal.subscription_user_named(e.names) is not null
-      limit 1))
-$$;
-comment on function internal.subscription_user is
-  'The user of an event: found by our id, else by external_id, from the provider''s names of the user in their order, or from the aliases that other events
-   name. Granted to nobody.';
-
 create or replace function internal.subscription_holder(names text[], at timestamptz, event_id text) returns uuid
 language plpgsql stable security definer set search_path = '' as $$
 declare
@@ -62,11 +10,8 @@ declare
   move record;
 begin
   for hops in 1 .. 1000 loop
-    -- a transfer may name the user by the other of our two names
-    named := named || array(select x.name
-                              from app.users u
-                             cross join lateral (values (u.id::text), (u.external_id)) as x (name)
-                             where u.id = them and x.name is not null);
+    -- a transfer may name the user by another of our names
+    named := named || array(select n.name from internal.provider_names(them, 100) n);
     select e.id, e.event_at, internal.subscription_texts(e.payload -> 'transferred_to') as takers into move
       from app.subscription_events e
      where e.type = 'TRANSFER' and e.payload -> 'transferred_from' ?| named and (e.event_at, e.id) > (since, since_id)

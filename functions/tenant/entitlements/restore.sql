@@ -17,11 +17,12 @@ begin
     perform internal.fail(409, 'RESTORE_UNAVAILABLE', 'This project has no active subscription integration.');
   end if;
   perform internal.check_rate('restore ' || them.id, 10, 60, 'Purchases are restored at most ten times a minute.');
-  return json_build_object('config_sealed', sealed, 'names', array_remove(array[them.id::text, nullif(them.external_id, '')], null),
+  return json_build_object('config_sealed', sealed, 'names', array(select n.name from internal.provider_names(them.id, 5) n),
                            'asked_at', internal.iso(internal.now()));
 end $$;
 comment on function internal.restore_begin is
-  'What a restore needs: {config_sealed, names, asked_at}, the names by which the provider may know the user, and the time of which its answer is. For the
+  'What a restore needs: {config_sealed, names, asked_at}, the names by which the provider may know the user, with those of
+   five merged users at most, and the time of which its answer is. For the
    server. Refuses 404 USER_NOT_FOUND, 409 RESTORE_UNAVAILABLE, 429 RATE_LIMITED.';
 
 create or replace function api.restore_begin(app_user_id uuid) returns api.reply

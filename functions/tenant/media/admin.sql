@@ -172,6 +172,8 @@ begin
      where a.status <> 'deleted'
        and a.key collate "C" in (select case when k ^@ (internal.project_id() || '/') then substr(k, 38) else k end from unnest(storage_delete.keys) k)
      order by a.id
+       -- one that goes at this moment is passed over, as one that has gone is
+       for update of a
   loop
     perform internal.media_delete(asset, storage_delete.is_free);
     n := n + 1;

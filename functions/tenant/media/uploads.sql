@@ -102,7 +102,8 @@ end $$;
 comment on function internal.media_key is
   'The path of a key without the id of the project, and the id that its owner''s folder is named by. Refuses 400 INVALID_INPUT for a key that is no path of a file.';
 
-create or replace function internal.media_presign_put(key text, content_type text, is_free boolean, seconds int) returns app.media_assets
+create or replace function internal.media_presign_put(key text, content_type text, is_free boolean, seconds int, size_bytes bigint default null,
+                                                      replaces boolean default true) returns app.media_assets
 language plpgsql volatile security definer set search_path = '' as $$
 declare
   k record;
@@ -117,20 +118,24 @@ begin
     raise exception 'keys are presigned by users and server keys, not by %', internal.caller();
   elsif internal.caller() <> 'server_key' and k.owner is distinct from internal.user_id()::text then
     perform internal.fail(403, 'FORBIDDEN', 'The key is in the folder of another user.');
-  elsif media_presign_put.is_free then
+  elsif media_presign_put.is_free and media_presign_put.size_bytes is null then
     perform internal.fail(400, 'PRESIGN_PUT_NOT_AVAILABLE', 'Free projects register uploads with POST /v1/client/media/upload.');
   elsif k.owner is distinct from owner::text or internal.lock_users(array[owner]) is null then
     perform internal.fail(404, 'USER_NOT_FOUND', 'There is no such user.');
   end if;
   select m.* into a from app.media_assets m where m.key = k.path collate "C" and m.status <> 'deleted' for update;
+  if media_presign_put.is_free and media_presign_put.size_bytes > coalesce(a.size_bytes, 0) then
+    perform internal.media_budget_check(media_presign_put.size_bytes - coalesce(a.size_bytes, 0));
+  end if;
   if a.id is null then
     insert into app.media_assets as m
-      (key, filename, mime_type, source, object_version, upload_version, upload_mime_type, upload_expires_at, uploaded_by)
-    select k.path, regexp_replace(k.path, '^.*/', ''), type, 'presign', v.version, v.version, type,
+      (key, filename, mime_type, source, size_bytes, object_version, upload_version, upload_mime_type, upload_expires_at, uploaded_by)
+    select k.path, regexp_replace(k.path, '^.*/', ''), type, 'presign', media_presign_put.size_bytes, v.version, v.version, type,
            internal.now() + make_interval(secs => media_presign_put.seconds), owner
       from (select internal.media_new_version() as version) v
     returning m.* into a;
-  elsif a.source <> 'presign' or a.uploaded_by is distinct from owner or a.blocked_at is not null then
+  elsif a.source <> 'presign' or a.uploaded_by is distinct from owner or a.blocked_at is not null
+        or a.status = 'committed' and not media_presign_put.replaces then
     perform internal.fail(409, 'KEY_IN_USE', 'Another file has this key.', '{"field": "key"}');
   else
     update app.media_assets m
@@ -138,6 +143,7 @@ begin
        set upload_version = case when m.upload_mime_type = type then coalesce(m.upload_version, internal.media_new_version())
                                  else internal.media_new_version() end,
            upload_mime_type = type,
+           size_bytes = case when m.status = 'pending' then media_presign_put.size_bytes else m.size_bytes end,
            mime_type = case when m.status = 'pending' then type else m.mime_type end,
            upload_expires_at = greatest(m.upload_expires_at, internal.now() + make_interval(secs => media_presign_put.seconds)),
            updated_at = case when m.status = 'pending' then internal.now() else m.updated_at end
@@ -147,9 +153,10 @@ begin
   return a;
 end $$;
 comment on function internal.media_presign_put is
-  'The asset of a key with an open upload: a new one, or the one of the key, whose bytes the next commit replaces. Refuses 400 INVALID_INPUT, MIME_NOT_ALLOWED,
-   PRESIGN_PUT_NOT_AVAILABLE, 403 FORBIDDEN, 404 USER_NOT_FOUND, 409 KEY_IN_USE (a file that was uploaded in another way, of another user, or blocked). Locks the user and the
-   asset.';
+  'The asset of a key with an open upload: a new one, or the one of the key, whose bytes the next commit replaces. size_bytes is the exact size, where it is known. Refuses
+   400 INVALID_INPUT, MIME_NOT_ALLOWED, PRESIGN_PUT_NOT_AVAILABLE (a free project, without a size), 402 FREE_TIER_LIMIT_REACHED, 403 FORBIDDEN, 404 USER_NOT_FOUND,
+   409 KEY_IN_USE (a file that was uploaded in another way, of another user, or blocked; without replaces any file that is there). Locks the user, the asset, and in a free
+   project the budget.';
 
 create or replace function internal.media_presign_get(key text) returns app.media_assets
 language plpgsql volatile security definer set search_path = '' as $$
@@ -169,7 +176,8 @@ begin
 end $$;
 comment on function internal.media_presign_get is 'The committed asset of a key. Refuses 400 INVALID_INPUT, 403 FORBIDDEN, 404 NOT_FOUND.';
 
-create or replace function api.media_presign(bucket text, key text, method text, is_free boolean, seconds int, content_type text default null) returns api.reply
+create or replace function api.media_presign(bucket text, key text, method text, is_free boolean, seconds int, content_type text default null, size_bytes bigint default null,
+                                             replaces boolean default true) returns api.reply
 language plpgsql volatile as $$
 declare
   a app.media_assets;
@@ -186,7 +194,8 @@ begin
   elsif media_presign.content_type is null then
     perform internal.invalid('content_type', 'is required for PUT', 'INVALID_INPUT');
   end if;
-  a := internal.media_presign_put(media_presign.key, media_presign.content_type, media_presign.is_free, media_presign.seconds);
+  a := internal.media_presign_put(media_presign.key, media_presign.content_type, media_presign.is_free, media_presign.seconds, media_presign.size_bytes,
+                                  media_presign.replaces);
   return internal.reply(200, internal.json_merge(internal.media_upload_json(a), json_build_object(
     'expires_at', internal.iso(internal.now() + make_interval(secs => media_presign.seconds)))));
 end $$;
@@ -219,7 +228,8 @@ end $$;
 comment on function api.media_lookup is
   'An asset of the caller: 200 with the asset; 202, for the server, with its open upload when the asset is pending, or with_upload. Refuses 404 NOT_FOUND.';
 
-create or replace function internal.media_commit(asset_id uuid, version text, size_bytes bigint, keeps_window boolean) returns app.media_assets
+create or replace function internal.media_commit(asset_id uuid, version text, size_bytes bigint, keeps_window boolean, is_free boolean default false)
+returns app.media_assets
 language plpgsql volatile security definer set search_path = '' as $$
 declare
   a app.media_assets;
@@ -233,6 +243,9 @@ begin
   if a.upload_version is distinct from media_commit.version then
     return a;
   end if;
+  if media_commit.is_free and media_commit.size_bytes > coalesce(a.size_bytes, 0) then
+    perform internal.media_budget_check(media_commit.size_bytes - coalesce(a.size_bytes, 0));
+  end if;
   update app.media_assets m
      set status = 'committed', size_bytes = media_commit.size_bytes, object_version = m.upload_version, mime_type = m.upload_mime_type,
          upload_version = null, upload_mime_type = null,
@@ -244,14 +257,16 @@ begin
 end $$;
 comment on function internal.media_commit is
   'Notes that the bytes of an upload are stored under its version: the asset is committed. keeps_window: upload URLs that are out cannot be ended, so they count until they
-   expire. Does nothing where another commit was faster. Refuses 404 NOT_FOUND. Locks the asset.';
+   expire. is_free: a file that is larger than the one that it replaces must fit the budget. Does nothing where another commit was faster. Refuses
+   402 FREE_TIER_LIMIT_REACHED, 404 NOT_FOUND. Locks the asset.';
 
-create or replace function api.media_commit(asset_id uuid, version text, size_bytes bigint, keeps_window boolean, nonce text) returns api.reply
+create or replace function api.media_commit(asset_id uuid, version text, size_bytes bigint, keeps_window boolean, nonce text, is_free boolean default false)
+returns api.reply
 language plpgsql volatile as $$
 begin
   perform internal.media_links_begin(media_commit.nonce);
   return internal.reply(200, internal.media_asset_json(
-    internal.media_commit(media_commit.asset_id, media_commit.version, media_commit.size_bytes, media_commit.keeps_window)));
+    internal.media_commit(media_commit.asset_id, media_commit.version, media_commit.size_bytes, media_commit.keeps_window, media_commit.is_free)));
 end $$;
 comment on function api.media_commit is 'Commits an upload that the server has verified: internal.media_commit states what is refused.';
 

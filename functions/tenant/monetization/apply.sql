@@ -21,6 +21,8 @@ comment on function internal.monetization_current is 'The plan from what the pro
 
 create or replace function api.monetization_plan(live jsonb, rc_project_id text) returns api.reply
 language sql stable as $$
+  -- materialized: a plan takes long, and a subquery would be evaluated wherever it is referred to
+  with p as materialized (select internal.monetization_current(monetization_plan.live, monetization_plan.rc_project_id) as plan)
   select internal.reply(200, json_build_object(
            'provider', 'revenuecat', 'rc_project_id', monetization_plan.rc_project_id, 'plan_hash', p.plan -> 'plan_hash', 'clean', p.plan -> 'clean',
            'ops', (select coalesce(json_agg(json_build_object('op', o.value -> 'op', 'object_type', o.value -> 'object_type', 'identifier', o.value -> 'identifier',
@@ -29,7 +31,7 @@ language sql stable as $$
            'store_floor', (select coalesce(json_agg(f.value - 'identifier' order by f.n), '[]')
                              from jsonb_array_elements(p.plan -> 'store_floor') with ordinality as f (value, n)),
            'human_floor', p.plan -> 'human_floor', 'drift', p.plan -> 'drift', 'validation', p.plan -> 'validation'))
-    from (select internal.monetization_current(monetization_plan.live, monetization_plan.rc_project_id) as plan) p
+    from p
 $$;
 comment on function api.monetization_plan is 'The plan as the contract shows it. Changes nothing.';
 
@@ -38,7 +40,8 @@ language sql stable as $$
   select internal.reply(200, json_build_object('has_drift', count(*) > 0, 'drift', coalesce(json_agg(json_build_object(
            'object_type', t.object_type, 'identifier', t.identifier, 'last_applied_hash', t.last_applied_hash, 'live_hash', t.live_hash)
            order by t.object_type, t.identifier collate "C"), '[]')))
-    from internal.monetization_drift(internal.monetization_declared(), monetization_drift.live, internal.monetization_applied_json()) t
+    from internal.monetization_drift(internal.monetization_compared(internal.monetization_declared(), monetization_drift.live,
+                                                                   internal.monetization_applied_json())) t
 $$;
 comment on function api.monetization_drift is 'What changed at the provider since it was applied: {has_drift, drift}.';
 
@@ -86,11 +89,11 @@ comment on function internal.monetization_in_use is
 
 create or replace function api.monetization_decide(live jsonb, rc_project_id text, allow_detach_live boolean, reconcile text) returns api.reply
 language sql stable as $$
-  select internal.reply(200, (
-    select (internal.monetization_decide(p.plan, monetization_decide.live, internal.monetization_in_use(p.plan), monetization_decide.allow_detach_live,
-                                         monetization_decide.reconcile)
-            || jsonb_build_object('plan_hash', p.plan -> 'plan_hash'))::json
-      from (select internal.monetization_current(monetization_decide.live, monetization_decide.rc_project_id) as plan) p))
+  with p as materialized (select internal.monetization_current(monetization_decide.live, monetization_decide.rc_project_id) as plan)
+  select internal.reply(200, (internal.monetization_decide(p.plan, monetization_decide.live, internal.monetization_in_use(p.plan), monetization_decide.allow_detach_live,
+                                                           monetization_decide.reconcile)
+                              || jsonb_build_object('plan_hash', p.plan -> 'plan_hash'))::json)
+    from p
 $$;
 comment on function api.monetization_decide is
   'The plan as an apply performs it: {plan_hash, additive, gated, always_waits, refused}. Changes nothing.';
@@ -98,19 +101,21 @@ comment on function api.monetization_decide is
 create or replace function api.monetization_adopt_drift(live jsonb) returns api.reply
 language plpgsql volatile as $$
 declare
+  compared jsonb;
   drifted jsonb;
   gone jsonb;
 begin
   perform internal.advisory_lock('monetization');
+  compared := internal.monetization_compared(internal.monetization_declared(), monetization_adopt_drift.live, internal.monetization_applied_json());
   select coalesce(jsonb_agg(jsonb_build_object('object_type', p.object_type, 'identifier', p.shown_as)) filter (where p.is_live), '[]'),
          coalesce(jsonb_agg(jsonb_build_array(p.object_type, p.shown_as, p.identifier)) filter (where not p.is_live), '[]')
     into drifted, gone
-    from internal.monetization_pairs(internal.monetization_declared(), monetization_adopt_drift.live, internal.monetization_applied_json()) p
+    from internal.monetization_pairs(compared) p
    where p.is_declared and p.status = 'drift' and p.wanted is distinct from p.held;
   -- another offering was made the current one: only that is adopted, whatever else is declared of it and not applied yet
   update app.monetization_definitions d
      set definition = d.definition || '{"is_current": false}', updated_at = internal.now()
-    from internal.monetization_pairs(internal.monetization_declared(), monetization_adopt_drift.live, internal.monetization_applied_json()) p
+    from internal.monetization_pairs(compared) p
    where d.object_type = 'offering' and (p.object_type, p.identifier) = (d.object_type, d.identifier) and p.is_live
      and p.wanted_more ->> 'is_current' = 'true' and p.last_more ->> 'is_current' = 'true' and p.held_more ->> 'is_current' <> 'true';
   delete from app.monetization_definitions d

@@ -112,8 +112,9 @@ comment on function internal.monetization_write is 'Writes the objects of a conf
 
 create or replace function api.monetization_definitions_get() returns api.reply
 language sql stable as $$
+  with s as materialized (select internal.monetization_declared() as declared)
   select internal.reply(200, json_build_object('monetization', internal.monetization_config(s.declared, s.declared)))
-    from (select internal.monetization_declared() as declared) s
+    from s
 $$;
 comment on function api.monetization_definitions_get is 'What is declared: {monetization: {entitlements, products, offerings, paywalls}}.';
 

@@ -1,22 +1,46 @@
 -- The planner: pure functions of what is declared, what is live and what was last applied. Nothing here reads a table.
 -- An object is managed when it is declared, or was applied before and still lives. Everything else that lives is left alone.
-create or replace function internal.monetization_pairs(declared jsonb, live jsonb, applied jsonb)
+create or replace function internal.monetization_compared(declared jsonb, live jsonb, applied jsonb) returns jsonb
+language sql immutable parallel safe as $$
+  select coalesce(jsonb_agg(jsonb_build_object(
+           'object_type', k.object_type, 'identifier', k.identifier, 'declared', d.document, 'wanted', w.wanted, 'wanted_more', d.more,
+           'is_declared', d.identifier is not null, 'held', l.document, 'held_more', l.more, 'is_live', l.identifier is not null,
+           'live_hash', internal.monetization_hash(l.document), 'last_hash', a.hash, 'last_more', a.more, 'is_pushed', coalesce(a.is_pushed, false),
+           -- nobody has changed the declaration since it was applied, so the provider's side has changed
+           'status', case when internal.monetization_filled(d.document, a.document) = a.document then 'drift' else 'pending' end,
+           'shown_as', case k.object_type when 'paywall' then coalesce(d.more ->> 'key', a.more ->> 'key', k.identifier) else k.identifier end)), '[]')
+    from internal.monetization_objects(monetization_compared.declared) d
+    full join internal.monetization_objects(monetization_compared.live) l on (l.object_type, l.identifier) = (d.object_type, d.identifier)
+    full join jsonb_to_recordset(monetization_compared.applied)
+           as a (object_type text, identifier text, document jsonb, more jsonb, hash text, is_pushed boolean)
+      on (a.object_type, a.identifier) = (coalesce(d.object_type, l.object_type), coalesce(d.identifier, l.identifier))
+   cross join lateral (select coalesce(d.object_type, l.object_type, a.object_type) as object_type,
+                              coalesce(d.identifier, l.identifier, a.identifier) as identifier) k
+   cross join lateral (select internal.monetization_filled(d.document, coalesce(l.document, '{}')) as wanted) w
+$$;
+comment on function internal.monetization_compared is
+  'Every object that is declared, live or was applied, each with what is known of it, for internal.monetization_pairs. Everything a plan says follows from
+   this list, which is made once for it.';
+
+create or replace function internal.monetization_sides(compared jsonb)
+returns table (object_type text, identifier text, declared jsonb, wanted jsonb, wanted_more jsonb, is_declared boolean, held jsonb, held_more jsonb,
+               is_live boolean, live_hash text, last_hash text, last_more jsonb, is_pushed boolean, status text, shown_as text)
+language sql immutable parallel safe as $$
+  select s.*
+    from jsonb_to_recordset(monetization_sides.compared)
+           as s (object_type text, identifier text, declared jsonb, wanted jsonb, wanted_more jsonb, is_declared boolean, held jsonb, held_more jsonb,
+                 is_live boolean, live_hash text, last_hash text, last_more jsonb, is_pushed boolean, status text, shown_as text)
+$$;
+comment on function internal.monetization_sides is 'The rows of internal.monetization_compared.';
+
+create or replace function internal.monetization_pairs(compared jsonb)
 returns table (object_type text, identifier text, wanted jsonb, wanted_more jsonb, is_declared boolean, held jsonb, held_more jsonb, is_live boolean,
                last_hash text, last_more jsonb, is_pushed boolean, status text, shown_as text)
 language sql immutable parallel safe as $$
-  select k.object_type, k.identifier,
-         internal.monetization_filled(d.document, coalesce(l.document, '{}')), d.more, d.identifier is not null,
-         l.document, l.more, l.identifier is not null, a.hash, a.more, coalesce(a.is_pushed, false),
-         -- nobody has changed the declaration since it was applied, so the provider's side has changed
-         case when internal.monetization_filled(d.document, a.document) = a.document then 'drift' else 'pending' end,
-         case k.object_type when 'paywall' then coalesce(d.more ->> 'key', a.more ->> 'key', k.identifier) else k.identifier end
-    from internal.monetization_objects(monetization_pairs.declared) d
-    full join internal.monetization_objects(monetization_pairs.live) l on (l.object_type, l.identifier) = (d.object_type, d.identifier)
-   cross join lateral (select coalesce(d.object_type, l.object_type) as object_type, coalesce(d.identifier, l.identifier) as identifier) k
-    left join jsonb_to_recordset(monetization_pairs.applied)
-           as a (object_type text, identifier text, document jsonb, more jsonb, hash text, is_pushed boolean)
-      on (a.object_type, a.identifier) = (k.object_type, k.identifier)
-   where d.identifier is not null or a.hash is not null
+  select s.object_type, s.identifier, s.wanted, s.wanted_more, s.is_declared, s.held, s.held_more, s.is_live, s.last_hash, s.last_more, s.is_pushed,
+         s.status, s.shown_as
+    from internal.monetization_sides(monetization_pairs.compared) s
+   where s.is_declared or s.is_live and s.last_hash is not null
 $$;
 comment on function internal.monetization_pairs is
   'The managed objects, each with what is wanted and what the provider holds. wanted has the provider''s value where the declaration leaves one open.';
@@ -26,18 +50,18 @@ language sql immutable parallel safe
 return monetization_pushes.store in ('app_store', 'play_store') and monetization_pushes.product -> 'store_metadata' -> 'push_to_store' = 'true';
 comment on function internal.monetization_pushes is 'Whether the declaration of a product asks for its creation in its store.';
 
-create or replace function internal.monetization_validation(declared jsonb, live jsonb, applied jsonb)
+create or replace function internal.monetization_validation(compared jsonb)
 returns table (code text, object_type text, identifier text, detail text)
 language sql immutable parallel safe as $$
   with products as materialized (
     select p.identifier, split_part(p.identifier, ':', 1) as store, p.wanted ->> 'type' as product_type, p.wanted_more -> 'store_metadata' as metadata,
            p.is_live, internal.monetization_pushes(p.wanted_more, split_part(p.identifier, ':', 1)) and not p.is_pushed as is_to_push
-      from internal.monetization_pairs(monetization_validation.declared, monetization_validation.live, monetization_validation.applied) p
+      from internal.monetization_pairs(monetization_validation.compared) p
      where p.object_type = 'product' and p.is_declared)
   select 'MULTIPLE_CURRENT_OFFERINGS', 'offering', o.identifier, 'More than one offering is declared as the current one.'
     from (select c.identifier, count(*) over () as n
-            from internal.monetization_objects(monetization_validation.declared) c
-           where c.object_type = 'offering' and c.more ->> 'is_current' = 'true') o
+            from internal.monetization_pairs(monetization_validation.compared) c
+           where c.object_type = 'offering' and c.wanted_more ->> 'is_current' = 'true') o
    where o.n > 1
   union all
   select 'PRODUCT_TYPE_REQUIRED', 'product', p.identifier, 'A product that is created needs a type.'
@@ -64,14 +88,14 @@ $$;
 comment on function internal.monetization_validation is
   'What is wrong with the declaration itself: MULTIPLE_CURRENT_OFFERINGS, PRODUCT_TYPE_REQUIRED, PRODUCT_PUSH_INPUT_MISSING, each with the object.';
 
-create or replace function internal.monetization_store_floor(declared jsonb, live jsonb, applied jsonb)
+create or replace function internal.monetization_store_floor(compared jsonb, apps jsonb)
 returns table (code text, identifier text, title text, detail text)
 language sql immutable parallel safe as $$
   select g.code, p.identifier, g.title, g.detail
-    from internal.monetization_pairs(monetization_store_floor.declared, monetization_store_floor.live, monetization_store_floor.applied) p
+    from internal.monetization_pairs(monetization_store_floor.compared) p
    cross join lateral (
      select count(*) as n, coalesce(bool_or(a.value ->> 'id' = p.wanted_more -> 'store_metadata' ->> 'app_id'), false) as is_named
-       from jsonb_array_elements(internal.monetization_list(monetization_store_floor.live -> 'apps')) a
+       from jsonb_array_elements(internal.monetization_list(monetization_store_floor.apps)) a
       where a.value ->> 'type' = split_part(p.identifier, ':', 1)) s
    cross join lateral (values
      ('STORE_APP_MISSING', 'No app for this store', 'The provider''s project has no app of the store ' || split_part(p.identifier, ':', 1) || '.', s.n = 0),
@@ -83,11 +107,11 @@ $$;
 comment on function internal.monetization_store_floor is
   'Gaps at the provider that prevent the creation of a declared product: no app of its store, several of them, or a store whose products the API does not create.';
 
-create or replace function internal.monetization_ops(declared jsonb, live jsonb, applied jsonb)
+create or replace function internal.monetization_ops(compared jsonb)
 returns table (rank int, sort_key text, op text, object_type text, identifier text, status text, reason text, args jsonb, gate text)
 language sql immutable parallel safe as $$
   with pairs as materialized (
-    select p.* from internal.monetization_pairs(monetization_ops.declared, monetization_ops.live, monetization_ops.applied) p),
+    select p.* from internal.monetization_pairs(monetization_ops.compared) p),
   -- the products that an entitlement should have and has
   attached as materialized (
     select coalesce(w.parent, h.parent) as parent, coalesce(w.product, h.product) as product, coalesce(w.status, h.status) as status,
@@ -111,7 +135,10 @@ language sql immutable parallel safe as $$
       from packages g
      cross join lateral (select jsonb_array_elements_text(g.wanted -> 'products') as product
                          union select jsonb_array_elements_text(coalesce(g.held -> 'products', '[]'))) e
-     where g.wanted is not null)
+     where g.wanted is not null),
+  -- hashed, as each content of thousands would be held against each
+  leaving as materialized (
+    select distinct c.offering, c.key, split_part(c.product, ':', 1) as store from contents c where c.is_held and not c.is_wanted)
 
   select 10, p.identifier, 'create', 'product', p.identifier, p.status, 'declared, not at the provider',
          jsonb_build_object('product', p.identifier, 'store', split_part(p.identifier, ':', 1),
@@ -155,9 +182,7 @@ language sql immutable parallel safe as $$
          jsonb_build_object('offering', c.offering, 'package', c.key, 'product', c.product), case when r.is_replacement then 'replacement' end
     from contents c
    cross join lateral (
-     select exists (select from contents o
-                     where (o.offering, o.key) = (c.offering, c.key) and o.is_held and not o.is_wanted
-                       and split_part(o.product, ':', 1) = split_part(c.product, ':', 1)) as is_replacement) r
+     select (c.offering, c.key, split_part(c.product, ':', 1)) in (select l.offering, l.key, l.store from leaving l) as is_replacement) r
    where c.is_wanted and not c.is_held
   union all
   select 60, p.shown_as, 'create', 'paywall', p.shown_as, p.status, 'declared, not at the provider',
@@ -200,29 +225,23 @@ comment on function internal.monetization_ops is
   'What is to be done at the provider, by rank: first what later steps need, removals last and in the opposite order. gate says what holds an op back: null runs by itself,
    destructive and replacement wait for a confirmation, store always waits, manual is never performed. args is what the caller of the provider needs.';
 
-create or replace function internal.monetization_drift(declared jsonb, live jsonb, applied jsonb)
+create or replace function internal.monetization_drift(compared jsonb)
 returns table (object_type text, identifier text, last_applied_hash text, live_hash text)
 language sql immutable parallel safe as $$
-  select coalesce(l.object_type, a.object_type), case coalesce(l.object_type, a.object_type)
-           when 'paywall' then coalesce(a.more ->> 'key', coalesce(l.identifier, a.identifier)) else coalesce(l.identifier, a.identifier) end,
-         a.hash, internal.monetization_hash(l.document)
-    from internal.monetization_objects(monetization_drift.live) l
-    full join jsonb_to_recordset(monetization_drift.applied) as a (object_type text, identifier text, document jsonb, more jsonb, hash text)
-      on (a.object_type, a.identifier) = (l.object_type, l.identifier)
-    left join internal.monetization_objects(monetization_drift.declared) d
-      on (d.object_type, d.identifier) = (coalesce(l.object_type, a.object_type), coalesce(l.identifier, a.identifier))
-   where a.hash is distinct from internal.monetization_hash(l.document)
+  select s.object_type, case s.object_type when 'paywall' then coalesce(s.last_more ->> 'key', s.identifier) else s.identifier end, s.last_hash, s.live_hash
+    from internal.monetization_sides(monetization_drift.compared) s
+   where s.last_hash is distinct from s.live_hash
      -- gone as declared, or declared and not applied yet
-     and case when a.hash is null then d.identifier is null else l.identifier is not null or d.identifier is not null end
+     and case when s.last_hash is null then not s.is_declared else s.is_live or s.is_declared end
 $$;
 comment on function internal.monetization_drift is
   'Objects that changed at the provider since they were applied, also those that are gone there (live_hash null), and live ones that nobody declared or adopted (last_applied_hash null).';
 
-create or replace function internal.monetization_human_floor(declared jsonb, live jsonb, applied jsonb)
+create or replace function internal.monetization_human_floor(compared jsonb)
 returns table (code text, identifier text, title text, detail text, location text)
 language sql immutable parallel safe as $$
   select f.code, p.identifier, f.title, f.detail, f.location
-    from internal.monetization_pairs(monetization_human_floor.declared, monetization_human_floor.live, monetization_human_floor.applied) p
+    from internal.monetization_pairs(monetization_human_floor.compared) p
    cross join lateral (values
      ('app_store', 'APP_STORE_PRODUCT_MISSING', 'Create the product in App Store Connect', 'It is not pushed to the store, so a product with this identifier must exist there.',
       'https://appstoreconnect.apple.com', not internal.monetization_pushes(p.wanted_more, 'app_store')),
@@ -241,16 +260,20 @@ comment on function internal.monetization_human_floor is
 
 create or replace function internal.monetization_plan(declared jsonb, live jsonb, applied jsonb, rc_project_id text default '') returns jsonb
 language sql immutable parallel safe as $$
-  with sides as (
+  with compared as materialized (
+    select internal.monetization_compared(monetization_plan.declared, monetization_plan.live, monetization_plan.applied) as of_all),
+  sides as (
     select internal.monetization_hash(jsonb_build_object(
-             'project', monetization_plan.rc_project_id,
-             'declared', (select jsonb_object_agg(d.object_type || ' ' || d.identifier, jsonb_build_array(d.document, d.more))
-                            from internal.monetization_objects(monetization_plan.declared) d),
-             'live', (select jsonb_object_agg(l.object_type || ' ' || l.identifier, jsonb_build_array(l.document, l.more -> 'is_current', l.more -> 'is_published'))
-                        from internal.monetization_objects(monetization_plan.live) l),
+             'project', monetization_plan.rc_project_id, 'declared', h.declared, 'live', h.live,
              'apps', (select jsonb_object_agg(a.value ->> 'id', a.value -> 'type') from jsonb_array_elements(internal.monetization_list(monetization_plan.live -> 'apps')) a),
-             'applied', (select jsonb_object_agg(a.object_type || ' ' || a.identifier, jsonb_build_array(a.hash, a.is_pushed))
-                           from jsonb_to_recordset(monetization_plan.applied) as a (object_type text, identifier text, hash text, is_pushed boolean)))) as plan_hash),
+             'applied', h.applied)) as plan_hash
+      from (select jsonb_object_agg(n.name, jsonb_build_array(s.declared, s.wanted_more)) filter (where s.is_declared) as declared,
+                   jsonb_object_agg(n.name, jsonb_build_array(s.held, s.held_more -> 'is_current', s.held_more -> 'is_published'))
+                     filter (where s.is_live) as live,
+                   jsonb_object_agg(n.name, jsonb_build_array(s.last_hash, s.is_pushed)) filter (where s.last_hash is not null) as applied
+              from compared c
+             cross join internal.monetization_sides(c.of_all) s
+             cross join lateral (select s.object_type || ' ' || s.identifier as name) n) h),
   keys as materialized (
     select coalesce(jsonb_object_agg((d.value ->> 'store') || ':' || (d.value ->> 'store_identifier'), d.value -> 'key'), '{}') as by_identifier
       from jsonb_array_elements(internal.monetization_list(monetization_plan.declared -> 'products')) d),
@@ -258,31 +281,32 @@ language sql immutable parallel safe as $$
     select coalesce(jsonb_agg(jsonb_build_object('op', o.op, 'object_type', o.object_type, 'identifier', o.identifier, 'status', o.status, 'reason', o.reason,
                                                  'args', o.args, 'gate', o.gate)
                               order by o.rank, o.sort_key collate "C"), '[]') as ops
-      from internal.monetization_ops(monetization_plan.declared, monetization_plan.live, monetization_plan.applied) o)
+      from compared c
+     cross join internal.monetization_ops(c.of_all) o)
   select jsonb_build_object(
     'plan_hash', sides.plan_hash, 'ops', steps.ops, 'clean', steps.ops = '[]',
     'store_floor', (
       select coalesce(jsonb_agg(jsonb_build_object('code', f.code, 'product_key', keys.by_identifier -> f.identifier, 'store', split_part(f.identifier, ':', 1), 'title', f.title,
                                                    'detail', f.detail, 'location', null, 'identifier', f.identifier) order by f.identifier collate "C", f.code), '[]')
-        from internal.monetization_store_floor(monetization_plan.declared, monetization_plan.live, monetization_plan.applied) f),
+        from internal.monetization_store_floor(compared.of_all, monetization_plan.live -> 'apps') f),
     'human_floor', (
       select coalesce(jsonb_agg(jsonb_build_object('code', f.code, 'product_key', keys.by_identifier -> f.identifier, 'store', split_part(f.identifier, ':', 1), 'title', f.title,
                                                    'detail', f.detail, 'location', f.location) order by f.identifier collate "C", f.code), '[]')
-        from internal.monetization_human_floor(monetization_plan.declared, monetization_plan.live, monetization_plan.applied) f),
+        from internal.monetization_human_floor(compared.of_all) f),
     'drift', (
       select coalesce(jsonb_agg(jsonb_build_object('object_type', t.object_type, 'identifier', t.identifier, 'last_applied_hash', t.last_applied_hash,
                                                    'live_hash', t.live_hash) order by t.object_type, t.identifier collate "C"), '[]')
-        from internal.monetization_drift(monetization_plan.declared, monetization_plan.live, monetization_plan.applied) t),
+        from internal.monetization_drift(compared.of_all) t),
     'validation', (
       select coalesce(jsonb_agg(jsonb_build_object('code', v.code, 'object_type', v.object_type, 'identifier', v.identifier, 'detail', v.detail)
                                 order by v.code, v.identifier collate "C"), '[]')
-        from internal.monetization_validation(monetization_plan.declared, monetization_plan.live, monetization_plan.applied) v),
+        from internal.monetization_validation(compared.of_all) v),
     -- paywalls whose publication is left to a person
     'unpublished', (
       select coalesce(jsonb_agg(p.shown_as order by p.shown_as collate "C"), '[]')
-        from internal.monetization_pairs(monetization_plan.declared, monetization_plan.live, monetization_plan.applied) p
+        from internal.monetization_pairs(compared.of_all) p
        where p.object_type = 'paywall' and p.is_declared and coalesce(p.held_more ->> 'is_published', 'false') <> 'true'))
-    from sides, steps, keys
+    from compared, sides, steps, keys
 $$;
 comment on function internal.monetization_plan is
   'The plan that takes the provider from live to declared: {plan_hash, clean, ops, store_floor, human_floor, drift, validation}. A pure function: the same
@@ -332,7 +356,7 @@ language sql immutable parallel safe as $$
     select o.n, o.op, 6, 'LIVE_CUSTOMERS', 'Customers have access by it. Send allow_detach_live to do it all the same.'
       from ops o
      where not monetization_decide.allow_detach_live and o.verb in ('detach', 'archive')
-       and monetization_decide.in_use @> jsonb_build_array(internal.monetization_step(o.op))),
+       and internal.monetization_step(o.op) in (select u.value from jsonb_array_elements(monetization_decide.in_use) u)),
   refused as materialized (
     select distinct on (r.n) r.n, r.op, r.code, r.manual_step
       from refusals r
@@ -343,9 +367,9 @@ language sql immutable parallel safe as $$
     select o.n, o.op, 'PLACE_TAKEN' as code, 'The product of the same store stays in the package.' as manual_step
       from ops o
      where o.gate = 'replacement' and o.n not in (select r.n from refused r)
-       and exists (select from refused r
-                    where r.op ->> 'op' = 'detach' and r.op -> 'args' ->> 'offering' = o.args ->> 'offering' and r.op -> 'args' ->> 'package' = o.args ->> 'package'
-                      and split_part(r.op -> 'args' ->> 'product', ':', 1) = split_part(o.args ->> 'product', ':', 1))),
+       and (o.args ->> 'offering', o.args ->> 'package', split_part(o.args ->> 'product', ':', 1)) in (
+             select r.op -> 'args' ->> 'offering', r.op -> 'args' ->> 'package', split_part(r.op -> 'args' ->> 'product', ':', 1)
+               from refused r where r.op ->> 'op' = 'detach')),
   runs as materialized (
     select o.* from ops o
      -- hashed, which an anti join of so few expected rows is not

@@ -197,7 +197,7 @@ language sql stable
 return internal.reply(200, internal.realtime_matches(realtime_matches.filters, realtime_matches.items));
 comment on function api.realtime_matches is 'For servers: rows of collections against the filters of subscribers, see internal.realtime_matches.';
 
-create or replace function internal.realtime_publish(channel text, event text, payload json) returns json
+create or replace function internal.realtime_publish(channel text, event text, payload json, sender uuid default null) returns json
 language plpgsql volatile security definer set search_path = '' as $$
 declare
   allowed record;
@@ -207,15 +207,20 @@ begin
     perform internal.fail(403, 'FORBIDDEN', 'You may not publish to this channel.');
   end if;
   perform internal.check_may_write();
-  perform internal.publish(allowed.name, realtime_publish.event, realtime_publish.payload);
+  if realtime_publish.sender is null then
+    perform internal.publish(allowed.name, realtime_publish.event, realtime_publish.payload);
+  else
+    perform internal.publish_many(array[allowed.name], realtime_publish.event, realtime_publish.payload, json_build_object('sender', realtime_publish.sender));
+  end if;
   return 'true';
 end $$;
 comment on function internal.realtime_publish is
-  'The caller publishes to a channel whose scope says so: a room, by its rule. Refuses as internal.realtime_authorize, and 403 FORBIDDEN, USER_MUTED.';
+  'The caller publishes to a channel whose scope says so: a room, by its rule. sender is for the servers: by it a client knows what it sent itself. Refuses as
+   internal.realtime_authorize, and 403 FORBIDDEN, USER_MUTED.';
 
-create or replace function api.realtime_publish(channel text, event text, payload json) returns api.reply
+create or replace function api.realtime_publish(channel text, event text, payload json, sender uuid default null) returns api.reply
 language sql volatile
-return internal.reply(200, internal.realtime_publish(realtime_publish.channel, realtime_publish.event, realtime_publish.payload));
+return internal.reply(200, internal.realtime_publish(realtime_publish.channel, realtime_publish.event, realtime_publish.payload, realtime_publish.sender));
 comment on function api.realtime_publish is 'Publishes to a channel: internal.realtime_publish states what is refused.';
 
 create or replace function internal.presence_entry(app_user_id uuid, state jsonb) returns json

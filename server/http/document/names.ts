@@ -1,3 +1,4 @@
+import { onBases } from '#server/http/document/bases.ts'
 import { isSchema, type Schema, withParts } from '#server/http/document/json_schemas.ts'
 import { pascal, singular, upperFirst } from '#server/http/document/operation_ids.ts'
 
@@ -31,13 +32,33 @@ const register = () => {
   }
 }
 
-/** A part of the document that is written once and used by reference: responses, parameters. */
+type Noted = { uses: number; readonly content: object; readonly proposed: readonly string[] }
+
+/** Parts of the document that are written once where several operations have them: responses, parameters. */
 export const shared = (kind: 'responses' | 'parameters') => {
   const { names, take, nameOf } = register()
+  const noted = new Map<string, Noted>()
   return {
-    /** The reference of a content; undefined if every proposed name belongs to another. */
-    refer: (content: object, ...proposed: readonly string[]): { $ref: string } | undefined =>
-      proposed.some((name) => take(content, name)) ? { $ref: `#/components/${kind}/${nameOf(content)}` } : undefined,
+    known: (content: object, name: string) => take(content, name),
+    /** Counts a use; the first use proposes names. */
+    note: <T extends object>(content: T, ...proposed: readonly string[]): T => {
+      const text = textOf(content)
+      const before = noted.get(text)
+      if (before) before.uses += 1
+      else noted.set(text, { uses: 1, content, proposed })
+      return content
+    },
+    /** Decides all names, the most used first: what one operation alone has stays there. */
+    settle: () => {
+      for (const { uses, content, proposed } of [...noted.values()].sort((a, b) => b.uses - a.uses)) {
+        if (uses > 1) proposed.some((name) => take(content, name))
+      }
+    },
+    /** The reference of a content with a name; the content itself without one. */
+    refer: (content: object): object => {
+      const name = nameOf(content)
+      return name ? { $ref: `#/components/${kind}/${name}` } : content
+    },
     entries: () => sorted([...names].map(([text, name]) => [name, JSON.parse(text) as object] as const)),
   }
 }
@@ -69,7 +90,7 @@ const dataOf = (reply: Schema): unknown => (isObject(reply) ? (reply['properties
 
 /** Whether a schema that occurs twice is worth a name: a long object, union or list of values. */
 const isWorthNaming = (schema: Schema, text: string) =>
-  (isObject(schema) && text.length >= 120) ||
+  (isObject(schema) && text.length >= 90) ||
   (Array.isArray(schema['anyOf']) && text.length >= 200) ||
   (Array.isArray(schema['enum']) && text.length >= 120)
 
@@ -196,6 +217,6 @@ export const schemaNames = () => {
     },
     refer,
     entries: () =>
-      sorted([...names].map(([text, name]) => [name, withParts(JSON.parse(text) as Schema, refer)] as const)),
+      onBases(sorted([...names].map(([text, name]) => [name, withParts(JSON.parse(text) as Schema, refer)] as const))),
   }
 }

@@ -1,5 +1,6 @@
+import { isDeepStrictEqual } from 'node:util'
 import { z } from 'zod'
-import { declaredCodes } from '#server/http/document/codes.ts'
+import { codesText, failureOf, failures, specificCodes } from '#server/http/document/failures.ts'
 import { type Schema, schemaOf } from '#server/http/document/json_schemas.ts'
 import { schemaNames, shared } from '#server/http/document/names.ts'
 import { pascal, upperFirst } from '#server/http/document/operation_ids.ts'
@@ -8,8 +9,6 @@ import type { Area, Route } from '#server/http/route.ts'
 import { ErrorEnvelope } from '#server/http/schemas.ts'
 import { isDelegable, scopeOf } from '#server/http/scopes.ts'
 import { mayStreamEvents, streamedTypes } from '#server/http/stream.ts'
-
-const codesText = (codes: readonly string[]) => codes.map((code) => `\`${code}\``).join(', ')
 
 /** Refusals that most operations share, by the words that a person would use. */
 const usual: Readonly<Record<string, string>> = {
@@ -29,7 +28,7 @@ export const components = () => {
   const responses = shared('responses')
   const parameters = shared('parameters')
   schemas.known(schemaOf(ErrorEnvelope, 'output'), 'Error')
-  responses.refer(failure, 'Failure')
+  for (const [name, failure] of Object.entries(failures)) responses.known(failure, name)
 
   /** A refusal: the error envelope with the codes that this status may have. */
   const refusal = (id: string, status: number, codes: readonly string[]): object => {
@@ -52,11 +51,11 @@ export const components = () => {
     const short = usual[codes.join(' ')]
     const joined = codes.map((code) => pascal([code.toLowerCase()])).join('Or')
     const proposed = joined.length <= 48 ? [joined, `${joined}${status}`] : []
-    return responses.refer(content, ...(short ? [short] : []), ...proposed, `${upperFirst(id)}${status}`) ?? content
+    return responses.note(content, ...(short ? [short] : []), ...proposed, `${upperFirst(id)}${status}`)
   }
 
   /** A parameter as it is transferred: a numeric one of the query is text. */
-  const parameter = (name: string, where: 'path' | 'query' | 'header', schema: z.ZodType): object => {
+  const parameter = (id: string, name: string, where: 'path' | 'query' | 'header', schema: z.ZodType): object => {
     const { description, ...whole } = schemaOf(schema, 'input') as { description?: string } & Schema
     const content = {
       name,
@@ -65,9 +64,8 @@ export const components = () => {
       ...(description ? { description } : {}),
       schema: whole,
     }
-    // what a filter of one area accepts is written there; these are everywhere the same
     const word = pascal([name])
-    return everywhere.has(name) ? (parameters.refer(content, word) ?? content) : content
+    return parameters.note(content, word, `${word}In${upperFirst(where)}`, `${upperFirst(id)}${word}`)
   }
 
   return { schemas, responses, parameters, refusal, parameter }
@@ -75,10 +73,13 @@ export const components = () => {
 
 type Components = ReturnType<typeof components>
 
-const everywhere = new Set(['projectId', 'idOrKey', 'userId', 'limit', 'offset', 'cursor', 'include_system'])
+const ofText = { type: 'string' }
+/** A form is fields by name. */
+const ofForm = { additionalProperties: { type: 'string' } }
 
+/** Contents that are no JSON. */
 const text = (types: readonly string[]) =>
-  Object.fromEntries(types.map((type) => [type, { schema: { type: 'string' } }]))
+  Object.fromEntries(types.map((type) => [type, { schema: /form-(data|urlencoded)$/.test(type) ? ofForm : ofText }]))
 
 /** Whether a content type is that of JSON, whose schema is noted and later written by reference. */
 type Content = Record<string, { schema: Schema }>
@@ -88,31 +89,12 @@ const success: Readonly<Record<number, string>> = {
   304: 'Not modified: the response has no body',
 }
 
-/** Codes that any operation may return, and that are told once. */
-const general = new Set([
-  'PAYLOAD_TOO_LARGE',
-  'UNSUPPORTED_MEDIA_TYPE',
-  'RATE_LIMITED',
-  'SERVICE_UNAVAILABLE',
-  'TENANT_UNAVAILABLE',
-  'TENANT_MIGRATION_PENDING',
-])
-
-/** The codes of a route by status, sorted, without the statuses that the document tells once for all operations. */
-export const specificCodes = (area: Area, route: Route): [number, string[]][] =>
-  [...declaredCodes(area, route)]
-    .filter(([status, codes]) => status !== 500 && [...codes].some((code) => !general.has(code)))
-    .map(([status, codes]) => [status, [...codes].sort()])
-
-const failure = {
-  description:
-    'What any operation may answer: 413 `PAYLOAD_TOO_LARGE`, 415 `UNSUPPORTED_MEDIA_TYPE`, 429 `RATE_LIMITED`, 500 with a code such as `FETCH_FAILED`, ' +
-    '503 `SERVICE_UNAVAILABLE`, `TENANT_UNAVAILABLE` or `TENANT_MIGRATION_PENDING` (users administration: 502 `TENANT_UNAVAILABLE`)',
-  headers: { 'Retry-After': { description: 'With 429 and 503: seconds to wait', schema: { type: 'integer' } } },
-  content: { 'application/json': { schema: { $ref: '#/components/schemas/Error' } } },
-}
-
-const responsesOf = (area: Area, route: Route, id: string, { schemas, refusal }: Components) => {
+const responsesOf = (
+  area: Area,
+  route: Route,
+  id: string,
+  { schemas, refusal }: Components,
+): Readonly<Record<string, object>> => {
   const found: Record<string, object> = {}
   for (const [status, schema] of Object.entries(route.replies)) {
     const told = success[Number(status)]
@@ -137,70 +119,108 @@ const responsesOf = (area: Area, route: Route, id: string, { schemas, refusal }:
     found[status] ??= refusal(id, status, codes)
   }
   const isRefused = Object.keys(found).some((status) => status.startsWith('4'))
-  if (!isRefused) found[429] = { $ref: '#/components/responses/Failure' }
+  if (!isRefused) found[429] = failureOf(route)
   const ordered = Object.entries(found).sort(([a], [b]) => (a < b ? -1 : 1))
-  return { ...Object.fromEntries(ordered), default: { $ref: '#/components/responses/Failure' } }
+  return { ...Object.fromEntries(ordered), default: failureOf(route) }
 }
 
 const requestBody = (route: Route, id: string, { schemas }: Components) => {
-  if (route.uploads) return { requestBody: { required: true, content: text(route.uploads) } }
+  if (route.uploads) return { required: true, content: text(route.uploads) }
   const body = route.documentedBody ?? route.body
-  if (!body) return {}
+  if (!body) return null
   const schema = schemaOf(body, 'input')
   schemas.body(id, schema)
   return {
-    requestBody: {
-      required: !body.safeParse({}).success,
-      content: { 'application/json': { schema, ...(route.example ? { example: route.example } : {}) } },
-    },
+    required: !body.safeParse({}).success,
+    content: { 'application/json': { schema, ...(route.example ? { example: route.example } : {}) } },
   }
 }
 
-const pathParameters = (route: Route, { parameter }: Components) =>
+const pathParameters = (route: Route, id: string, { parameter }: Components) =>
   [...route.path.matchAll(/:([A-Za-z]+)/g)].map(([, name = '']) =>
-    parameter(name, 'path', route.params?.[name] ?? (name === 'projectId' ? z.uuid() : z.string())),
+    parameter(id, name, 'path', route.params?.[name] ?? (name === 'projectId' ? z.uuid() : z.string())),
   )
+
+/** What a route says of itself, or what its caller needs: more than the summary over again. */
+const descriptionOf = (area: Area, route: Route): string => {
+  if (route.description) return route.description
+  if (!route.caller.takesTokens) return route.summary
+  const scope = scopeOf(area, route)
+  const least = rankOf(area, route)
+  const needs = [
+    ...(route.sessionOnly ? ['a session'] : scope ? [`scope \`${scope}\``] : []),
+    ...(least ? [`role ${least}`] : []),
+  ]
+  return needs.length > 0 ? `Needs ${needs.join(', ')}.` : route.summary
+}
+
+/** What the caller of most operations needs: told once, for the whole document. */
+export const usualSecurity = [{ Developer: [] }]
 
 /** An operation whose schemas are still written out. */
 export const operation = (area: Area, route: Route, id: string, shared: Components) => ({
-  operationId: id,
-  tags: [area.title],
-  summary: route.summary,
-  description: route.description ?? route.summary,
-  security: route.caller.security,
-  ...(route.caller.takesTokens ? { 'x-scope': route.sessionOnly ? 'session only' : scopeOf(area, route) } : {}),
-  ...(route.caller.takesTokens && isDelegable(area, route) ? { 'x-delegable': true } : {}),
-  ...(rankOf(area, route) ? { 'x-role': rankOf(area, route) } : {}),
+  /** Of the path; parameters that all its operations have are told there. */
+  path: pathParameters(route, id, shared),
+  told: {
+    operationId: id,
+    tags: [area.title],
+    summary: route.summary,
+    description: descriptionOf(area, route),
+    ...(isDeepStrictEqual(route.caller.security, usualSecurity) ? {} : { security: route.caller.security }),
+    ...(route.caller.takesTokens ? { 'x-scope': route.sessionOnly ? 'session only' : scopeOf(area, route) } : {}),
+    ...(route.caller.takesTokens && isDelegable(area, route) ? { 'x-delegable': true } : {}),
+    ...(rankOf(area, route) ? { 'x-role': rankOf(area, route) } : {}),
+  },
   parameters: [
-    ...pathParameters(route, shared),
-    ...Object.entries(route.query ?? {}).map(([name, schema]) => shared.parameter(name, 'query', schema)),
-    ...Object.entries(route.headers ?? {}).map(([name, schema]) => shared.parameter(name, 'header', schema)),
+    ...Object.entries(route.query ?? {}).map(([name, schema]) => shared.parameter(id, name, 'query', schema)),
+    ...Object.entries(route.headers ?? {}).map(([name, schema]) => shared.parameter(id, name, 'header', schema)),
   ],
-  ...requestBody(route, id, shared),
+  body: requestBody(route, id, shared),
   responses: responsesOf(area, route, id, shared),
+  /** The statuses that are no refusals. */
+  answers: new Set(Object.keys(route.replies)),
 })
 
-type Operation = ReturnType<typeof operation>
+export type Operation = ReturnType<typeof operation>
 type WithContent = { readonly content?: Content }
 
-const byReference = (holder: object, { schemas }: Components): object => {
-  const { content, ...rest } = holder as WithContent
+const byReference = <T extends object>(holder: T, { schemas }: Components): T => {
+  const { content } = holder as WithContent
   if (!content) return holder
   const referred = Object.entries(content).map(([type, media]) => [
     type,
     { ...media, schema: schemas.refer(media.schema) },
   ])
-  return { ...rest, content: Object.fromEntries(referred) }
+  return { ...holder, content: Object.fromEntries(referred) }
 }
 
-/** The operation with its schemas by reference; all names are decided. */
-export const referring = (made: Operation, shared: Components): object => {
-  const { requestBody: body, responses, ...rest } = made as Operation & { requestBody?: object }
+/** The operation with its schemas by reference; the names of schemas are decided. Responses of equal content are noted. */
+export const referring = (made: Operation, shared: Components): Operation => ({
+  ...made,
+  body: made.body ? byReference(made.body, shared) : null,
+  responses: Object.fromEntries(
+    Object.entries(made.responses).map(([status, response]) => {
+      if (!made.answers.has(status)) return [status, response]
+      const referred = byReference(response, shared)
+      const { $ref } = (referred as WithContent).content?.['application/json']?.schema ?? {}
+      const name =
+        String($ref ?? '')
+          .split('/')
+          .at(-1) ?? ''
+      return [status, shared.responses.note(referred, ...(name ? [name] : []))]
+    }),
+  ),
+})
+
+/** The operation as it stands in the document: what several have is by reference; all names are decided. */
+export const written = (made: Operation, shared: Components, isOfPath: (parameter: object) => boolean): object => {
+  const own = [...made.path.filter((parameter) => !isOfPath(parameter)), ...made.parameters]
   return {
-    ...rest,
-    ...(body ? { requestBody: byReference(body, shared) } : {}),
+    ...made.told,
+    ...(own.length > 0 ? { parameters: own.map(shared.parameters.refer) } : {}),
+    ...(made.body ? { requestBody: made.body } : {}),
     responses: Object.fromEntries(
-      Object.entries(responses).map(([status, response]) => [status, byReference(response, shared)]),
+      Object.entries(made.responses).map(([status, response]) => [status, shared.responses.refer(response)]),
     ),
   }
 }

@@ -129,6 +129,12 @@ const Plan = z.strictObject({
   warnings: z.array(z.string()),
 })
 
+/** JSON Schemas of a collection's rows: as they are answered, and as they are sent. */
+const Types = z.strictObject({
+  typescript: z.string(),
+  json_schema: z.record(z.string(), z.strictObject({ row: z.looseObject({}), input: z.looseObject({}) })),
+})
+
 const dryRun = { dry_run: Flag() }
 const busy = { 429: ['RATE_LIMITED'] }
 
@@ -204,6 +210,14 @@ export const collectionDefinitions = area({
       replies: { 200: page(Collection) },
       refusals: { 400: ['INVALID_INPUT'] },
       failure: 'LIST_FAILED',
+    }),
+    route('GET /admin/projects/:projectId/types', {
+      operationId: 'getCollectionTypes',
+      caller: administrator,
+      summary: "Types of the rows of the project's collections, as TypeScript and as JSON Schema",
+      call: 'collections_types',
+      replies: { 200: data(Types) },
+      failure: 'FETCH_FAILED',
     }),
     route('GET /admin/projects/:projectId/collections/:name', {
       caller: administrator,

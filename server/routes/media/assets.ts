@@ -26,7 +26,7 @@ export const linked = async (
 }
 
 /** What SQL says of an open upload. */
-type Upload = {
+export type Upload = {
   readonly asset_id: string
   readonly key: string
   readonly version: string
@@ -61,7 +61,7 @@ export const register = async (context: HandlerContext): Promise<Answer> => {
   return { status: 201, body: JSON.stringify(body) }
 }
 
-type Signable = { asset_id: string; key: string; object: string; mime_type: string; expires_at: string }
+export type Signable = { asset_id: string; key: string; object: string; mime_type: string; expires_at: string }
 
 export const presign = async (context: HandlerContext): Promise<Answer> => {
   const { bucket, key, method, content_type, expires_in_seconds } = context.body as Record<string, string> & {
@@ -121,8 +121,12 @@ const checkArrival =
 
 const notUploaded = () => refusal(409, 'UPLOAD_NOT_FOUND', 'The file has not been uploaded.')
 
-/** Commits what has arrived; null when nothing has. */
-const commitArrived = async (context: HandlerContext, upload: Upload): Promise<Reply | null> => {
+/** Commits what has arrived; null when nothing has. With `is_free` what it adds to a file must fit the budget. */
+export const commitArrived = async (
+  context: HandlerContext,
+  upload: Upload,
+  budget: { readonly is_free?: boolean } = {},
+): Promise<Reply | null> => {
   const { storage } = context.services.media
   const check = checkArrival(upload)
   const version = { projectId: projectOf(context), assetId: upload.asset_id, version: upload.version }
@@ -143,6 +147,7 @@ const commitArrived = async (context: HandlerContext, upload: Upload): Promise<R
       version: upload.version,
       size_bytes: arrived.size,
       keeps_window: !storage.endsUploads,
+      ...budget,
     },
     { readOnly: false },
   )

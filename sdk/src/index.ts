@@ -1,0 +1,18 @@
+export { type App, type AppOptions, createApp, createDeveloper, createServer } from './app.ts'
+export { type Config, createConfig, createFlags, type Flags } from './cached.ts'
+export { isRefusal, isTemporary, type LocalCode, TrellisError } from './errors.ts'
+export { createEvents, type Events, type EventsOptions, type RejectedEvent, type TrackedEvent } from './events.ts'
+export type { ErrorCode } from './generated/codes.ts'
+export type { Operation, RawBody, RawReply } from './operation.ts'
+export { memoryStore, type Store } from './platform.ts'
+export {
+  createRealtime,
+  type Presence,
+  type Realtime,
+  type RealtimeEvent,
+  type RealtimeOptions,
+  type Subscriber,
+} from './realtime.ts'
+export type { Session } from './session.ts'
+export type { Call, CallOptions } from './transport.ts'
+export { type Bytes, type UploadOptions, upload } from './upload.ts'

@@ -1,0 +1,120 @@
+import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
+import { WebSocketServer } from 'ws'
+import { refusal } from '#server/errors.ts'
+import { keyOf } from '#server/http/client_credentials.ts'
+import { answerOf, envelopeOf, send } from '#server/http/errors.ts'
+import { addressKey } from '#server/http/rate_limiter.ts'
+import { takeUpgrade, type Upgrade, upgradeOf } from '#server/http/upgrade.ts'
+import { closing, limits } from '#server/realtime/protocol.ts'
+import { invalid } from '#server/rest/auth_shapes.ts'
+import { readCredentials, written } from '#server/rest/caller.ts'
+import { type Channels, createChannels } from '#server/rest/channels.ts'
+import { checkHandshake, credentialOfHeaders } from '#server/routes/realtime.ts'
+import type { Services } from '#server/services.ts'
+
+const server = new WebSocketServer({
+  noServer: true,
+  clientTracking: false,
+  perMessageDeflate: false,
+  maxPayload: limits.frameBytes,
+})
+
+/** So many sockets of one address may be open without a user. */
+const mostStrangers = 50
+const closeMs = 1000
+
+/** `/realtime/v1/websocket`: channels in the form of realtime-js. The key is in the URL, as it sends it; session tokens are not. */
+export const serveChannels = (services: Services) => async (app: FastifyInstance) => {
+  const strangers = new Map<string, number>()
+  app.setErrorHandler((error, request, reply) => {
+    const answer = answerOf(error, request, services)
+    return send(reply, { status: answer.status, body: envelopeOf(answer), headers: answer.headers })
+  })
+  app.route({
+    method: 'GET',
+    url: '/realtime/v1/websocket',
+    exposeHeadRoute: false,
+    handler: async (request, reply) => connect(services, strangers, request, reply),
+  })
+}
+
+const connect = async (
+  services: Services,
+  strangers: Map<string, number>,
+  request: FastifyRequest,
+  reply: FastifyReply,
+) => {
+  const address = addressKey(request.ip)
+  services.rateLimiter.take([{ key: `ip ${address}`, perSecond: 60, burst: 200 }])
+  const { apikey, vsn } = request.query as { apikey?: unknown; vsn?: unknown }
+  if (typeof apikey === 'string') request.headers['x-api-key'] = apikey
+  delete request.headers.authorization
+  await readCredentials(request, services)
+  const { project } = await keyOf(request, services)
+  request.trellisProject = project.projectId
+  if (vsn !== '2.0.0') throw invalid('vsn', 'must be 2.0.0')
+  const upgrade = upgradeOf(request.raw)
+  if (!upgrade) throw refusal(426, 'UPGRADE_REQUIRED', 'This path speaks WebSocket.', null, { Upgrade: 'websocket' })
+  checkHandshake(request)
+  const count = strangers.get(address) ?? 0
+  if (count >= mostStrangers)
+    throw refusal(429, 'RATE_LIMITED', 'Too many connections of this address have no user.', null, {
+      'Retry-After': '5',
+    })
+  strangers.set(address, count + 1)
+  let isStranger = true
+  const known = () => {
+    if (!isStranger) return
+    isStranger = false
+    const left = (strangers.get(address) ?? 1) - 1
+    if (left > 0) strangers.set(address, left)
+    else strangers.delete(address)
+  }
+  upgrade.socket.once('close', known)
+  reply.hijack()
+  takeOver(services, request, upgrade, known)
+  return reply
+}
+
+const takeOver = (services: Services, request: FastifyRequest, upgrade: Upgrade, known: () => void) => {
+  const { headers } = request
+  takeUpgrade(upgrade.request)
+  server.handleUpgrade(upgrade.request, upgrade.socket, upgrade.head, (socket) => {
+    const close = (code: number, reason: string) => {
+      socket.close(code, reason)
+      setTimeout(() => socket.terminate(), closeMs).unref()
+    }
+    const unknown = setTimeout(() => close(closing.idle, 'nobody has signed in'), limits.idleMs).unref()
+    const channels: Channels = createChannels({
+      socket: {
+        send: (data) => socket.send(data),
+        close,
+        terminate: () => socket.terminate(),
+        get unreadBytes() {
+          return socket.bufferedAmount
+        },
+        get isGone() {
+          return socket.readyState !== socket.OPEN
+        },
+      },
+      credentialOf: (token) =>
+        credentialOfHeaders(
+          Object.create(request, { headers: { value: { ...headers, authorization: `Bearer ${token}` } } }),
+          services,
+          written,
+        ),
+      open: (credential, transport) => services.realtime.open(credential, transport),
+      opened() {
+        clearTimeout(unknown)
+        known()
+      },
+      now: services.now,
+    })
+    socket.on('message', (data: Buffer, isBinary) => channels.receive(data, isBinary))
+    socket.on('error', () => undefined)
+    socket.on('close', () => {
+      clearTimeout(unknown)
+      channels.ended()
+    })
+  })
+}

@@ -1,0 +1,63 @@
+import type { FastifyRequest } from 'fastify'
+import { ApiError, refusal } from '#server/errors.ts'
+import { serve } from '#server/http/app.ts'
+import { answerOf } from '#server/http/errors.ts'
+import type { Area, Route } from '#server/http/route.ts'
+import type { Services } from '#server/services.ts'
+
+/** One of our own routes, by its signature: adapters name the routes that they adapt. */
+export const routeOf = (areas: readonly Area[], signature: string): Route => {
+  const found = areas.flatMap(({ routes }) => routes).find(({ method, path }) => `${method} ${path}` === signature)
+  if (!found) throw new Error(`there is no route ${signature}`)
+  return found
+}
+
+export type Asked = {
+  readonly body?: unknown
+  readonly params?: Readonly<Record<string, string>>
+  readonly query?: Readonly<Record<string, unknown>>
+  /** The session token to ask with, in place of the one that the request has. */
+  readonly session?: string
+}
+
+export type Answered = { readonly status: number; readonly body: { readonly data: unknown } & Record<string, unknown> }
+
+/**
+ * Asks a route of ours as the sender of this request: its caller, limits, validation, call and codes are those of the route. Every refusal is
+ * thrown.
+ */
+export const through = async (
+  services: Services,
+  request: FastifyRequest,
+  route: Route,
+  { body, params = {}, query = {}, session }: Asked = {},
+): Promise<Answered> => {
+  const area = services.areaOf(route)
+  const value = (of: unknown) => ({ value: of, writable: true, configurable: true })
+  const inner: FastifyRequest = Object.create(request, {
+    body: value(body === undefined ? undefined : Buffer.from(JSON.stringify(body))),
+    params: value(params),
+    query: value(query),
+    headers: value(
+      session === undefined ? request.headers : { ...request.headers, authorization: `Bearer ${session}` },
+    ),
+  })
+  try {
+    const answer = await serve(area, route, inner, services)
+    const read = JSON.parse(answer.body.toString()) as Answered['body'] & { error?: Refused }
+    if (answer.status >= 400 && read.error) throw refusedWith(answer.status, read.error, answer.headers)
+    return { status: answer.status, body: read }
+  } catch (error) {
+    throw error instanceof ApiError && !area.notMigrated ? error : answerOf(error, request, services, route, area)
+  } finally {
+    request.trellisProject = inner.trellisProject
+    request.trellisCaller = inner.trellisCaller
+    request.trellisDatabase = (request.trellisDatabase ?? 0) + (inner.trellisDatabase ?? 0)
+  }
+}
+
+type Refused = { readonly code: string; readonly message: string; readonly details?: Record<string, unknown> }
+
+/** A refusal that the database returned: it was to be remembered. */
+const refusedWith = (status: number, { code, message, details }: Refused, headers?: Record<string, string> | null) =>
+  refusal(status, code, message, details ?? null, headers ?? undefined)
