@@ -520,6 +520,10 @@ export const listOperations = 'GET /v1/admin/projects/{projectId}/operations' as
 export const getOperation = 'GET /v1/admin/projects/{projectId}/operations/{operationId}' as Operation<{ path: { projectId: string; operationId: string } }, S.OperationReply>
 /** Cancel an operation that is queued or waiting */
 export const cancelOperation = 'POST /v1/admin/projects/{projectId}/operations/{operationId}/cancel' as Operation<{ path: { projectId: string; operationId: string } }, S.OperationReply>
+/** All definitions as one JSON document */
+export const exportPromotion = 'GET /v1/admin/projects/{projectId}/promotion/export' as Operation<{ path: { projectId: string } }, S.ExportPromotionReply>
+/** The differences between this project and another of the organization */
+export const planPromotion = 'POST /v1/admin/projects/{projectId}/promotion/plan' as Operation<{ path: { projectId: string }; body: S.PlanPromotionInput }, S.PlanPromotionReply>
 /** The progress of creating the project's database */
 export const getProvisioningStatus = 'GET /v1/admin/projects/{projectId}/provisioning-status' as Operation<{ path: { projectId: string } }, S.ProvisioningStatusReply>
 /** Automations, newest first */
@@ -682,6 +686,8 @@ export const getSubscription = 'GET /v1/admin/projects/{projectId}/subscriptions
 export const replaySubscription = 'POST /v1/admin/projects/{projectId}/subscriptions/{subscriptionId}/replay' as Operation<{ path: { projectId: string; subscriptionId: string }; query?: { dry_run?: boolean } }, S.ReplaySubscriptionReply>
 /** Move a project into another organization, as owner of both */
 export const transfer = 'POST /v1/admin/projects/{projectId}/transfer' as Operation<{ path: { projectId: string }; body: S.TransferInput }, S.TransferReply>
+/** Types of the rows of the project's collections, as TypeScript and as JSON Schema */
+export const getCollectionTypes = 'GET /v1/admin/projects/{projectId}/types' as Operation<{ path: { projectId: string } }, S.CollectionTypesReply>
 /** Delete the user with an anonymous id, with all of their data */
 export const deleteUsers = 'DELETE /v1/admin/projects/{projectId}/users' as Operation<{ path: { projectId: string }; query?: { anonymous_id?: string } }, S.RevokeDeveloperSessionReply>
 /** Users, newest-active first */
@@ -792,6 +798,20 @@ export const createAccessToken = 'POST /v1/admin/tokens' as Operation<{ body: S.
 export const revokeAccessToken = 'DELETE /v1/admin/tokens/{tokenId}' as Operation<{ path: { tokenId: string } }, S.RevokeDeveloperSessionReply>
 /** Rotate a personal access token; the former text stays valid for one hour */
 export const rotateAccessToken = 'POST /v1/admin/tokens/{tokenId}/rotate' as Operation<{ path: { tokenId: string } }, S.CreateAccessTokenReply>
+/** Delete the account with its sessions, tokens, personal organization and audit trail */
+export const deleteDeveloperAccount = 'POST /v1/auth/developer/account/delete' as Operation<{ body: S.DeleteDeveloperAccountInput }, S.DeleteDeveloperAccountReply>
+/** Approve or refuse the tool that shows this user code */
+export const decideDeviceSignIn = 'POST /v1/auth/developer/device/approve' as Operation<{ body: S.DecideDeviceSignInInput }, S.DecideDeviceSignInReply>
+/** Start the sign-in of a tool: a code for the tool, and one that a developer enters at verification_uri */
+export const startDeviceSignIn = 'POST /v1/auth/developer/device/code' as Operation<{ body: S.StartDeviceSignInInput }, S.StartDeviceSignInReply>
+/** Which tool waits under a user code, and where it asked from: what a developer reads before approving */
+export const findDeviceSignIn = 'POST /v1/auth/developer/device/find' as Operation<{ body: S.FindDeviceSignInInput }, S.FindDeviceSignInReply>
+/** Ask, once in each interval, whether the developer has approved; then the tool is signed in */
+export const pollDeviceSignIn = 'POST /v1/auth/developer/device/token' as Operation<{ body: S.PollDeviceSignInInput }, S.SignInDeveloperReply>
+/** Finish a sign-in with the code and the state that GitHub returned; a new developer gets an account */
+export const finishGithubSignIn = 'POST /v1/auth/developer/github/callback' as Operation<{ body: S.FinishGithubSignInInput }, S.SignInDeveloperReply>
+/** Begin a sign-in: send the browser to authorize_url, and keep state in it to compare on return */
+export const startGithubSignIn = 'GET /v1/auth/developer/github/start' as Operation<{ query: { redirect_uri: string } }, S.StartGithubSignInReply>
 /** Sign in with email and password */
 export const signInDeveloper = 'POST /v1/auth/developer/login' as Operation<{ body: S.SignInDeveloperInput }, S.SignInDeveloperReply>
 /** End the session */

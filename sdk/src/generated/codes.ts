@@ -1,6 +1,7 @@
 // Made from docs/schema/openapi-released.json.gz by `npm run docs`.
 /** What `error.code` may be. Later servers may answer further codes. */
 export type ErrorCode =
+  | 'ACCESS_DENIED'
   | 'ALREADY_MEMBER'
   | 'ALREADY_PROVISIONED'
   | 'ALREADY_RESOLVED'
@@ -10,6 +11,7 @@ export type ErrorCode =
   | 'ASSET_IN_USE'
   | 'AUDIENCE_EMPTY'
   | 'AUDIENCE_NOT_CONFIGURED'
+  | 'AUTHORIZATION_PENDING'
   | 'BALANCE_LIMIT_EXCEEDED'
   | 'BATCH_TOO_LARGE'
   | 'BILLING_CANCEL_FAILED'
@@ -41,6 +43,7 @@ export type ErrorCode =
   | 'EVENT_BLOCKED'
   | 'EVENT_ID_CONFLICT'
   | 'EVENT_TOO_OLD'
+  | 'EXPIRED_TOKEN'
   | 'FETCH_FAILED'
   | 'FOLDER_NOT_EMPTY'
   | 'FORBIDDEN'
@@ -172,6 +175,7 @@ export type ErrorCode =
   | 'SESSION_REQUIRED'
   | 'SIGNUPS_CLOSED'
   | 'SIZE_REQUIRED'
+  | 'SLOW_DOWN'
   | 'SPEND_NOT_ALLOWED'
   | 'STREAK_NOT_FOUND'
   | 'SUBJECT_NOT_FOUND'

@@ -128,11 +128,7 @@ export type AdminConversationPage = {
   offset: number
   limit: number
 }
-export type AdminCreateFeedEntryInput = {
-  action: string
-  target_id?: string | null
-  group_id?: string | null
-  metadata?: Record<string, unknown>
+export type AdminCreateFeedEntryInput = CreateFeedEntryInput & {
   as_user_id?: string
   system?: boolean
 }
@@ -143,12 +139,7 @@ export type AdminEvaluateFlagInput = {
 export type AdminEvaluateFlagReply = {
   data: AdminEvaluateFlagResult
 }
-export type AdminEvaluateFlagResult = {
-  value: unknown
-  variant: string | null
-  reason: "off" | "override" | "rule" | "rollout" | "default" | ((string & {}))
-  rule_index: number | null
-  version: number
+export type AdminEvaluateFlagResult = FlagDetail & {
   bucket: number
   override: unknown
   trace: Array<{
@@ -158,11 +149,8 @@ export type AdminEvaluateFlagResult = {
     conditions: Record<string, boolean>
   }>
 }
-export type AdminGrantInventoryInput = {
+export type AdminGrantInventoryInput = GrantInventoryInput & {
   app_user_id: string
-  catalog_item_key: string
-  quantity?: number
-  expires_at?: string
   reason: string
 }
 export type AdminInvokeAiPromptInput = {
@@ -175,20 +163,10 @@ export type AdminInvokeAiPromptInput = {
     content: InvokeAiPromptInputContent
   }>
 }
-export type AdminSendMessageInput = {
-  body: string
-  message_type?: string
-  metadata?: Record<string, unknown>
-  attachments?: Array<{
-    url: string
-    content_type?: string
-    size_bytes?: number
-    metadata?: Record<string, unknown>
-  }>
+export type AdminSendMessageInput = SendMessageInput & ({
   as_user_id?: string | null
   system?: boolean
-  parent_message_id?: string | null
-}
+})
 export type AdminUser = {
   id: string
   email: string | null
@@ -331,15 +309,10 @@ export type AiPromptBudget = {
 export type AiPromptBudgetReply = {
   data: AiPromptBudget
 }
-export type AiPromptDetail = {
-  name: string
-  version: number
-  provider: string
-  model: string
+export type AiPromptDetail = CreateAiPromptResult & ({
   system_prompt: string | null
   max_tokens: number
   rate_limit: AiPromptDetailRateLimit
-  client_invokable: boolean
   description: string | null
   log_payloads: boolean
   cost: {
@@ -348,7 +321,7 @@ export type AiPromptDetail = {
   } | null
   created_at: string
   updated_at: string
-}
+})
 export type AiPromptDetailPage = {
   data: Array<AiPromptDetail>
   total: number
@@ -590,26 +563,7 @@ export type CatalogItemPage = {
 export type CatalogItemReply = {
   data: CatalogItem
 }
-export type Challenge = {
-  id: string
-  name: string
-  description: string | null
-  start_at: string
-  end_at: string
-  goal_type: "event_count" | "xp_earned" | "streak_maintained" | ((string & {}))
-  goal_value: number
-  event_name: string | null
-  reward_xp: number
-  reward_achievement_id: string | null
-  is_active: boolean
-  reward: Record<string, unknown> | null
-  segment_id: string | null
-  recurrence: "none" | "daily" | "weekly" | "monthly" | ((string & {}))
-  team_mode: "none" | "group" | ((string & {}))
-  parent_id: string | null
-  status: "active" | "upcoming" | "ended" | ((string & {}))
-  created_at: string
-  updated_at: string
+export type Challenge = ChallengeDefinition & ({
   my: ({
     status: "in_progress" | "completed" | "expired" | "left" | ((string & {}))
     progress: number
@@ -623,7 +577,7 @@ export type Challenge = {
     }) | null
   }) | null
   participants_count: number
-}
+})
 export type ChallengeDefinition = {
   id: string
   name: string
@@ -787,6 +741,16 @@ export type CollectionPage = {
 export type CollectionReply = {
   data: Collection
 }
+export type CollectionTypes = {
+  typescript: string
+  json_schema: Record<string, {
+    row: Record<string, unknown>
+    input: Record<string, unknown>
+  }>
+}
+export type CollectionTypesReply = {
+  data: CollectionTypes
+}
 export type CommitMediaUploadInput = {
   upload_id: string
   asset_id: string
@@ -867,28 +831,13 @@ export type CreateAccessTokenInput = {
 export type CreateAccessTokenReply = {
   data: CreateAccessTokenResult
 }
-export type CreateAccessTokenResult = {
-  id: string
-  name: string
-  token_prefix: string
-  scopes: Array<string>
-  project_ids: Array<string> | null
-  expires_at: string | null
-  last_used_at: string | null
-  created_at: string
-  revoked_at: string | null
+export type CreateAccessTokenResult = AccessToken & {
   token: string
 }
-export type CreateAchievementDefinitionInput = {
+export type CreateAchievementDefinitionInput = UpdateAchievementDefinitionInput & {
   key: string
   name: string
   criteria: Record<string, unknown>
-  description?: string | null
-  icon_url?: string | null
-  xp_reward?: number
-  is_hidden?: boolean
-  sort_order?: number
-  is_active?: boolean
 }
 export type CreateAiEmbeddingsInput = {
   provider: "openai"
@@ -932,19 +881,10 @@ export type CreateApiKeyInput = {
   key_type: "client" | "server"
   environment: "development" | "production"
 }
-export type CreateCatalogItemDefinitionInput = {
+export type CreateCatalogItemDefinitionInput = UpdateCatalogItemDefinitionInput & ({
   key: string
   name: string
   item_type: "consumable" | "durable" | "bundle" | "currency_pack"
-  description?: string | null
-  icon_url?: string | null
-  category?: string | null
-  tags?: Array<string>
-  metadata?: Record<string, unknown>
-  max_owned?: number | null
-  duration_seconds?: number | null
-  use_effect?: Record<string, unknown> | null
-  is_active?: boolean
   prices?: Array<{
     currency_code: string
     price: number
@@ -953,40 +893,24 @@ export type CreateCatalogItemDefinitionInput = {
     content_item_key: string
     quantity: number
   }>
-}
-export type CreateChallengeDefinitionInput = {
+})
+export type CreateChallengeDefinitionInput = UpdateChallengeDefinitionInput & ({
   name: string
   start_at: string
   end_at: string
   goal_type: "event_count" | "xp_earned" | "streak_maintained"
   goal_value: number
-  description?: string | null
-  event_name?: string | null
-  reward_xp?: number
-  reward_achievement_id?: string | null
-  is_active?: boolean
-  reward?: Record<string, unknown> | null
-  segment_id?: string | null
-  recurrence?: "none" | "daily" | "weekly" | "monthly"
-  team_mode?: "none" | "group"
-}
-export type CreateCollectionColumnInput = {
+})
+export type CreateCollectionColumnInput = UpdateCollectionColumnInput & ({
   name: string
   type: CollectionColumnType
-  nullable?: boolean
-  default?: unknown
   unique?: boolean
-  max_length?: number | null
-  min?: (number | string) | null
-  max?: (number | string) | null
-  enum?: Array<unknown> | null
   references?: ({
     collection: string
     on_delete?: "set_null" | "cascade" | "restrict"
   }) | null
   dimensions?: number | null
-  moderated?: boolean
-}
+})
 export type CreateCollectionIndexInput = {
   name?: string
   columns: Array<string>
@@ -1001,16 +925,10 @@ export type CreateCollectionIndexResult = {
   operation_id: string
   status: "queued"
 }
-export type CreateCollectionInput = {
+export type CreateCollectionInput = UpdateCollectionInput & {
   name: string
-  description?: string | null
   columns?: Array<CreateCollectionColumnInput>
   indexes?: Array<CreateCollectionIndexInput>
-  owner_scope?: "user" | "group"
-  read_policy?: string
-  write_policy?: string
-  sync?: boolean
-  realtime?: boolean
 }
 export type CreateCollectionReply = {
   data: CreateCollectionResult
@@ -1022,32 +940,19 @@ export type CreateCollectionResult = {
   estimated_ms: number
   warnings: Array<string>
 }
-export type CreateConfigKeyInput = {
+export type CreateConfigKeyInput = UpdateConfigKeyInput & ({
   key: string
   value: unknown
   value_type?: "string" | "number" | "boolean" | "json"
-  description?: string | null
-  conditions?: Array<{
-    segment_id?: string | null
-    percentage?: number | null
-    value: unknown
-  } & Record<string, unknown>>
-}
+})
 export type CreateConversationInput = {
   type?: "direct" | "group"
   name?: string | null
   participant_ids: Array<string>
 }
-export type CreateCurrencyDefinitionInput = {
+export type CreateCurrencyDefinitionInput = UpdateCurrencyDefinitionInput & {
   code: string
   name: string
-  icon_url?: string | null
-  initial_grant?: number
-  max_balance?: number
-  client_spendable?: boolean
-  regen?: CreateCurrencyDefinitionInputRegen
-  expiry_days?: number | null
-  is_active?: boolean
 }
 export type CreateCurrencyDefinitionInputRegen = {
   amount: number
@@ -1075,32 +980,13 @@ export type CreateDomainInput = {
   domain: string
   kind: "email" | "site" | "function"
 }
-export type CreateEmailCampaignInput = {
+export type CreateEmailCampaignInput = UpdateEmailCampaignInput & ({
   name: string
   audience: CreateEmailCampaignInputAudience
-  exclude_segment_id?: string | null
-  schedule?: CreateEmailCampaignInputSchedule
-  throttle_per_minute?: number | null
-  quiet_hours?: SetPushPreferencesInputQuietHour
-  frequency_cap?: {
-    max: number
-    hours: number
-  } | null
-  goal_event?: string | null
   template_key: string
-  variables?: Record<string, unknown> | null
-  from?: string | null
-  reply_to?: string | null
-  track?: boolean
-  variants?: Array<{
-    key: string
-    weight: number
-    template_key: string
-  }>
   workflow_id?: string | null
-  send_at?: string | null
   send_now?: boolean
-}
+})
 export type CreateEmailCampaignInputAudience = {
   all: true
 } | {
@@ -1129,14 +1015,10 @@ export type CreateEmailSuppressionInput = {
   reason?: "bounce" | "complaint" | "unsubscribe" | "manual"
   category?: string | null
 }
-export type CreateEmailTemplateInput = {
+export type CreateEmailTemplateInput = UpdateEmailTemplateInput & {
   key: string
   name: string
   subject: string
-  html?: string | null
-  text?: string | null
-  locales?: Record<string, unknown>
-  category?: string
 }
 export type CreateFeedEntryInput = {
   action: string
@@ -1144,19 +1026,10 @@ export type CreateFeedEntryInput = {
   group_id?: string | null
   metadata?: Record<string, unknown>
 }
-export type CreateFlagInput = {
+export type CreateFlagInput = UpdateFlagInput & ({
   key: string
   value_type?: "boolean" | "string" | "number" | "json"
-  name?: string
-  description?: string | null
-  is_enabled?: boolean
-  off_value?: unknown
-  default_value?: unknown
-  rules?: Array<unknown>
-  schedule?: Array<unknown>
-  tags?: Array<unknown>
-  owner?: string | null
-}
+})
 export type CreateFriendshipInput = {
   user_id: string
   friend_id: string
@@ -1182,13 +1055,8 @@ export type CreateGraphqlReply = {
     } & Record<string, unknown>
   }>
 }
-export type CreateGroupInput = {
+export type CreateGroupInput = UpdateGroupInput & {
   name: string
-  description?: string | null
-  avatar_url?: string | null
-  is_public?: boolean
-  max_members?: number
-  metadata?: Record<string, unknown>
 }
 export type CreateGroupInviteInput = {
   max_uses?: number
@@ -1199,44 +1067,9 @@ export type CreateIntegrationInput = {
   provider: string
   config: Record<string, unknown>
 }
-export type CreateLeaderboardDefinitionInput = {
+export type CreateLeaderboardDefinitionInput = UpdateLeaderboardDefinitionInput & {
   key: string
   name: string
-  description?: string | null
-  source?: {
-    type: "manual"
-  } | ({
-    type: "event"
-    event_name: string
-    value_property?: string | null
-    filter?: Record<string, unknown> | null
-  }) | {
-    type: "xp"
-  } | {
-    type: "currency"
-    currency_code: string
-  } | {
-    type: "streak"
-    streak_key: string
-  }
-  scoring?: "best" | "sum" | "last" | "count"
-  sort?: "desc" | "asc"
-  period?: "all_time" | "daily" | "weekly" | "monthly"
-  timezone?: string
-  starts_at?: string | null
-  ends_at?: string | null
-  segment_id?: string | null
-  client_writable?: boolean
-  min_score?: (number | string) | null
-  max_score?: (number | string) | null
-  max_per_minute?: number
-  rewards?: Array<{
-    from_rank: number
-    to_rank: number
-    reward: Record<string, unknown>
-  }>
-  keep_runs?: number
-  is_active?: boolean
 }
 export type CreateMediaCatalogDefinitionInput = {
   slug: string
@@ -1324,17 +1157,7 @@ export type CreateOperatorTokenInput = {
 export type CreateOperatorTokenReply = {
   data: CreateOperatorTokenResult
 }
-export type CreateOperatorTokenResult = {
-  id: string
-  scopes: Array<string>
-  project_id: string | null
-  organization_id: string | null
-  label: string | null
-  actor: string | null
-  status: "active" | "expired" | "revoked" | ((string & {}))
-  expires_at: string
-  last_used_at: string | null
-  created_at: string
+export type CreateOperatorTokenResult = OperatorToken & {
   token: string
 }
 export type CreateOrganizationInput = {
@@ -1368,20 +1191,9 @@ export type CreateProjectResultClient = {
   prefix: string
   type: "client" | "server" | ((string & {}))
 }
-export type CreatePushAutomationInput = {
+export type CreatePushAutomationInput = UpdatePushAutomationInput & {
   key: string
   trigger: CreatePushAutomationInputTrigger
-  delay_seconds?: number
-  cancel_if_event?: string | null
-  message?: CreatePushAutomationInputMessage
-  template_key?: string
-  frequency_cap?: {
-    max: number
-    hours: number
-  } | null
-  quiet_hours?: SetPushPreferencesInputQuietHour
-  inbox?: boolean
-  is_active?: boolean
 }
 export type CreatePushAutomationInputMessage = {
   title: string
@@ -1407,29 +1219,13 @@ export type CreatePushAutomationInputTrigger = ({
   segment_id: string
   on: "entered" | "exited"
 })
-export type CreatePushCampaignInput = {
+export type CreatePushCampaignInput = UpdatePushCampaignInput & ({
   name: string
   audience: CreateEmailCampaignInputAudience
-  exclude_segment_id?: string | null
-  schedule?: CreateEmailCampaignInputSchedule
-  throttle_per_minute?: number | null
-  quiet_hours?: SetPushPreferencesInputQuietHour
-  frequency_cap?: {
-    max: number
-    hours: number
-  } | null
-  goal_event?: string | null
   message: CreatePushAutomationInputMessage
-  variants?: Array<{
-    key: string
-    weight: number
-    message: CreatePushAutomationInputMessage
-  }>
-  inbox?: boolean
   workflow_id?: string | null
-  send_at?: string | null
   send_now?: boolean
-}
+})
 export type CreatePushTemplateInput = {
   key: string
   message: CreatePushAutomationInputMessage
@@ -1446,24 +1242,18 @@ export type CreateRoleAssignmentInput = {
   group_id?: string | null
   expires_at?: string | null
 }
-export type CreateRoleInput = {
+export type CreateRoleInput = UpdateRoleInput & {
   key: string
   name: string
-  description?: string | null
-  permissions?: Array<string>
-  is_default?: boolean
 }
 export type CreateRowsInput = {
   rows: Array<Record<string, unknown>>
 }
-export type CreateSegmentInput = {
+export type CreateSegmentInput = UpdateSegmentInput & ({
   key: string
   name: string
   kind?: "dynamic" | "static"
-  description?: string | null
-  rules?: Record<string, unknown> | null
-  is_active?: boolean
-}
+})
 export type CreateServiceAccountInput = {
   organization_id: string
   name: string
@@ -1473,40 +1263,13 @@ export type CreateServiceAccountInput = {
 export type CreateServiceAccountReply = {
   data: CreateServiceAccountResult
 }
-export type CreateServiceAccountResult = {
-  id: string
-  organization_id: string
-  name: string
-  scopes: Array<string>
-  project_ids: Array<string> | null
-  is_active: boolean
-  last_used_at: string | null
-  created_at: string
+export type CreateServiceAccountResult = ServiceAccount & {
   key: string
 }
-export type CreateStreakDefinitionInput = {
+export type CreateStreakDefinitionInput = UpdateStreakDefinitionInput & {
   key: string
   name: string
   qualifying_event: string
-  description?: string | null
-  event_filter?: Record<string, unknown> | null
-  period?: "day" | "week" | "month"
-  min_count?: number
-  week_starts_on?: number
-  timezone_mode?: "user" | "fixed"
-  timezone?: string | null
-  grace_hours?: number
-  freezes_initial?: number
-  freezes_max?: number
-  freeze_earn_every?: number
-  at_risk_hours?: number | null
-  restore_window_hours?: number
-  milestones?: Array<{
-    count: number
-    reward: Record<string, unknown>
-  }>
-  allow_client_qualify?: boolean
-  is_active?: boolean
 }
 export type CreateUserInput = {
   external_id?: string | null
@@ -1527,42 +1290,17 @@ export type CreateWebhookInput = {
 export type CreateWebhookReply = {
   data: CreateWebhookResult
 }
-export type CreateWebhookResult = {
-  id: string
-  event_name: string
-  target_url: string
-  description: string | null
-  filter: Record<string, unknown> | null
-  include_user: boolean
-  status: "active" | "disabled" | "degraded" | ((string & {}))
-  created_at: string
-  updated_at: string
+export type CreateWebhookResult = Webhook & {
   secret: string
 }
-export type CreateXpBoostInput = {
+export type CreateXpBoostInput = UpdateXpBoostInput & {
   name: string
   multiplier: number
-  starts_at?: string
-  ends_at?: string | null
-  segment_id?: string | null
-  rule_keys?: Array<string> | null
-  is_active?: boolean
 }
-export type CreateXpRuleInput = {
+export type CreateXpRuleInput = UpdateXpRuleInput & {
   key: string
   name: string
   event_name: string
-  event_filter?: Record<string, unknown> | null
-  amount?: number | null
-  amount_property?: string | null
-  multiplier?: number
-  max_per_event?: number | null
-  max_per_day?: number | null
-  cooldown_seconds?: number | null
-  max_total?: number | null
-  starts_at?: string | null
-  ends_at?: string | null
-  is_active?: boolean
 }
 export type CreditCurrencyInput = {
   amount: number
@@ -1684,6 +1422,16 @@ export type Data = UnseenAchievement | {
   is_hidden: true
   unlocked: false
 }
+export type DecideDeviceSignInInput = {
+  user_code: string
+  approve: boolean
+}
+export type DecideDeviceSignInReply = {
+  data: DecideDeviceSignInResult
+}
+export type DecideDeviceSignInResult = {
+  approved: boolean
+}
 export type DeclineFriendRequestReply = {
   data: DeclineFriendRequestResult
 }
@@ -1701,6 +1449,16 @@ export type DeleteCollectionReply = {
     name: string
     deleted: true
   } | CreateCollectionResult
+}
+export type DeleteDeveloperAccountInput = {
+  confirm: string
+  current_password?: string
+}
+export type DeleteDeveloperAccountReply = {
+  data: DeleteDeveloperAccountResult
+}
+export type DeleteDeveloperAccountResult = {
+  deleted: true
 }
 export type DeleteEmailSuppressionInput = {
   address?: string
@@ -2002,28 +1760,7 @@ export type EmailMessageCursorPage = {
   data: Array<EmailMessage>
   pagination: CurrencyTransactionPagination
 }
-export type EmailMessageDetail = {
-  id: string
-  user_id: string | null
-  to: string
-  from: string | null
-  reply_to: string | null
-  subject: string
-  template_key: string | null
-  template_version: number | null
-  locale: string | null
-  category: string
-  status: "queued" | "sent" | "delivered" | "bounced" | "complained" | "failed" | "cancelled" | "suppressed" | ((string & {}))
-  attempts: number
-  send_at: string | null
-  next_attempt_at: string | null
-  last_error: string | null
-  sent_at: string | null
-  track: boolean
-  opened_at: string | null
-  clicked_at: string | null
-  created_at: string
-  updated_at: string
+export type EmailMessageDetail = EmailMessage & {
   headers: Record<string, string>
   events: Array<{
     type: string
@@ -2183,18 +1920,7 @@ export type EventDefinitionPage = {
 export type EventDefinitionReply = {
   data: EventDefinition
 }
-export type EventDetail = {
-  id: string
-  app_user_id: string
-  event_name: string
-  properties: Record<string, unknown>
-  occurred_at: string
-  source: "client" | "server" | "webhook" | "system" | ((string & {}))
-  session_id: string | null
-  received_at: string
-  is_historical: boolean
-  clock_adjusted: boolean
-  schema_violation: boolean
+export type EventDetail = Event & {
   effects: Record<string, Array<Record<string, unknown>>>
 }
 export type EventDetailReply = {
@@ -2232,6 +1958,19 @@ export type ExplainSegmentMemberResult = {
     actual: unknown
   }>
 }
+export type ExportPromotionReply = {
+  data: ExportPromotionResult
+}
+export type ExportPromotionResult = {
+  version: 1
+  definitions: Record<string, Record<string, Record<string, unknown>>>
+  left_out: Array<{
+    kind: string
+    key: string
+    code: string
+    reason: string
+  }>
+}
 export type FeedEntry = {
   id: string
   actor_id: string | null
@@ -2257,6 +1996,18 @@ export type FeedSettings = {
 }
 export type FeedSettingsReply = {
   data: FeedSettings
+}
+export type FindDeviceSignInInput = {
+  user_code: string
+}
+export type FindDeviceSignInReply = {
+  data: FindDeviceSignInResult
+}
+export type FindDeviceSignInResult = {
+  client_name: string
+  ip: string | null
+  created_at: string
+  expires_at: string
 }
 export type FindNearestRowsInput = {
   column: string
@@ -2307,6 +2058,11 @@ export type FindUserCohortResult = {
     anonymous_id: string
     display_name: string
   }>
+}
+export type FinishGithubSignInInput = {
+  code: string
+  state: string
+  invite_code?: string
 }
 export type Flag = {
   id: string
@@ -2473,7 +2229,7 @@ export type GetOnboardingReply = {
   data: Onboarding | null
 }
 export type GetUnversionedOpenApiReply = {
-  openapi: "3.1.0"
+  openapi: string
 } & Record<string, unknown>
 export type GetUserBalancesReply = {
   data: Record<string, number>
@@ -2523,19 +2279,9 @@ export type Group = {
   created_at: string
   updated_at: string
 }
-export type GroupDetail = {
-  id: string
-  name: string
-  description: string | null
-  avatar_url: string | null
-  is_public: boolean
-  max_members: number
-  metadata: Record<string, unknown>
-  member_count: number
-  created_at: string
-  updated_at: string
+export type GroupDetail = Group & ({
   my_role: "owner" | "admin" | "member" | "viewer" | null | ((string & {}))
-}
+})
 export type GroupDetailReply = {
   data: GroupDetail
 }
@@ -3339,14 +3085,7 @@ export type MyGroup = {
 export type MyGroupList = {
   data: Array<MyGroup>
 }
-export type MyLeaderboardEntry = {
-  app_user_id: string
-  score: number | string
-  rank: number | null
-  submissions: number
-  reached_at: string
-  metadata: Record<string, unknown>
-  user: ChallengeLeaderboardUser
+export type MyLeaderboardEntry = LeaderboardEntry & {
   percentile: number
 }
 export type MyLeaderboardEntryReply = {
@@ -3548,6 +3287,34 @@ export type PauseStreakInput = {
   start: string
   end: string
 }
+export type PlanPromotionInput = {
+  target_project_id: string
+  kinds?: Array<string>
+  keys?: Record<string, Array<string>>
+  prune?: boolean
+}
+export type PlanPromotionReply = {
+  data: PlanPromotionResult
+}
+export type PlanPromotionResult = {
+  plan_hash: string
+  clean: boolean
+  ops: Array<{
+    op: "create" | "update" | "delete" | ((string & {}))
+    kind: string
+    key: string
+    diff: Record<string, [unknown, unknown, ...Array<unknown>]>
+  }>
+  blocked: Array<{
+    kind: string
+    key: string
+    code: string
+    reason: string
+  }>
+}
+export type PollDeviceSignInInput = {
+  device_code: string
+}
 export type PresignMediaUploadInput = {
   bucket: string
   key: string
@@ -3659,18 +3426,13 @@ export type Project = {
   comped: boolean
   created_at: string
 }
-export type ProjectDetail = {
-  id: string
-  name: string
+export type ProjectDetail = Project & ({
   developer_id: string
   organization_id: string
   bundle_id: string | null
   google_oauth_client_id: string | null
   platform: "ios" | "android" | "all" | ((string & {}))
   environment: string
-  tier: "free" | "pro" | "enterprise" | ((string & {}))
-  effective_tier: "free" | "pro" | "enterprise" | ((string & {}))
-  comped: boolean
   default_from_email: string | null
   default_from_name: string | null
   default_reply_to: string | null
@@ -3679,11 +3441,10 @@ export type ProjectDetail = {
   user_search_enabled: boolean
   graphql_enabled: boolean
   rest_enabled: boolean
-  created_at: string
   updated_at: string
   api_keys: Array<RevokeApiKeyResult>
   integrations: Array<Integration>
-}
+})
 export type ProjectDetailReply = {
   data: ProjectDetail
 }
@@ -4127,18 +3888,7 @@ export type ReplaySubscriptionResult = {
   after: ReplaySubscriptionResultBefore
   changed: boolean
 }
-export type ReplaySubscriptionResultBefore = {
-  id: string
-  app_user_id: string
-  product_id: string | null
-  store: string
-  status: "trial" | "active" | "grace" | "cancelled" | "paused" | "refunded" | "expired" | ((string & {}))
-  period_type: string
-  purchase_date: string
-  expiration_date: string | null
-  auto_renew: boolean
-  environment: "production" | "sandbox" | ((string & {}))
-  updated_at: string
+export type ReplaySubscriptionResultBefore = Subscription & ({
   grants: Array<{
     id: string
     source: "subscription_provider" | "promotional" | "reward" | "referral" | "purchase" | ((string & {}))
@@ -4157,7 +3907,7 @@ export type ReplaySubscriptionResultBefore = {
     updated_at: string
     entitlement_id: string
   }>
-}
+})
 export type ReplayWebhookInput = {
   since?: string | null
   until?: string | null
@@ -4780,19 +4530,34 @@ export type StartAppSessionInput = {
 export type StartAppSessionReply = {
   data: StartAppSessionResult
 }
-export type StartAppSessionResult = {
-  id: string
-  app_user_id: string
-  started_at: string
+export type StartAppSessionResult = AppSession & ({
   last_seen_at: string
-  ended_at: string | null
-  duration_seconds: number | null
   platform: string | null
   app_version: string | null
   os_version: string | null
   device_model: string | null
   locale: string | null
   end_reason: "client" | "timeout" | "replaced" | null | ((string & {}))
+})
+export type StartDeviceSignInInput = {
+  client_name: string
+}
+export type StartDeviceSignInReply = {
+  data: StartDeviceSignInResult
+}
+export type StartDeviceSignInResult = {
+  device_code: string
+  user_code: string
+  verification_uri: string
+  expires_in: number
+  interval: number
+}
+export type StartGithubSignInReply = {
+  data: StartGithubSignInResult
+}
+export type StartGithubSignInResult = {
+  authorize_url: string
+  state: string
 }
 export type StorageBucket = {
   name: string
@@ -4876,21 +4641,7 @@ export type StreakDefinitionPage = {
 export type StreakDefinitionReply = {
   data: StreakDefinition
 }
-export type StreakDetail = {
-  id: string
-  streak_definition_id: string
-  key: string
-  name: string
-  qualifying_event: string
-  status: "active" | "at_risk" | "frozen" | "broken" | "none" | ((string & {}))
-  current_count: number
-  longest_count: number
-  started_on: string | null
-  last_qualified_at: string | null
-  freezes_remaining: number
-  period: StreakPeriod
-  pauses: Array<PauseStreakInput>
-  updated_at: string
+export type StreakDetail = Streak & ({
   history: Array<{
     period_key: string
     start: string
@@ -4898,7 +4649,7 @@ export type StreakDetail = {
     status: "qualified" | "frozen" | "paused" | "missed" | ((string & {}))
     count: number
   }>
-}
+})
 export type StreakDetailReply = {
   data: StreakDetail
 }
@@ -4932,21 +4683,7 @@ export type StreakStats = {
 export type StreakStatsReply = {
   data: StreakStats
 }
-export type StreakUser = {
-  id: string
-  streak_definition_id: string
-  key: string
-  name: string
-  qualifying_event: string
-  status: "active" | "at_risk" | "frozen" | "broken" | "none" | ((string & {}))
-  current_count: number
-  longest_count: number
-  started_on: string | null
-  last_qualified_at: string | null
-  freezes_remaining: number
-  period: StreakPeriod
-  pauses: Array<PauseStreakInput>
-  updated_at: string
+export type StreakUser = Streak & {
   app_user_id: string
   app_users: FriendUser
 }
@@ -4984,18 +4721,7 @@ export type Subscription = {
   environment: "production" | "sandbox" | ((string & {}))
   updated_at: string
 }
-export type SubscriptionDetail = {
-  id: string
-  app_user_id: string
-  product_id: string | null
-  store: string
-  status: "trial" | "active" | "grace" | "cancelled" | "paused" | "refunded" | "expired" | ((string & {}))
-  period_type: string
-  purchase_date: string
-  expiration_date: string | null
-  auto_renew: boolean
-  environment: "production" | "sandbox" | ((string & {}))
-  updated_at: string
+export type SubscriptionDetail = Subscription & ({
   grants: Array<{
     id: string
     source: "subscription_provider" | "promotional" | "reward" | "referral" | "purchase" | ((string & {}))
@@ -5025,7 +4751,7 @@ export type SubscriptionDetail = {
     period_type: string | null
     expiration_date: string | null
   }>
-}
+})
 export type SubscriptionDetailReply = {
   data: SubscriptionDetail
 }
@@ -5639,14 +5365,7 @@ export type UserDetailList = {
 export type UserDetailReply = {
   data: UserDetail
 }
-export type UserEntitlement = {
-  entitlement_id: string
-  is_active: boolean
-  product_id: string | null
-  store: string
-  purchase_date: string
-  expiration_date: string | null
-  period_type: string
+export type UserEntitlement = Entitlement & ({
   grants: Array<{
     id: string
     source: "subscription_provider" | "promotional" | "reward" | "referral" | "purchase" | ((string & {}))
@@ -5664,7 +5383,7 @@ export type UserEntitlement = {
     created_at: string
     updated_at: string
   }>
-}
+})
 export type UserEntitlementList = {
   data: Array<UserEntitlement>
 }
@@ -5777,23 +5496,14 @@ export type WebhookDeliveryDetailReply = {
 export type WebhookDeliveryReply = {
   data: WebhookDelivery
 }
-export type WebhookDetail = {
-  id: string
-  event_name: string
-  target_url: string
-  description: string | null
-  filter: Record<string, unknown> | null
-  include_user: boolean
-  status: "active" | "disabled" | "degraded" | ((string & {}))
-  created_at: string
-  updated_at: string
+export type WebhookDetail = Webhook & ({
   stats: {
     delivered_24h: number
     failed_24h: number
     p95_ms: number | null
     pending: number
   }
-}
+})
 export type WebhookDetailReply = {
   data: WebhookDetail
 }
