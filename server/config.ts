@@ -131,6 +131,9 @@ export const environment = z.object({
   AI_PRICES_FILE: optional.describe(
     'A JSON file with prices of AI models over the built-in ones, in USD per million tokens: `{"openai": {"gpt-x": {"input_usd": 1, "output_usd": 4}}}`.',
   ),
+  BILLING_MODULE: optional.describe(
+    'An ES module whose default export makes the billing provider of this installation (docs/billing.md). Without it nothing can be bought.',
+  ),
   WEBHOOK_ALLOWED_CIDRS: z
     .string()
     .optional()

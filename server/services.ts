@@ -26,6 +26,7 @@ import type { Doors } from '#server/rest/doors.ts'
 import type { Secrets } from '#server/secrets.ts'
 import type { Stopping } from '#server/stopping.ts'
 import type { Telemetry } from '#server/telemetry/telemetry.ts'
+import type { Traffic } from '#server/traffic.ts'
 
 /** What a request handler and a worker's task may use: made once at start, closed in order at the end. */
 export type Services = {
@@ -48,6 +49,7 @@ export type Services = {
   readonly mail: Mail
   readonly domains: DomainChecks
   readonly billing: BillingProvider
+  readonly traffic: Traffic
   readonly files: ProjectFiles
   readonly media: Media
   readonly identity: IdentityProviders

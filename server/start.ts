@@ -26,7 +26,7 @@ import type { Foundation } from '#server/postgres.ts'
 import { type Installed, type OwnProgram, prepare } from '#server/prepare.ts'
 import { parseAllowedCidrs } from '#server/providers/addresses.ts'
 import { readPrices } from '#server/providers/ai/prices.ts'
-import { type BillingProvider, createNoBilling } from '#server/providers/billing.ts'
+import { type BillingProvider, loadBilling } from '#server/providers/billing.ts'
 import { createDomainChecks } from '#server/providers/domains.ts'
 import { createIdentityProviders } from '#server/providers/identity.ts'
 import { createMail } from '#server/providers/mail.ts'
@@ -44,6 +44,7 @@ import type { Services } from '#server/services.ts'
 import { createStopping } from '#server/stopping.ts'
 import { serveMetrics } from '#server/telemetry/serve.ts'
 import { createTelemetry } from '#server/telemetry/telemetry.ts'
+import { createTraffic } from '#server/traffic.ts'
 import { startWorkers, type Workers } from '#workers/runner.ts'
 
 export { checkFor, type Installed, prepare } from '#server/prepare.ts'
@@ -120,6 +121,7 @@ export const assemble = async (
 ): Promise<Running> => {
   const { config, log, secrets } = foundation
   const areas = await loadAreas()
+  const billing = harness.billing ?? (await loadBilling(config.BILLING_MODULE, () => services.publicUrl))
   const now = () => harness.clock?.() ?? new Date()
   const stopping = createStopping(config.SHUTDOWN_SECONDS)
   const clock = () => harness.clock?.()?.toISOString() ?? null
@@ -261,7 +263,8 @@ export const assemble = async (
       siteHost: () => new URL(publicUrl).hostname,
       mailHost: () => config.MAIL_HOST ?? new URL(publicUrl).hostname,
     }),
-    billing: harness.billing ?? createNoBilling(),
+    billing,
+    traffic: createTraffic({ database, control: controlPlace, now, log }),
     files: harness.files ?? media.storage.files,
     media,
     identity,
@@ -296,6 +299,7 @@ export const assemble = async (
     stopping.ask()
     await Promise.all([app?.close(), realtime.stop(), workers?.stop()])
     await telemetry.close()
+    await services.traffic.close()
     await graphql.close()
     await rest.stop()
     await waker.close()

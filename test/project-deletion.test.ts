@@ -5,6 +5,7 @@ import { refusal } from '#server/errors.ts'
 import type { BilledProject } from '#server/providers/billing.ts'
 import type { FileLocation } from '#server/providers/project_files.ts'
 import { meetingAt } from '#test/support/accounts.ts'
+import { createTestBilling } from '#test/support/billing.ts'
 import { type Project, startHarness } from '#test/support/harness.ts'
 import { pathOf } from '#test/support/routes.ts'
 import { startSecond } from '#test/support/second.ts'
@@ -19,7 +20,7 @@ const harness = await startHarness({
   env: { LOG_LEVEL: 'silent' },
   providers: {
     billing: {
-      name: 'test',
+      ...createTestBilling().provider,
       async cancelAtPeriodEnd(project) {
         world.cancelled.push(project)
         if (world.subscription instanceof Error) throw world.subscription

@@ -140,6 +140,18 @@ create policy "developers read seals of their trails" on app.audit_seals for sel
    FROM app.projects p
   WHERE (p.organization_id = ANY (( SELECT internal.organization_ids() AS organization_ids)::uuid[]))))));
 
+-- Ids of the events that the billing provider reported, kept 90 days: a repeated one changes nothing.
+create table app.billing_events (
+  provider text not null,
+  event_key text not null,
+  received_at timestamp with time zone not null default internal.now(),
+  constraint billing_events_pkey PRIMARY KEY (provider, event_key),
+  constraint billing_events_key_1_to_255 CHECK (((char_length(event_key) >= 1) AND (char_length(event_key) <= 255))),
+  constraint billing_events_provider_1_to_100 CHECK (((char_length(provider) >= 1) AND (char_length(provider) <= 100)))
+);
+CREATE INDEX billing_events_received ON app.billing_events USING btree (received_at);
+alter table app.billing_events enable row level security;
+
 -- Postgres servers that hold tenants. dsn_sealed is encrypted by the server; null is the server of the control database itself.
 create table app.clusters (
   id uuid not null default internal.new_id(),
@@ -700,6 +712,49 @@ create policy "admins store signing keys of their projects" on app.project_signi
   WHERE (p.organization_id = ANY (( SELECT internal.organization_ids('admin'::text) AS organization_ids)::uuid[])))));
 create policy "the project cache reads signing keys" on app.project_signing_keys for select to control_auth
   using (true);
+
+-- What a project pays for, as its billing provider said last. ends_at is the end of the paid period; event_at the time of the event that says so.
+create table app.project_subscriptions (
+  project_id uuid not null,
+  provider text not null,
+  customer_ref text,
+  tier text not null,
+  status text not null,
+  ends_at timestamp with time zone,
+  cancel_at_period_end boolean not null default false,
+  event_at timestamp with time zone not null,
+  updated_at timestamp with time zone not null default internal.now(),
+  constraint project_subscriptions_pkey PRIMARY KEY (project_id),
+  constraint project_subscriptions_project_id_fkey FOREIGN KEY (project_id) REFERENCES app.projects(id) ON DELETE CASCADE,
+  constraint project_subscriptions_customer_at_most_255 CHECK ((char_length(customer_ref) <= 255)),
+  constraint project_subscriptions_provider_1_to_100 CHECK (((char_length(provider) >= 1) AND (char_length(provider) <= 100))),
+  constraint project_subscriptions_status_known CHECK ((status = ANY (ARRAY['trialing'::text, 'active'::text, 'past_due'::text, 'ended'::text]))),
+  constraint project_subscriptions_tier_known CHECK ((tier = ANY (ARRAY['pro'::text, 'enterprise'::text])))
+);
+alter table app.project_subscriptions enable row level security;
+create policy "members read the subscriptions of their projects" on app.project_subscriptions for select to control_developer
+  using ((project_id IN ( SELECT p.id
+   FROM app.projects p
+  WHERE (p.organization_id = ANY (( SELECT internal.organization_ids() AS organization_ids)::uuid[])))));
+
+-- Requests that apps made on each day (UTC), and the bytes that were sent for them. A server process has a row of its own, and writes what it has counted since
+-- the beginning of the day: a report that is repeated changes nothing, and processes never wait for each other. The rows of a day that is over are joined
+-- under the nil uuid.
+create table app.project_traffic (
+  project_id uuid not null,
+  day date not null,
+  reporter uuid not null,
+  api_requests bigint not null,
+  egress_bytes bigint not null,
+  constraint project_traffic_pkey PRIMARY KEY (project_id, day, reporter),
+  constraint project_traffic_project_id_fkey FOREIGN KEY (project_id) REFERENCES app.projects(id) ON DELETE CASCADE
+);
+CREATE INDEX project_traffic_of_day ON app.project_traffic USING btree (day);
+alter table app.project_traffic enable row level security;
+create policy "members read the traffic of their projects" on app.project_traffic for select to control_developer
+  using ((project_id IN ( SELECT p.id
+   FROM app.projects p
+  WHERE (p.organization_id = ANY (( SELECT internal.organization_ids() AS organization_ids)::uuid[])))));
 
 create table app.projects (
   id uuid not null default internal.new_id(),

@@ -1198,6 +1198,7 @@ create table app.engagement_events (
 CREATE INDEX engagement_events_newest ON ONLY app.engagement_events USING btree (occurred_at DESC, id DESC);
 CREATE INDEX engagement_events_of_name ON ONLY app.engagement_events USING btree (event_name, occurred_at DESC, id DESC);
 CREATE INDEX engagement_events_of_user ON ONLY app.engagement_events USING btree (app_user_id, occurred_at DESC, id DESC);
+CREATE INDEX engagement_events_received ON ONLY app.engagement_events USING brin (received_at) WITH (pages_per_range='32', autosummarize='on');
 alter table app.engagement_events enable row level security;
 create policy "administrators read every event" on app.engagement_events for select to app_admin
   using (true);
@@ -3619,6 +3620,29 @@ create table app.timezones (
 alter table app.timezones enable row level security;
 create policy "everybody reads time zones" on app.timezones for select to app_admin, app_anon, app_auth, app_server, app_user, app_worker
   using (true);
+
+-- The last day whose events and stored bytes are in app.usage_days. Of later days they are counted when somebody asks. A transaction that deletes events shares
+-- the lock of the row, so that none of them is counted twice.
+create table app.usage_closings (
+  only_row boolean not null default true,
+  closed_until date not null,
+  constraint usage_closings_pkey PRIMARY KEY (only_row),
+  constraint usage_closings_one_row CHECK (only_row)
+);
+alter table app.usage_closings enable row level security;
+
+-- What a project used on each day (UTC), the sum of the slots of a meter and day, so that writers do not wait for each other, as in app.row_counts. events and
+-- storage_bytes are written when the day is closed.
+create table app.usage_days (
+  slot bigint not null generated always as identity,
+  day date not null,
+  meter text not null,
+  amount numeric not null,
+  constraint usage_days_pkey PRIMARY KEY (slot),
+  constraint usage_days_meter_known CHECK ((meter = ANY (ARRAY['mau'::text, 'events'::text, 'storage_bytes'::text, 'push_sent'::text, 'emails_sent'::text, 'ai_spend_usd'::text, 'function_ms'::text])))
+);
+CREATE INDEX usage_days_of_meter ON app.usage_days USING btree (meter, day);
+alter table app.usage_days enable row level security;
 
 -- Unlocks. A revoked one stays as a row, so that what it paid is not paid again.
 create table app.user_achievements (

@@ -24,6 +24,9 @@ export const openKey = (context: Surroundings, provider: AiProvider, sealed: str
 export const allowsEcho = ({ resolved }: Pick<Surroundings, 'resolved'>): boolean =>
   resolved.project?.environment === 'development'
 
+/** Whether the project's calls ignore its spend ceiling. */
+export const isComped = ({ resolved }: Pick<Surroundings, 'resolved'>): boolean => resolved.project?.isComped === true
+
 /** How often a record is tried while the database has no connection for it, and the pause after the first attempt, which doubles. */
 const attempts = 5
 const firstPauseMs = 200

@@ -1,4 +1,4 @@
-import { exchangeWith, keep, providerRefusal, watchClient } from '#server/ai/calls.ts'
+import { exchangeWith, isComped, keep, providerRefusal, watchClient } from '#server/ai/calls.ts'
 import { dataOf } from '#server/database/database.ts'
 import { refusal } from '#server/errors.ts'
 import type { HandlerContext } from '#server/http/route.ts'
@@ -28,6 +28,9 @@ export const embedded = async (
   }
 }
 
+const ceilingReached = () =>
+  refusal(402, 'SPEND_CEILING_REACHED', 'The project has reached its spend ceiling of this month.')
+
 /** The models that shorten their vectors to a length that is asked for, each with its own length. */
 const embeddingModels = [
   { model: 'text-embedding-3-small', dimensions: 1536 },
@@ -46,13 +49,18 @@ export const vectorOf = async (
   const collection = String(context.params['name'])
   const reply = await context.call(
     'ai_embedding_target',
-    { collection, column_name: column },
+    { collection, column_name: column, is_comped: isComped(context) },
     { role: 'app_worker', readOnly: true },
   )
-  const { api_key_sealed, dimensions } = dataOf<{ api_key_sealed: string | null; dimensions: number | null }>(reply)
+  const { api_key_sealed, dimensions, is_over_ceiling } = dataOf<{
+    api_key_sealed: string | null
+    dimensions: number | null
+    is_over_ceiling: boolean
+  }>(reply)
   if (api_key_sealed === null)
     throw refusal(400, 'EMBEDDINGS_NOT_CONFIGURED', 'Register the AI provider openai, or send a vector.')
   if (dimensions === null) return null
+  if (is_over_ceiling) throw ceilingReached()
   const fitting = embeddingModels.find((known) => known.dimensions >= dimensions)
   // no model makes vectors as long as this column's: the search refuses one of another length
   if (!fitting) return []

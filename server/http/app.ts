@@ -130,6 +130,10 @@ export const createApp = ({ areas, services, observe }: AppOptions): FastifyInst
     done(null, payload)
   })
   app.addHook('onResponse', (request, reply, done) => {
+    const { trellisProject: project, trellisCaller: caller, raw } = request
+    // signed URLs of files have no caller; developers' own requests are not an app's
+    if (project && caller !== 'developer') services.traffic.count(project, raw.socket)
+    else services.traffic.pass(raw.socket)
     const route = (request.routeOptions.config as { trellis?: { route: Route } }).trellis?.route
     request.log.info(
       {

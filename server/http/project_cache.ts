@@ -9,6 +9,8 @@ export type CachedProject = {
   readonly organizationId: string
   readonly environment: 'development' | 'production'
   readonly effectiveTier: 'free' | 'pro' | 'enterprise'
+  /** The spend ceiling does not bind it. */
+  readonly isComped: boolean
   readonly userSearchEnabled: boolean
   readonly graphqlEnabled: boolean
   readonly restEnabled: boolean
@@ -32,6 +34,7 @@ type CachedProjectRow = {
   organization_id: string
   environment: CachedProject['environment']
   effective_tier: CachedProject['effectiveTier']
+  comped: boolean
   user_search_enabled: boolean
   graphql_enabled: boolean
   rest_enabled: boolean
@@ -73,6 +76,7 @@ export const createProjectCache = (
       organizationId: row.organization_id,
       environment: row.environment,
       effectiveTier: row.effective_tier,
+      isComped: row.comped,
       userSearchEnabled: row.user_search_enabled,
       graphqlEnabled: row.graphql_enabled,
       restEnabled: row.rest_enabled,

@@ -3,7 +3,7 @@ import { Time, Uuid } from '#server/http/schemas.ts'
 
 export const Platform = z.enum(['ios', 'android', 'all'], 'must be ios, android or all')
 export const Environment = z.enum(['development', 'production'], 'must be development or production')
-const Tier = z.enum(['free', 'pro', 'enterprise'])
+export const Tier = z.enum(['free', 'pro', 'enterprise'])
 
 /** A project, as routes of more than one area show it. */
 export const Project = z.strictObject({

@@ -150,6 +150,7 @@ export const ai = area({
       replies: { 200: orEventStream(Invoked) },
       refusals: {
         ...notFound,
+        402: ['SPEND_CEILING_REACHED'],
         409: ['PROVIDER_NOT_REGISTERED'],
         422: ['ai_model_not_multimodal'],
         429: ['RATE_LIMITED', 'ai_budget_exceeded'],
@@ -198,7 +199,7 @@ export const ai = area({
       handle: forward,
       relays: true,
       replies: { 200: z.unknown() },
-      refusals: { 409: ['PROVIDER_NOT_REGISTERED'], ...upstream },
+      refusals: { 402: ['SPEND_CEILING_REACHED'], 409: ['PROVIDER_NOT_REGISTERED'], ...upstream },
       failure: 'CREATE_FAILED',
     }),
     route(`POST ${base}/embeddings`, {
@@ -216,7 +217,7 @@ export const ai = area({
           }),
         ),
       },
-      refusals: { 409: ['PROVIDER_NOT_REGISTERED'], ...upstream },
+      refusals: { 402: ['SPEND_CEILING_REACHED'], 409: ['PROVIDER_NOT_REGISTERED'], ...upstream },
       failure: 'CREATE_FAILED',
     }),
     route(`GET ${base}/invocations`, {
@@ -287,6 +288,7 @@ export const ai = area({
       replies: { 200: orEventStream(Invoked) },
       refusals: {
         400: ['CONTENT_REJECTED'],
+        402: ['SPEND_CEILING_REACHED'],
         403: ['USER_MUTED'],
         ...notFound,
         409: ['PROVIDER_NOT_REGISTERED', 'INSUFFICIENT_FUNDS'],

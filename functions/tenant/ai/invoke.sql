@@ -1,5 +1,5 @@
 -- Invocations: internal.ai_begin reserves what a call may cost at most, before the provider is called; internal.ai_finish records what it has cost. Both are called
--- by the server as app_worker under the claims of the caller, so that no one else can. Lock order: the window of the rate limit, users, the prompt.
+-- by the server as app_worker under the claims of the caller, so that no one else can. Lock order: the window of the rate limit, users, the prompt, the spend ceiling.
 
 create or replace function internal.ai_rendered(template text, variables jsonb, code text) returns text
 language plpgsql stable as $$
@@ -28,7 +28,7 @@ $$;
 comment on function internal.ai_variables is 'The variables of a system prompt: the context of the request, and the user, whom the server fills in.';
 
 create or replace function internal.ai_begin(prompt text, is_client boolean, kind text, context jsonb, texts text, bytes bigint, images int, has_messages boolean,
-                                             max_tokens int, address text, allows_echo boolean, prices jsonb)
+                                             max_tokens int, address text, allows_echo boolean, prices jsonb, is_comped boolean default false)
 returns api.reply
 language plpgsql volatile security definer set search_path = '' as $$
 declare
@@ -96,6 +96,7 @@ begin
                               'call_usd', internal.ai_number(reserve)) end);
     end if;
   end if;
+  perform internal.spend_check(ai_begin.is_comped, reserve);
   insert into app.ai_invocations (id, kind, prompt_id, prompt, version, provider, model, app_user_id, input_usd, output_usd, reserved_usd, charge_id,
                                   moderates_output, expires_at)
   values (invocation_id, ai_begin.kind, p.id, p.name, p.version, p.provider, p.model, me, price.input_usd, price.output_usd, reserve, charge.id,
@@ -114,15 +115,15 @@ begin
 end $$;
 comment on function internal.ai_begin is
   'Admits a call of a prompt and reserves what it may cost at most. Refuses 404 NOT_FOUND, 409 PROVIDER_NOT_REGISTERED, INSUFFICIENT_FUNDS, 422
-   ai_model_not_multimodal, 429 RATE_LIMITED, ai_budget_exceeded, 400 CONTENT_REJECTED, 403 USER_MUTED. A reservation ends with internal.ai_finish, or after
+   ai_model_not_multimodal, 429 RATE_LIMITED, ai_budget_exceeded, 402 SPEND_CEILING_REACHED, 400 CONTENT_REJECTED, 403 USER_MUTED. A reservation ends with internal.ai_finish, or after
    15 minutes.';
 
 create or replace function api.ai_begin(prompt text, is_client boolean, kind text, context jsonb, texts text, bytes bigint, images int, has_messages boolean,
-                                        max_tokens int, address text, allows_echo boolean, prices jsonb)
+                                        max_tokens int, address text, allows_echo boolean, prices jsonb, is_comped boolean default false)
 returns api.reply
 language sql volatile as $$
   select internal.ai_begin(ai_begin.prompt, ai_begin.is_client, ai_begin.kind, ai_begin.context, ai_begin.texts, ai_begin.bytes, ai_begin.images,
-                           ai_begin.has_messages, ai_begin.max_tokens, ai_begin.address, ai_begin.allows_echo, ai_begin.prices)
+                           ai_begin.has_messages, ai_begin.max_tokens, ai_begin.address, ai_begin.allows_echo, ai_begin.prices, ai_begin.is_comped)
 $$;
 comment on function api.ai_begin is 'internal.ai_begin, for the server.';
 

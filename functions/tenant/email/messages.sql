@@ -141,7 +141,8 @@ begin
 end $$;
 comment on function internal.email_audit is 'Records in the audit trail that an administrator sent messages, with the id of the first and their number.';
 
-create or replace function api.email_send(message jsonb, accepted text[] default '{}', idempotency_key text default null, body_hash text default null)
+create or replace function api.email_send(message jsonb, accepted text[] default '{}', idempotency_key text default null, body_hash text default null,
+                                          is_comped boolean default false)
 returns api.reply
 language plpgsql volatile as $$
 declare
@@ -152,6 +153,7 @@ begin
     return reply;
   end if;
   perform internal.email_rate_check();
+  perform internal.spend_check(email_send.is_comped);
   queued := internal.email_queue(email_send.message, email_send.accepted, '');
   if queued.status = 'suppressed' then
     perform internal.fail(409, 'SUPPRESSED', 'This address gets no mail of this category.');
@@ -163,7 +165,7 @@ begin
 end $$;
 comment on function api.email_send is
   'Queues one message: 202 {id, status}. Nothing is stored of a message that is refused. Refuses 400 VALIDATION_ERROR, TEMPLATE_VARIABLE_MISSING, 404
-   USER_NOT_FOUND, 409 SUPPRESSED, IDEMPOTENCY_CONFLICT, 429 RATE_LIMITED. Supplement F3.';
+   USER_NOT_FOUND, 402 SPEND_CEILING_REACHED, 409 SUPPRESSED, IDEMPOTENCY_CONFLICT, 429 RATE_LIMITED. Supplement F3.';
 
 create or replace function internal.email_recipients_lock(messages jsonb) returns void
 language sql volatile security definer set search_path = '' as $$
@@ -174,7 +176,7 @@ language sql volatile security definer set search_path = '' as $$
 $$;
 comment on function internal.email_recipients_lock is 'Locks the users of a batch in one order, so that two batches never wait for each other in a circle.';
 
-create or replace function api.email_send_batch(messages jsonb, accepted text[] default '{}') returns api.reply
+create or replace function api.email_send_batch(messages jsonb, accepted text[] default '{}', is_comped boolean default false) returns api.reply
 language plpgsql volatile as $$
 declare
   made json[] := '{}';
@@ -182,6 +184,7 @@ declare
   item record;
 begin
   perform internal.email_rate_check();
+  perform internal.spend_check(email_send_batch.is_comped);
   -- locked in one order, as other writers of several users do
   perform internal.email_recipients_lock(email_send_batch.messages);
   for item in select m.value, m.n from jsonb_array_elements(email_send_batch.messages) with ordinality m (value, n) loop
@@ -193,7 +196,7 @@ begin
 end $$;
 comment on function api.email_send_batch is
   'Queues up to 100 messages, all or none: 202 [{id, status}] in their order; a suppressed one has the status suppressed. Refuses 400 VALIDATION_ERROR,
-   TEMPLATE_VARIABLE_MISSING, 404 USER_NOT_FOUND, 429 RATE_LIMITED.';
+   TEMPLATE_VARIABLE_MISSING, 402 SPEND_CEILING_REACHED, 404 USER_NOT_FOUND, 429 RATE_LIMITED.';
 
 select internal.list_declare('email_messages_page', null::app.email_messages, 'email_message_json', '{created_at,id}', filters => '{status,app_user_id}',
                              by_cursor => true);

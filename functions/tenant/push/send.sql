@@ -263,6 +263,7 @@ begin
        for update of d
   ), decided as materialized (
     select h.id, h.campaign_id, coalesce(h.campaign_id, h.automation_id) as source_id, h.variant, h.tries, h.due_at, h.tokens, s.attempts, s.code, s.is_sent,
+           s.is_sent and h.sent_at is null as is_new,
            case when s.retries and h.tries <= cardinality(waits) then 'pending' when s.is_sent or h.sent_at is not null then 'sent'
                 else 'failed' end as next_status
       from held h
@@ -301,10 +302,14 @@ begin
          (select json_agg(b) from (select a.provider, count(*) as n, count(*) filter (where a.outcome = 'retry') as failures
                                      from answered a where a.provider <> 'log' group by 1 order by 1) b) as providers,
          (select jsonb_agg(distinct jsonb_build_object('id', a.campaign_id, 'code', a.token ->> 'code'))
-            from answered a where a.outcome = 'refused' and a.campaign_id is not null) as refused
+            from answered a where a.outcome = 'refused' and a.campaign_id is not null) as refused,
+         (select count(*) from decided n where n.is_new) as sent
     into ended;
   perform internal.push_count(g.source_id, g.variant, sent => g.sent, failed => g.failed)
      from json_to_recordset(ended.counts) as g (source_id uuid, variant text, sent bigint, failed bigint);
+  if ended.sent > 0 then
+    perform internal.usage_add(internal.utc_day(at), 'push_sent', ended.sent);
+  end if;
   perform internal.push_breaker_count(b.provider, b.n, b.failures)
      from json_to_recordset(ended.providers) as b (provider text, n int, failures int);
   if ended.refused is not null then

@@ -1,5 +1,13 @@
 import { Readable } from 'node:stream'
-import { allowsEcho, exchangeWith, messageOf, providerRefusal, record, watchClient } from '#server/ai/calls.ts'
+import {
+  allowsEcho,
+  exchangeWith,
+  isComped,
+  messageOf,
+  providerRefusal,
+  record,
+  watchClient,
+} from '#server/ai/calls.ts'
 import { dataOf, type Reply } from '#server/database/database.ts'
 import { refusal } from '#server/errors.ts'
 import { addressKey } from '#server/http/rate_limiter.ts'
@@ -57,6 +65,7 @@ const begin = async (context: HandlerContext, prompt: string, kind: Kind, asked:
       address: addressKey(request.ip),
       allows_echo: allowsEcho(context),
       prices: services.aiPrices,
+      is_comped: isComped(context),
     },
     { role: 'app_worker', readOnly: false, beforeCommit: admitted.resolve },
   )

@@ -1,6 +1,14 @@
 import { Readable } from 'node:stream'
 import type { z } from 'zod'
-import { exchangeWith, keep, providerRefusal, type Recorded, type Surroundings, watchClient } from '#server/ai/calls.ts'
+import {
+  exchangeWith,
+  isComped,
+  keep,
+  providerRefusal,
+  type Recorded,
+  type Surroundings,
+  watchClient,
+} from '#server/ai/calls.ts'
 import { embedded } from '#server/ai/embeddings.ts'
 import { dataOf } from '#server/database/database.ts'
 import { refusal } from '#server/errors.ts'
@@ -14,8 +22,9 @@ import type { EmbeddingsRequest, NativeMessage } from '#server/routes/ai/shapes.
 /** The end of a response is read for its usage, up to this length. */
 const mostRead = 4 * 1024 * 1024
 
-const sealedKey = async ({ call }: HandlerContext, name: AiProvider): Promise<string> => {
-  const reply = await call('ai_provider_sealed', { name }, { role: 'app_worker', readOnly: false })
+const sealedKey = async (context: HandlerContext, name: AiProvider): Promise<string> => {
+  const args = { name, is_comped: isComped(context) }
+  const reply = await context.call('ai_provider_sealed', args, { role: 'app_worker', readOnly: false })
   return dataOf<{ api_key_sealed: string }>(reply).api_key_sealed
 }
 

@@ -113,6 +113,7 @@ export const collectionRows = area({
       replies: { 200: Nearest },
       refusals: {
         400: ['INVALID_COLUMN', 'INVALID_VECTOR', 'EMBEDDINGS_NOT_CONFIGURED'],
+        402: ['SPEND_CEILING_REACHED'],
         502: ['PROVIDER_FAILED', 'PROVIDER_TIMEOUT'],
         ...unknownGroup,
       },

@@ -1,4 +1,5 @@
 import { z } from 'zod'
+import { isComped } from '#server/ai/calls.ts'
 import { administrator } from '#server/http/callers.ts'
 import { idempotency } from '#server/http/idempotency.ts'
 import { acceptedArray } from '#server/http/languages.ts'
@@ -83,6 +84,7 @@ const send = async (context: HandlerContext) => {
   return context.call('email_send', {
     message: JSON.stringify(message),
     accepted: acceptedArray(context.request),
+    is_comped: isComped(context),
     ...idempotency(context),
   })
 }
@@ -96,11 +98,16 @@ const sendBatch = async (context: HandlerContext) => {
   return context.call('email_send_batch', {
     messages: JSON.stringify(messages),
     accepted: acceptedArray(context.request),
+    is_comped: isComped(context),
   })
 }
 
 const example = { to: 'user@example.com', subject: 'Hello', text: 'Your order is on its way.' }
-const refusals = { 400: ['INVALID_SENDER', 'TEMPLATE_VARIABLE_MISSING'], 404: ['USER_NOT_FOUND'] }
+const refusals = {
+  400: ['INVALID_SENDER', 'TEMPLATE_VARIABLE_MISSING'],
+  402: ['SPEND_CEILING_REACHED'],
+  404: ['USER_NOT_FOUND'],
+}
 
 export const emailMessages = area({
   stem: 'email',
