@@ -128,6 +128,18 @@ export const exportAuditEvents = 'GET /v1/admin/projects/{projectId}/audit-event
 export const verifyAuditEvents = 'GET /v1/admin/projects/{projectId}/audit-events/verify' as Operation<{ path: { projectId: string }; query?: { since?: string; until?: string } }, S.VerifyAuditEventsReply>
 /** One change */
 export const getAuditEvent = 'GET /v1/admin/projects/{projectId}/audit-events/{eventId}' as Operation<{ path: { projectId: string; eventId: string } }, S.OrganizationAuditEventReply>
+/** The tier of a project, what it used this month (UTC), and its subscription */
+export const getBilling = 'GET /v1/admin/projects/{projectId}/billing' as Operation<{ path: { projectId: string } }, S.BillingReply>
+/** Cancel the subscription at the end of the paid period */
+export const cancelSubscription = 'POST /v1/admin/projects/{projectId}/billing/cancel' as Operation<{ path: { projectId: string } }, S.CancelSubscriptionReply>
+/** The page on which a person subscribes to a tier */
+export const createCheckout = 'POST /v1/admin/projects/{projectId}/billing/checkout' as Operation<{ path: { projectId: string }; body: S.CreateCheckoutInput }, S.CheckoutReply>
+/** The page on which a customer sees invoices and changes the subscription */
+export const createBillingPortal = 'POST /v1/admin/projects/{projectId}/billing/portal' as Operation<{ path: { projectId: string } }, S.BillingPortalReply>
+/** Set the most that calls may cost in a month, or take it away with null */
+export const setSpendCeiling = 'PUT /v1/admin/projects/{projectId}/billing/spend-ceiling' as Operation<{ path: { projectId: string }; body: S.SetSpendCeilingInput }, S.SpendCeilingReply>
+/** What a project used on each day (UTC) */
+export const getUsage = 'GET /v1/admin/projects/{projectId}/billing/usage' as Operation<{ path: { projectId: string }; query?: { from?: string; to?: string; interval?: "day" } }, S.UsageReply>
 /** Items, newest first */
 export const listCatalogItemDefinitions = 'GET /v1/admin/projects/{projectId}/catalog' as Operation<{ path: { projectId: string }; query?: { limit?: number; offset?: number; category?: string; tag?: string; item_type?: "consumable" | "durable" | "bundle" | "currency_pack"; search?: string; include_inactive?: boolean } }, S.CatalogItemPage>
 /** Add an item; at most 5,000 */
@@ -838,6 +850,8 @@ export const signUpDeveloper = 'POST /v1/auth/developer/signup' as Operation<{ b
 export const joinWaitlist = 'POST /v1/auth/developer/waitlist' as Operation<{ body: S.JoinWaitlistInput }, S.RequestDeveloperCodeReply>
 /** This OpenAPI document */
 export const getOpenApi = 'GET /v1/openapi.json' as Operation<{ header?: { "If-None-Match"?: string } }, S.GetUnversionedOpenApiReply>
+/** Events of the billing provider of the installation */
+export const receiveBillingEvents = 'POST /webhooks/billing' as Operation<{ body?: Record<string, unknown> }, S.ReceiveBillingEventsReply>
 /** What a mail provider reports: delivered, bounce, complaint */
 export const receiveEmailEvents = 'POST /webhooks/email' as Operation<{ query?: { project_id?: string }; body: S.ReceiveEmailEventsInput }, S.ReceiveEmailEventsReply>
 /** Events of the subscription provider */

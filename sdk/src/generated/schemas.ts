@@ -467,6 +467,55 @@ export type AwardXpInput = {
 export type BackfillAchievementInput = {
   notify?: boolean
 }
+export type Billing = {
+  tier: "free" | "pro" | "enterprise" | ((string & {}))
+  effective_tier: "free" | "pro" | "enterprise" | ((string & {}))
+  comped: boolean
+  limits: {
+    mau: number | null
+    events: number | null
+    api_requests: number | null
+    storage_bytes: number | null
+    egress_bytes: number | null
+    push_sent: number | null
+    emails_sent: number | null
+    ai_spend_usd: number | null
+    function_ms: number | null
+    media_storage: number | null
+  }
+  usage: {
+    mau: BillingMau
+    events: BillingMau
+    api_requests: BillingMau
+    storage_bytes: BillingMau
+    egress_bytes: BillingMau
+    push_sent: BillingMau
+    emails_sent: BillingMau
+    ai_spend_usd: BillingMau
+    function_ms: BillingMau
+    media_storage: BillingMau
+  }
+  period: {
+    start: string
+    end: string
+  }
+  subscription: CancelSubscriptionResult | null
+  spend_ceiling_usd: number | null
+  configured: boolean
+}
+export type BillingMau = {
+  used: number
+  limit: number | null
+}
+export type BillingPortal = {
+  url: string
+}
+export type BillingPortalReply = {
+  data: BillingPortal
+}
+export type BillingReply = {
+  data: Billing
+}
 export type BlockedUser = {
   user: FriendUser
   created_at: string
@@ -523,6 +572,15 @@ export type BulkUpdateUsersResult = {
     code?: string
     message?: string
   }>
+}
+export type CancelSubscriptionReply = {
+  data: CancelSubscriptionResult
+}
+export type CancelSubscriptionResult = {
+  tier: "pro" | "enterprise" | ((string & {}))
+  status: "trialing" | "active" | "past_due" | "ended" | ((string & {}))
+  ends_at: string | null
+  cancel_at_period_end: boolean
 }
 export type CatalogItem = {
   id: string
@@ -661,6 +719,12 @@ export type CheckTlsDomainReply = {
 }
 export type CheckTlsDomainResult = {
   domain: string
+}
+export type Checkout = {
+  checkout_url: string
+}
+export type CheckoutReply = {
+  data: Checkout
 }
 export type ClaimReferralInput = {
   code: string
@@ -901,6 +965,9 @@ export type CreateChallengeDefinitionInput = UpdateChallengeDefinitionInput & ({
   goal_type: "event_count" | "xp_earned" | "streak_maintained"
   goal_value: number
 })
+export type CreateCheckoutInput = {
+  tier: "pro" | "enterprise"
+}
 export type CreateCollectionColumnInput = UpdateCollectionColumnInput & ({
   name: string
   type: CollectionColumnType
@@ -1421,6 +1488,11 @@ export type Data = UnseenAchievement | {
   key: string
   is_hidden: true
   unlocked: false
+}
+export type DataUsage = {
+  input_tokens: number
+  output_tokens: number
+  cost_usd: number
 }
 export type DecideDeviceSignInInput = {
   user_code: string
@@ -2508,14 +2580,14 @@ export type InvokeAiPromptReply = {
     id: string
     prompt: string
     version: number
-    usage: Usage
+    usage: DataUsage
     finish_reason: string | null
     output: string
   }) | ({
     id: string
     prompt: string
     version: number
-    usage: Usage
+    usage: DataUsage
     finish_reason: string | null
     object: unknown
   })
@@ -3738,6 +3810,13 @@ export type RealtimeTicket = {
 export type RealtimeTicketReply = {
   data: RealtimeTicket
 }
+export type ReceiveBillingEventsReply = {
+  data: ReceiveBillingEventsResult
+}
+export type ReceiveBillingEventsResult = {
+  received: true
+  applied: boolean
+}
 export type ReceiveEmailEventsInput = {
   id: string
   type: "delivered" | "bounce" | "complaint"
@@ -4378,6 +4457,9 @@ export type SetRealtimeRoomsInput = {
     presence?: boolean
   }>
 }
+export type SetSpendCeilingInput = {
+  amount_usd: number | null
+}
 export type SetXpLevelsInput = {
   levels?: Array<{
     level: number
@@ -4512,6 +4594,12 @@ export type SimulateXpRuleResult = {
     p90: number | null
     max: number | null
   }
+}
+export type SpendCeiling = {
+  spend_ceiling_usd: number | null
+}
+export type SpendCeilingReply = {
+  data: SpendCeiling
 }
 export type SpendCurrencyInput = {
   amount: number
@@ -5311,9 +5399,50 @@ export type UploadMediaResult = {
   uploaded_by: string | null
 }
 export type Usage = {
-  input_tokens: number
-  output_tokens: number
-  cost_usd: number
+  from: string
+  to: string
+  interval: "day"
+  series: {
+    mau: Array<{
+      date: string
+      value: number
+    }>
+    events: Array<{
+      date: string
+      value: number
+    }>
+    api_requests: Array<{
+      date: string
+      value: number
+    }>
+    storage_bytes: Array<{
+      date: string
+      value: number
+    }>
+    egress_bytes: Array<{
+      date: string
+      value: number
+    }>
+    push_sent: Array<{
+      date: string
+      value: number
+    }>
+    emails_sent: Array<{
+      date: string
+      value: number
+    }>
+    ai_spend_usd: Array<{
+      date: string
+      value: number
+    }>
+    function_ms: Array<{
+      date: string
+      value: number
+    }>
+  }
+}
+export type UsageReply = {
+  data: Usage
 }
 export type User = {
   id: string
