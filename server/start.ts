@@ -175,6 +175,7 @@ export const assemble = async (
     projectCache.clear()
     sessions.clear()
     realtime.checkAll()
+    rest.checkAll()
   })
   fleet = createFleet({
     database,
