@@ -887,10 +887,19 @@ create table app.tenants (
   swept_at timestamp with time zone,
   -- When an empty database was last begun in place of one that was gone, or null.
   data_lost_at timestamp with time zone,
+  -- Why the project is not served although its database is there: an operator has paused it, or it is moving to another server. Null: it is served.
+  hold text,
+  hold_note text,
+  held_since timestamp with time zone,
+  -- Connections that one server process may hold to the database at most; null: DATABASE_CONNECTIONS_PER_TENANT.
+  most_connections integer,
   constraint tenants_pkey PRIMARY KEY (project_id),
   constraint tenants_cluster_id_fkey FOREIGN KEY (cluster_id) REFERENCES app.clusters(id) ON DELETE RESTRICT,
   constraint tenants_project_id_fkey FOREIGN KEY (project_id) REFERENCES app.projects(id) ON DELETE CASCADE,
+  constraint tenants_hold_known CHECK ((hold = ANY (ARRAY['paused'::text, 'moving'::text]))),
+  constraint tenants_hold_note_at_most_200 CHECK ((char_length(hold_note) <= 200)),
   constraint tenants_migration_status_known CHECK ((migration_status = ANY (ARRAY['current'::text, 'pending'::text, 'failed'::text]))),
+  constraint tenants_most_connections_2_to_1000 CHECK (((most_connections >= 2) AND (most_connections <= 1000))),
   constraint tenants_status_known CHECK ((status = ANY (ARRAY['provisioning'::text, 'ready'::text, 'failed'::text])))
 );
 CREATE INDEX tenants_behind ON app.tenants USING btree (content_hash);
