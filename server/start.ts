@@ -176,6 +176,7 @@ export const assemble = async (
     projectCache.clear()
     sessions.clear()
     realtime.checkAll()
+    rest.checkAll()
   })
   fleet = createFleet({
     database,

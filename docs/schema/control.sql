@@ -737,25 +737,6 @@ create policy "members read the subscriptions of their projects" on app.project_
    FROM app.projects p
   WHERE (p.organization_id = ANY (( SELECT internal.organization_ids() AS organization_ids)::uuid[])))));
 
--- Requests that apps made on each day (UTC), and the bytes that were sent for them. A server process has a row of its own, and writes what it has counted since
--- the beginning of the day: a report that is repeated changes nothing, and processes never wait for each other. The rows of a day that is over are joined
--- under the nil uuid.
-create table app.project_traffic (
-  project_id uuid not null,
-  day date not null,
-  reporter uuid not null,
-  api_requests bigint not null,
-  egress_bytes bigint not null,
-  constraint project_traffic_pkey PRIMARY KEY (project_id, day, reporter),
-  constraint project_traffic_project_id_fkey FOREIGN KEY (project_id) REFERENCES app.projects(id) ON DELETE CASCADE
-);
-CREATE INDEX project_traffic_of_day ON app.project_traffic USING btree (day);
-alter table app.project_traffic enable row level security;
-create policy "members read the traffic of their projects" on app.project_traffic for select to control_developer
-  using ((project_id IN ( SELECT p.id
-   FROM app.projects p
-  WHERE (p.organization_id = ANY (( SELECT internal.organization_ids() AS organization_ids)::uuid[])))));
-
 create table app.projects (
   id uuid not null default internal.new_id(),
   developer_id uuid not null,
@@ -932,6 +913,25 @@ create policy "workers read tenants" on app.tenants for select to control_worker
 create policy "workers update tenants" on app.tenants for update to control_worker
   using (true)
   with check (true);
+
+-- Requests that apps made on each day (UTC), and the bytes that were sent for them. A server process has a row of its own, and writes what it has counted since
+-- the beginning of the day: a report that is repeated changes nothing, and processes never wait for each other. The rows of a day that is over are joined
+-- under the nil uuid.
+create table app.traffic_reports (
+  project_id uuid not null,
+  day date not null,
+  reporter uuid not null,
+  api_requests bigint not null,
+  egress_bytes bigint not null,
+  constraint traffic_reports_pkey PRIMARY KEY (project_id, day, reporter),
+  constraint traffic_reports_project_id_fkey FOREIGN KEY (project_id) REFERENCES app.projects(id) ON DELETE CASCADE
+);
+CREATE INDEX traffic_reports_of_day ON app.traffic_reports USING btree (day);
+alter table app.traffic_reports enable row level security;
+create policy "members read the traffic of their projects" on app.traffic_reports for select to control_developer
+  using ((project_id IN ( SELECT p.id
+   FROM app.projects p
+  WHERE (p.organization_id = ANY (( SELECT internal.organization_ids() AS organization_ids)::uuid[])))));
 
 -- Who asked for access: at most 10,000 mailboxes, each with the note of its first request.
 create table app.waitlist_entries (
