@@ -737,25 +737,6 @@ create policy "members read the subscriptions of their projects" on app.project_
    FROM app.projects p
   WHERE (p.organization_id = ANY (( SELECT internal.organization_ids() AS organization_ids)::uuid[])))));
 
--- Requests that apps made on each day (UTC), and the bytes that were sent for them. A server process has a row of its own, and writes what it has counted since
--- the beginning of the day: a report that is repeated changes nothing, and processes never wait for each other. The rows of a day that is over are joined
--- under the nil uuid.
-create table app.project_traffic (
-  project_id uuid not null,
-  day date not null,
-  reporter uuid not null,
-  api_requests bigint not null,
-  egress_bytes bigint not null,
-  constraint project_traffic_pkey PRIMARY KEY (project_id, day, reporter),
-  constraint project_traffic_project_id_fkey FOREIGN KEY (project_id) REFERENCES app.projects(id) ON DELETE CASCADE
-);
-CREATE INDEX project_traffic_of_day ON app.project_traffic USING btree (day);
-alter table app.project_traffic enable row level security;
-create policy "members read the traffic of their projects" on app.project_traffic for select to control_developer
-  using ((project_id IN ( SELECT p.id
-   FROM app.projects p
-  WHERE (p.organization_id = ANY (( SELECT internal.organization_ids() AS organization_ids)::uuid[])))));
-
 create table app.projects (
   id uuid not null default internal.new_id(),
   developer_id uuid not null,
@@ -906,10 +887,19 @@ create table app.tenants (
   swept_at timestamp with time zone,
   -- When an empty database was last begun in place of one that was gone, or null.
   data_lost_at timestamp with time zone,
+  -- Why the project is not served although its database is there: an operator has paused it, or it is moving to another server. Null: it is served.
+  hold text,
+  hold_note text,
+  held_since timestamp with time zone,
+  -- Connections that one server process may hold to the database at most; null: DATABASE_CONNECTIONS_PER_TENANT.
+  most_connections integer,
   constraint tenants_pkey PRIMARY KEY (project_id),
   constraint tenants_cluster_id_fkey FOREIGN KEY (cluster_id) REFERENCES app.clusters(id) ON DELETE RESTRICT,
   constraint tenants_project_id_fkey FOREIGN KEY (project_id) REFERENCES app.projects(id) ON DELETE CASCADE,
+  constraint tenants_hold_known CHECK ((hold = ANY (ARRAY['paused'::text, 'moving'::text]))),
+  constraint tenants_hold_note_at_most_200 CHECK ((char_length(hold_note) <= 200)),
   constraint tenants_migration_status_known CHECK ((migration_status = ANY (ARRAY['current'::text, 'pending'::text, 'failed'::text]))),
+  constraint tenants_most_connections_2_to_1000 CHECK (((most_connections >= 2) AND (most_connections <= 1000))),
   constraint tenants_status_known CHECK ((status = ANY (ARRAY['provisioning'::text, 'ready'::text, 'failed'::text])))
 );
 CREATE INDEX tenants_behind ON app.tenants USING btree (content_hash);
@@ -932,6 +922,25 @@ create policy "workers read tenants" on app.tenants for select to control_worker
 create policy "workers update tenants" on app.tenants for update to control_worker
   using (true)
   with check (true);
+
+-- Requests that apps made on each day (UTC), and the bytes that were sent for them. A server process has a row of its own, and writes what it has counted since
+-- the beginning of the day: a report that is repeated changes nothing, and processes never wait for each other. The rows of a day that is over are joined
+-- under the nil uuid.
+create table app.traffic_reports (
+  project_id uuid not null,
+  day date not null,
+  reporter uuid not null,
+  api_requests bigint not null,
+  egress_bytes bigint not null,
+  constraint traffic_reports_pkey PRIMARY KEY (project_id, day, reporter),
+  constraint traffic_reports_project_id_fkey FOREIGN KEY (project_id) REFERENCES app.projects(id) ON DELETE CASCADE
+);
+CREATE INDEX traffic_reports_of_day ON app.traffic_reports USING btree (day);
+alter table app.traffic_reports enable row level security;
+create policy "members read the traffic of their projects" on app.traffic_reports for select to control_developer
+  using ((project_id IN ( SELECT p.id
+   FROM app.projects p
+  WHERE (p.organization_id = ANY (( SELECT internal.organization_ids() AS organization_ids)::uuid[])))));
 
 -- Who asked for access: at most 10,000 mailboxes, each with the note of its first request.
 create table app.waitlist_entries (
