@@ -29,6 +29,7 @@ export const Delivery = z
     status: DeliveryStatus,
     failed_reason: z
       .enum(['attempts_exhausted', 'held_too_long', 'gone', 'target_not_allowed', 'subscription_disabled'])
+      .meta({ title: 'WebhookDeliveryDetailFailedReason' })
       .nullable(),
     attempt_count: z.int(),
     next_attempt_at: Time.nullable(),
