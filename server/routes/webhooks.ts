@@ -45,7 +45,7 @@ const Filter = JsonObject.nullable().optional()
 const DeliveryDetail = Delivery.extend({
   attempts: z.array(Attempt.extend({ response_excerpt: z.string().nullable() })),
   payload: JsonObject,
-})
+}).meta({ title: 'WebhookDeliveryDetail' })
 const Replay = z.strictObject({
   operation_id: Uuid,
   type: z.literal('webhooks.replay'),
