@@ -23,6 +23,7 @@ const fileOf = (kind: string, key: string): string => {
   if (isPlainName(key)) return join(folder, `${key}.json`)
   const words = key
     .normalize('NFKD')
+    .replace(/\p{M}+/gu, '')
     .toLowerCase()
     .replace(/[^a-z0-9]+/g, '-')
     .replace(/^-|-$/g, '')

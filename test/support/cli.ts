@@ -5,7 +5,7 @@ import { promisify } from 'node:util'
 import { spawn } from '@lydell/node-pty'
 import { root } from '#server/database/files.ts'
 import type { Developer, Harness } from '#test/support/harness.ts'
-import { temporaryFolder } from '#test/support/process.ts'
+import { programEnvironment, temporaryFolder } from '#test/support/process.ts'
 
 export type Ended = { readonly code: number; readonly stdout: string; readonly stderr: string }
 export type Shown = {
@@ -33,13 +33,13 @@ export const readable = (text: string) => text.replace(escapes, '').replaceAll('
 
 const program = join(root, 'cli/src/main.ts')
 
-/** A person's machine: a home, an empty folder, and no variable of this process but PATH. */
+/** A person's machine: a home, an empty folder, and hardly a variable of this process. */
 export const machine = async (file = program): Promise<Machine> => {
   const home = await temporaryFolder()
   const folder = join(home, 'work')
   await mkdir(folder)
   const env = {
-    PATH: process.env['PATH'] ?? '',
+    ...programEnvironment,
     HOME: home,
     XDG_CONFIG_HOME: join(home, '.config'),
     TERM: 'xterm-256color',
