@@ -153,6 +153,42 @@ describe('events', () => {
     expect(created.data).toEqual(trail[0])
   })
 
+  test("of the trail in a project's own database, once it is sealed, since the webhook watches it", async () => {
+    const project = await harness.project({ developer: owner })
+    const make = async (key: string) =>
+      expect((await project.admin.post('/roles', { key, name: key })).status, key).toBe(201)
+    await make('before')
+    await project.drain()
+    harness.advance(1)
+    const hook = await watch(owner, { event_types: ['audit.event'] })
+    harness.advance(1)
+    await make('first')
+    await make('second')
+    await project.drain()
+    // a worker that died before it stored how far it had come reports the same again
+    await harness.control('delete from app.webhook_audit_cursors')
+    harness.advance(1)
+    await make('third')
+    await project.drain()
+    await work()
+    const roles = () => bodies('audit.event').filter(({ data }) => data.action === 'roles.create')
+    expect(roles().map(({ data }) => data.changes.key[1])).toEqual(['first', 'second', 'third'])
+    const { data: trail } = await project.admin.get('/audit-events?action=roles.create&limit=1')
+    expect(roles()[2]).toMatchObject({ project_id: project.id, organization_id: hook.organization_id, data: trail[0] })
+
+    // what happens while it is switched off is not made up for
+    const path = `/admin/control-plane-webhooks/${hook.id}`
+    await owner.patch(path, { status: 'disabled' })
+    await make('unseen')
+    await project.drain()
+    harness.advance(1)
+    await owner.patch(path, { status: 'active' })
+    await make('seen')
+    await project.drain()
+    await work()
+    expect(roles().map(({ data }) => data.changes.key[1])).toEqual(['first', 'second', 'third', 'seen'])
+  })
+
   test('of a webhook of a project that has degraded, once, without the query of its address', async () => {
     const project = await harness.project({ developer: owner })
     const { data: watched } = await project.admin.post('/webhooks', {

@@ -980,6 +980,15 @@ create policy "workers log attempts" on app.webhook_attempts for insert to contr
 create policy "workers read attempts" on app.webhook_attempts for select to control_worker
   using (true);
 
+-- How far the trail in a project's own database has been reported: the position of a seal. A project that nobody watches has no row.
+create table app.webhook_audit_cursors (
+  project_id uuid not null,
+  "position" bigint not null,
+  constraint webhook_audit_cursors_pkey PRIMARY KEY (project_id),
+  constraint webhook_audit_cursors_project_id_fkey FOREIGN KEY (project_id) REFERENCES app.projects(id) ON DELETE CASCADE
+);
+alter table app.webhook_audit_cursors enable row level security;
+
 -- How badly a webhook fares: deliveries that ended in dlq and attempts that failed, each since the last that was delivered.
 create table app.webhook_breakers (
   webhook_id uuid not null,
@@ -1059,6 +1068,8 @@ create table app.webhooks (
   secret_id uuid not null,
   created_at timestamp with time zone not null default internal.now(),
   updated_at timestamp with time zone not null default internal.now(),
+  -- Since when it watches audit.event, which projects report after a while; null while it does not.
+  audit_since timestamp with time zone,
   constraint webhooks_pkey PRIMARY KEY (id),
   constraint webhooks_organization_id_fkey FOREIGN KEY (organization_id) REFERENCES app.organizations(id) ON DELETE CASCADE,
   constraint webhooks_event_types_some CHECK ((cardinality(event_types) > 0)),

@@ -3,6 +3,7 @@ alter table app.webhook_secrets enable row level security;
 alter table app.webhook_deliveries enable row level security;
 alter table app.webhook_attempts enable row level security;
 alter table app.webhook_breakers enable row level security;
+alter table app.webhook_audit_cursors enable row level security;
 
 create policy "workers read webhooks" on app.webhooks for select to control_worker using (true);
 create policy "workers switch webhooks off" on app.webhooks for update to control_worker using (true) with check (status <> 'active');
@@ -32,6 +33,7 @@ grant execute on function internal.webhook_replay_operation, api.webhook_replay_
   to control_developer;
 grant execute on function internal.webhook_owner_json, api.webhook_owner, internal.control_webhook_owner_json, api.control_webhook_owner,
   internal.webhook_degraded, api.webhook_degraded, internal.webhook_schedule, internal.webhook_task_repeat, api.webhook_task_repeat, internal.purge_webhooks,
+  internal.webhook_audit_begin, api.webhook_audit_begin, internal.webhook_audit_report, api.webhook_audit_report,
   internal.uuid5, internal.webhook_sendable_json, internal.webhook_retry_seconds, internal.webhook_retry_at, internal.webhook_hold_interval,
   internal.webhook_probe_interval, internal.webhook_record_outcome, internal.webhook_attempt, api.webhook_delivery_begin, api.webhook_attempt_record,
   api.webhook_probe_begin, api.webhook_release, api.webhook_purge

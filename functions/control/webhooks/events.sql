@@ -28,6 +28,9 @@ begin
       join app.organizations o on o.id = w.organization_id
      where w.organization_id = control_event.organization_id and w.status <> 'disabled'
        and (control_event.type = any (w.event_types) or w.event_types = '{*}' and control_event.type <> 'audit.event')
+       -- rows of a project's own trail are reported after a while
+       and (control_event.type <> 'audit.event'
+            or (control_event.data ->> 'occurred_at')::timestamptz >= date_trunc('milliseconds', w.audit_since))
      order by w.id
        for key share of w);
   if watching = '{}' then
