@@ -3,7 +3,7 @@ import { join } from 'node:path'
 import { afterAll, describe, expect, test } from 'vitest'
 import { personalToken } from '#test/support/accounts.ts'
 import { chromiumPath } from '#test/support/chromium.ts'
-import { codeOf, decideByRequests, machine, readable, signedIn, writeJson } from '#test/support/cli.ts'
+import { codeOf, decideWithoutBrowser, machine, readable, signedIn, writeJson } from '#test/support/cli.ts'
 import { type Developer, startHarness } from '#test/support/harness.ts'
 import { endPrograms } from '#test/support/process.ts'
 
@@ -16,7 +16,7 @@ const credentialsOf = (home: string) => join(home, '.config/trellis/credentials.
 
 /** Opens the page in a browser where there is one, and does what a person does there. */
 const decide = async (page: string, developer: Developer, code: string, approve: boolean) => {
-  if (!chromiumPath) return decideByRequests(harness, developer, code, approve)
+  if (!chromiumPath) return decideWithoutBrowser(page, developer, code, approve)
   const { chromium } = await import('playwright-core')
   const browser = await chromium.launch({
     executablePath: chromiumPath,
@@ -35,7 +35,7 @@ const decide = async (page: string, developer: Developer, code: string, approve:
       .locator('output')
       .filter({ hasText: approve ? 'is signed in' : 'was refused' })
       .waitFor()
-    return { tool, status: 200 }
+    return { tool, said: await tab.locator('output').textContent() }
   } finally {
     await browser.close()
   }
@@ -49,7 +49,7 @@ describe('sign-in', () => {
     expect(page).toBe(`${harness.url}/device`)
     expect(await decide(page, owner, code, true)).toMatchObject({
       tool: expect.stringMatching(/^trellis on /),
-      status: 200,
+      said: expect.stringContaining('is signed in'),
     })
     expect(await shown.ended, readable(shown.text())).toBe(0)
     expect(readable(shown.text())).toContain(`Signed in to ${harness.url} as ${owner.email}.`)

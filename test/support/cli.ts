@@ -5,6 +5,7 @@ import { promisify } from 'node:util'
 import { spawn } from '@lydell/node-pty'
 import { root } from '#server/database/files.ts'
 import type { Developer, Harness } from '#test/support/harness.ts'
+import { openPage } from '#test/support/page_script.ts'
 import { programEnvironment, temporaryFolder } from '#test/support/process.ts'
 
 export type Ended = { readonly code: number; readonly stdout: string; readonly stderr: string }
@@ -107,12 +108,14 @@ export const codeOf = async (shown: Shown): Promise<{ code: string; page: string
   return { code, page }
 }
 
-/** The requests of the page at /device, in its order: for machines without a browser. */
-export const decideByRequests = async (harness: Harness, developer: Developer, code: string, approve: boolean) => {
-  const session = await harness.signIn(developer)
-  const found = await session.post('/auth/developer/device/find', { user_code: code })
-  const decided = await session.post('/auth/developer/device/approve', { user_code: code, approve })
-  return { tool: found.data?.client_name, status: decided.status }
+/** What a person does at /device, on machines without a browser: the page's own script runs. */
+export const decideWithoutBrowser = async (url: string, developer: Developer, code: string, approve: boolean) => {
+  const page = await openPage(url)
+  page.fill(0, { user_code: code, email: developer.email, password: 'a long passphrase' })
+  await page.press(0, 'Continue')
+  if (page.isHidden(1)) throw new Error(page.text('output'))
+  await page.press(1, approve ? 'Approve' : 'Refuse')
+  return { tool: page.text('#tool'), said: page.text('output') }
 }
 
 /** Signs in without waiting for a page, as every command but `login` wants it. */
