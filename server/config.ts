@@ -47,6 +47,13 @@ export const environment = z.object({
     .enum(['named', 'unnamed'])
     .default('named')
     .describe('`unnamed` for a transaction pooler that cannot hold prepared statements.'),
+  STATEMENT_CACHE_MB: z.coerce
+    .number()
+    .int()
+    .min(1)
+    .max(4096)
+    .default(64)
+    .describe('Memory of one server process for the compiled queries of collections, of all projects together.'),
   STATEMENT_TIMEOUT_MS: z.coerce.number().int().min(100).default(5000).describe('Longest database call of a request.'),
   SECRETS_KEY: optional.describe(
     '32 bytes in base64: encrypts stored credentials; logins and signing keys derive from it. Required with DATABASE_URL; otherwise generated once into DATA_DIR.',

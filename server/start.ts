@@ -143,7 +143,7 @@ export const assemble = async (
   })
   const watched = watchTenants(tenants, (projectId) => fleet.confirm(projectId), log)
   const database = announcePublished(watched, (projectId) => realtime.published(projectId))
-  const statements = createStatements(database)
+  const statements = createStatements(database, config.STATEMENT_CACHE_MB * 1_048_576)
   const behind = new Set<string>()
   const controlPlace: Place = { cluster, database: controlName(config.DATABASE_PREFIX), kind: 'control' }
   const jobs = createJobsPool(cluster, controlPlace.database, log)

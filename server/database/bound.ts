@@ -21,13 +21,18 @@ const statementOf = (kind: keyof typeof columnsOf, name: string, names: readonly
   }
 }
 
+/** Calls are declared in code, so their shapes are few; those beyond this are parsed each time, here as in Postgres. */
+const mostShapes = 10_000
+
 /** Postgres truncates names of prepared statements silently at 63 bytes: longer ones are numbered here. */
 const statements = new Map<string, { name: string; text: string }>()
 const statementFor = (kind: keyof typeof columnsOf, name: string, names: readonly string[]) => {
   const key = `${kind} ${name}(${names.join(',')})`
   let statement = statements.get(key)
   if (!statement) {
-    statement = { ...statementOf(kind, name, names), name: `t${statements.size}_${name}`.slice(0, 60) }
+    const made = statementOf(kind, name, names)
+    if (statements.size >= mostShapes) return { ...made, name: '' }
+    statement = { ...made, name: `t${statements.size}_${name}`.slice(0, 60) }
     statements.set(key, statement)
   }
   return statement
