@@ -1,38 +1,19 @@
 // npm run admin: operators' chores. Works beside a running server, with the embedded Postgres of DATA_DIR or that of DATABASE_URL.
 import { parseArgs } from 'node:util'
-import type pg from 'pg'
 import { readConfig } from '#server/config.ts'
 import { type Cluster, connectAdmin, databaseExists, maintenanceDatabase } from '#server/database/cluster.ts'
 import { failureOf } from '#server/database/failures.ts'
-import { changedChannel } from '#server/database/notifier.ts'
 import { controlName } from '#server/database/prepare.ts'
 import { StartError } from '#server/errors.ts'
 import { createLog } from '#server/log.ts'
 import { accountCommands } from './admin/accounts.ts'
-import { type AdminCommand, type Argument, type Call, type Run, usage, wrong } from './admin/arguments.ts'
+import { type AdminCommand, type Run, usage, wrong } from './admin/arguments.ts'
+import { callOn } from './admin/call.ts'
 import { doctor } from './admin/doctor.ts'
 import { failedCommands } from './admin/failed.ts'
 import { print } from './admin/output.ts'
 import { projectCommands } from './admin/projects.ts'
 import { slowCommands } from './admin/slow.ts'
-
-const callOn =
-  (control: pg.Client): Call =>
-  async <T>(name: string, args: Readonly<Record<string, Argument>> = {}) => {
-    const names = Object.keys(args).map((key, index) => `${key} => $${index + 1}`)
-    await control.query('begin')
-    const { rows } = await control.query<{ answer: T; changed: string | null }>(
-      `select r as answer, current_setting('app.changed', true) as changed from internal.${name}(${names.join(', ')}) r`,
-      Object.values(args),
-    )
-    await control.query('commit')
-    // what was written to the audit trail; a running server seals what this cannot
-    await control.query('select internal.audit_seal(1000)')
-    const [row] = rows
-    // after the commit: a server that looks again must find what changed
-    if (row?.changed) await control.query('select pg_notify($1, $2)', [changedChannel, row.changed])
-    return row?.answer as T
-  }
 
 const onControl = async (work: (run: Run) => Promise<number> | Promise<void>): Promise<number> => {
   const config = readConfig({ LOG_LEVEL: 'warn', ...process.env })

@@ -70,7 +70,7 @@ const buildByHand = async (): Promise<string> => {
     if (/node_modules/.test(text) && !text.startsWith('npm ci') && !isNightly) continue
     await run('/bin/sh', ['-c', text], {
       cwd: app,
-      env: { PATH: `${dirname(process.execPath)}:${process.env['PATH']}`, HOME: folder },
+      env: { ...process.env, PATH: `${dirname(process.execPath)}:${process.env['PATH']}` },
     })
   }
   return app

@@ -866,6 +866,23 @@ create policy "workers renew templates" on app.templates for update to control_w
   using (true)
   with check (true);
 
+-- Projects that move to another server. following: the rows are there and changes follow; switched: the project is served there, and what it left behind goes.
+create table app.tenant_moves (
+  project_id uuid not null,
+  from_cluster_id uuid not null,
+  to_cluster_id uuid not null,
+  state text not null default 'copying'::text,
+  started_at timestamp with time zone not null default internal.now(),
+  constraint tenant_moves_pkey PRIMARY KEY (project_id),
+  constraint tenant_moves_from_cluster_id_fkey FOREIGN KEY (from_cluster_id) REFERENCES app.clusters(id) ON DELETE RESTRICT,
+  constraint tenant_moves_project_id_fkey FOREIGN KEY (project_id) REFERENCES app.projects(id) ON DELETE CASCADE,
+  constraint tenant_moves_to_cluster_id_fkey FOREIGN KEY (to_cluster_id) REFERENCES app.clusters(id) ON DELETE RESTRICT,
+  constraint tenant_moves_state_known CHECK ((state = ANY (ARRAY['copying'::text, 'following'::text, 'switched'::text])))
+);
+CREATE INDEX tenant_moves_from ON app.tenant_moves USING btree (from_cluster_id);
+CREATE INDEX tenant_moves_to ON app.tenant_moves USING btree (to_cluster_id);
+alter table app.tenant_moves enable row level security;
+
 -- Where each project's database is, how far its making has come, and which program it runs.
 create table app.tenants (
   project_id uuid not null,

@@ -118,3 +118,48 @@ begin
   return true;
 end $$;
 comment on function internal.operator_wake is 'Has a worker look at the work that waits in a project: true. Refuses 404 NOT_FOUND. Locks the project, then the tenant.';
+
+create or replace function internal.operator_move_hold(project_id uuid, is_held boolean) returns boolean
+language plpgsql volatile as $$
+declare
+  tenant constant app.tenants := internal.operator_tenant(operator_move_hold.project_id);
+begin
+  if tenant.hold = 'paused' and operator_move_hold.is_held then
+    perform internal.fail(409, 'CONFLICT', 'This project is paused: end that first.');
+  end if;
+  update app.tenants t
+     set hold = case when operator_move_hold.is_held then 'moving' end, hold_note = null,
+         held_since = case when operator_move_hold.is_held then internal.now() end
+   where t.project_id = tenant.project_id and t.hold is distinct from 'paused';
+  perform internal.changed('project:' || tenant.project_id);
+  return true;
+end $$;
+comment on function internal.operator_move_hold is
+  'Holds a project for the moment in which it changes servers, or ends that. Refuses 404 NOT_FOUND, 409 CONFLICT for one that is paused. Locks the project,
+   then the tenant.';
+
+create or replace function internal.operator_move_switch(project_id uuid) returns boolean
+language plpgsql volatile as $$
+declare
+  tenant constant app.tenants := internal.operator_tenant(operator_move_switch.project_id);
+  moved app.tenant_moves;
+begin
+  select m.* into moved from app.tenant_moves m where m.project_id = tenant.project_id for update;
+  if moved.state is distinct from 'following' or tenant.hold is distinct from 'moving' or tenant.status <> 'ready' or tenant.cluster_id <> moved.from_cluster_id then
+    return false;
+  end if;
+  update app.tenants t set cluster_id = moved.to_cluster_id, hold = null, held_since = null, moved_at = internal.now() where t.project_id = tenant.project_id;
+  update app.tenant_moves m set state = 'switched' where m.project_id = tenant.project_id;
+  perform internal.audit('projects.update', 'projects', tenant.project_id::text,
+                         json_build_object('cluster', json_build_array((select c.name from app.clusters c where c.id = moved.from_cluster_id),
+                                                                       (select c.name from app.clusters c where c.id = moved.to_cluster_id))),
+                         scope => tenant.project_id);
+  perform internal.changed('project:' || tenant.project_id);
+  -- what servers have compiled for its rows
+  perform internal.changed('tenant:' || tenant.project_id);
+  perform internal.tenant_wake(tenant.project_id);
+  return true;
+end $$;
+comment on function internal.operator_move_switch is
+  'Has a project served by the server to which it was moved: true; false when it is not ready for that any more. Refuses 404 NOT_FOUND, also for a project that
+   was deleted meanwhile. Locks the project, the tenant, the move.';

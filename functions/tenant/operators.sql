@@ -50,3 +50,15 @@ end $$;
 comment on function internal.operator_retry is
   'Gives work that was given up new attempts at once, at most so many rows of each kind: these rows and deliveries, or all where ids is null; deliveries of a
    disabled subscription stay as they are. {outbox, deliveries} counts them. Locks the rows. Granted to nobody.';
+
+create or replace function internal.tenant_arrived() returns void
+language plpgsql volatile as $$
+begin
+  -- ids of transactions are of the server that gave them: nothing of the former one runs here, and every change waits to be folded
+  update app.leaderboard_folds f set folded_to = '1';
+  update app.leaderboard_runs r set fence = null where r.fence is not null;
+  -- a worker of the former server may finish its task, and cannot say so any more
+  update app.outbox o set locked_until = least(o.locked_until, internal.now() + interval '15 seconds') where o.locked_until is not null;
+end $$;
+comment on function internal.tenant_arrived is
+  'After a move to another server, before the project is served there: what rows say of transactions of the former server is forgotten. Granted to nobody.';
