@@ -68,16 +68,16 @@ export const startImportRoute = async (harness: Harness): Promise<ImportRoute> =
     const answer = (status: number, body: unknown) => {
       response.writeHead(status, { 'content-type': 'application/json' }).end(JSON.stringify(body))
     }
-    if (made.isMissing || !path.endsWith('/promotion/import')) {
+    if (made.isMissing || !path.includes('/promotion/import?')) {
       const init = { method: request.method ?? 'GET', headers, ...(text === '' ? {} : { body: text }) }
       const real = await fetch(`${harness.url}${path}`, init)
       response.writeHead(real.status, { 'content-type': real.headers.get('content-type') ?? '' })
       return response.end(await real.text())
     }
-    const exported = await fetch(`${harness.url}${path.replace(/import$/, 'export')}`, { headers })
+    const exported = await fetch(`${harness.url}${path.replace(/import\?.*$/, 'export')}`, { headers })
     const found: any = await exported.json()
     if (exported.status !== 200) return answer(exported.status, found)
-    const body = JSON.parse(text)
+    const body = { ...JSON.parse(text), dry_run: !path.endsWith('?dry_run=false') }
     made.bodies.push(body)
     made.texts.push(text)
     if (!body.dry_run) made.between?.()
