@@ -15,7 +15,13 @@ import type { Secrets } from '#server/secrets.ts'
 import { type Measures, noMeasures } from '#server/telemetry/measures.ts'
 
 /** A database as a call names it. */
-export type Place = { readonly cluster: Cluster; readonly database: string; readonly kind: 'control' | 'tenant' }
+export type Place = {
+  readonly cluster: Cluster
+  readonly database: string
+  readonly kind: 'control' | 'tenant'
+  /** Connections that this process may hold to it, where an operator has set fewer than others have. */
+  readonly mostConnections?: number
+}
 
 /** What an api function answered. `body` is the JSON envelope as it is sent. */
 export type Reply = {
@@ -126,11 +132,12 @@ export const createDatabase = (options: DatabaseOptions): Database => {
   // the password of a login is derived: a tenth of a request's time, were it done each time
   const targets = createLru<Target>(20_000)
   const target = (place: Place, role: Role): Target => {
-    const key = `${place.cluster.id} ${place.database} ${role}`
+    const key = `${place.cluster.id} ${place.database} ${role} ${place.mostConnections ?? ''}`
     const known = targets.get(key)
     if (known) return known
     const login = targetOf(place.cluster, place.database, role, options.secrets)
-    const made = { ...login, isControl: place.kind === 'control' }
+    const { kind, mostConnections } = place
+    const made = { ...login, isControl: kind === 'control', ...(mostConnections ? { mostConnections } : {}) }
     targets.set(key, made)
     return made
   }

@@ -146,6 +146,12 @@ export const createMail = (options: MailOptions): Mail => {
   }
 }
 
+/** Connects to the server of SMTP_URL and signs in, without sending; throws what went wrong. */
+export const checkSmtp = async (smtpUrl: string): Promise<void> => {
+  const transport = createTransport(smtpOptions(smtpUrl))
+  await transport.verify().finally(() => transport.close())
+}
+
 const usualPorts = [25, 465, 587, 2465, 2525, 2587]
 
 /**
