@@ -105,13 +105,22 @@ beforeAll(async () => {
 
   // a delivery
   await project.admin.post('/webhooks', { event_name: 'paid', target_url: `${receiver.url}/${secret}` })
+  // before there are workers, so that no other wake replaces the job which this one queues
+  const woken = services.telemetry.traces.job('wakes', {}, [])
+  within(woken, () => services.waker.wake(project.id, new Date().toISOString()))
+  woken.end()
+  await services.waker.flush()
   await harness.running.work(4)
-  const fired = await fetch(at('/client/events'), {
+  const waiting = 'select id from graphile_worker.jobs where key = $1 and locked_at is null'
+  await vi.waitFor(async () => expect(await harness.control(waiting, [`${project.id}:now`])).toEqual([]), {
+    timeout: 30_000,
+    interval: 20,
+  })
+  await fetch(at('/client/events'), {
     method: 'POST',
     headers: { ...user.headers, 'content-type': 'application/json', tracestate: 'vendor=secret-of-a-vendor' },
     body: JSON.stringify({ event_name: 'paid', properties: { note: secret } }),
   })
-  seen.sample['fired'] = fired.headers.get('traceresponse') ?? ''
   await vi.waitFor(() => expect(receiver.requests).toHaveLength(1), { timeout: 30_000, interval: 20 })
 
   // log lines, of an application that is like the server's own
@@ -257,7 +266,7 @@ describe('a call of a model', () => {
   })
 })
 
-test('a delivery is a trace of its own, with a link to the drain, which has one to the request that woke it', () => {
+test('a delivery is a trace of its own, with a link to the drain, which has one to what woke it', () => {
   const [request] = receiver.requests
   const [traceId, spanId, flags] = parsed(String(request?.headers['traceparent']))
   expect(flags).toBe('01')
@@ -277,7 +286,8 @@ test('a delivery is a trace of its own, with a link to the drain, which has one 
   const drain = collector.spans.find((span) => span.spanId === row?.links[0]?.spanId)
   expect(drain).toMatchObject({ name: 'tenant__drain', parentSpanId: '' })
   const linked = collector.spans.filter(({ name }) => name === 'tenant__drain').flatMap(({ links }) => links)
-  expect(linked).toContainEqual({ traceId: traceOf('fired'), spanId: parsed(seen.sample['fired'] ?? '')[1] })
+  const [wakes] = named('wakes')
+  expect(linked).toContainEqual({ traceId: wakes?.traceId, spanId: wakes?.spanId })
 })
 
 test('each log line of a request has its trace, and an error is found by it', () => {
