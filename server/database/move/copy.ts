@@ -91,10 +91,9 @@ export const sumsOf = async (client: pg.Client, tables: readonly MovedTable[]): 
       `select ${pg.escapeLiteral(name)} as name, count(*) || ' rows, sum ' || coalesce(sum(pg_catalog.hashtextextended((row(${columns}))::text, 0)), 0) as sum from only ${name}`,
   )
   const sums = new Map<string, string>()
-  for (let at = 0; at < parts.length; at += 100) {
-    const { rows } = await client.query<{ name: string; sum: string }>(parts.slice(at, at + 100).join('\nunion all\n'))
-    for (const { name, sum } of rows) sums.set(name, sum)
-  }
+  // one statement, so that its timeout bounds all of them
+  const { rows } = await client.query<{ name: string; sum: string }>(parts.join('\nunion all\n'))
+  for (const { name, sum } of rows) sums.set(name, sum)
   return sums
 }
 

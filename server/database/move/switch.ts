@@ -10,7 +10,7 @@ import { connect, dropSubscription, nameOf, onServer } from '#server/database/mo
 /** Longest wait for statements under way, once servers refuse new ones; then they are cut off, and answered 503. */
 const drainMs = 1_000
 /** Longest check of all rows while nobody is served. One that takes longer goes on afterwards, on the snapshot of this moment. */
-const checkMs = 1_200
+const checkMs = 600
 /** The whole pause: what has not arrived by then is not waited for. */
 const arriveMs = 2_500
 
@@ -119,9 +119,11 @@ export const switchOver = async (
     await ask('operator_move_hold', { project_id: projectId, is_held: true })
     await fence(admin, database, [...guards, ...rows.map(({ pid }) => pid)])
     await at('held')
-    const changed = differences(await readCatalog(source), await readCatalog(target))
-    if (changed[0]) throw new Error(`its structure has just changed: ${changed[0]}`)
-    await arrived(target, await mark(source), began + arriveMs)
+    const token = await mark(source)
+    const [here, there] = await Promise.all([readCatalog(source), readCatalog(target)])
+    const [changed] = differences(here, there)
+    if (changed) throw new Error(`its structure has just changed: ${changed}`)
+    await arrived(target, token, began + arriveMs)
     await copySequences(source, target)
     const before = await quickCheck(source, target, tables)
     if (before && before.length > 0) throw new Error(sentence(before))
@@ -135,8 +137,8 @@ export const switchOver = async (
     const pauseMs = performance.now() - began
     await at('switched')
     if (before) return { pauseMs, tables: tables.length, isCheckedBefore: true, wrong: [] }
-    const [here, there] = await Promise.all([sumsOf(source, tables), sumsOf(frozen, tables)])
-    return { pauseMs, tables: tables.length, isCheckedBefore: false, wrong: unequal(here, there) }
+    const sums = await Promise.all([sumsOf(source, tables), sumsOf(frozen, tables)])
+    return { pauseMs, tables: tables.length, isCheckedBefore: false, wrong: unequal(...sums) }
   } finally {
     for (const client of clients) await client.end().catch(() => undefined)
   }
