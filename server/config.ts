@@ -194,7 +194,32 @@ export const environment = z.object({
   OTEL_EXPORTER_OTLP_ENDPOINT: z
     .url()
     .optional()
-    .describe('Base URL of an OpenTelemetry collector, to which metrics are sent every minute by OTLP over HTTP.'),
+    .describe(
+      'Base URL of an OpenTelemetry collector, to which metrics are sent every minute and traces every five seconds, by OTLP over HTTP.',
+    ),
+  OTEL_TRACES_EXPORTER: z
+    .enum(['otlp', 'none'])
+    .default('otlp')
+    .describe('`none` sends the collector no traces, and metrics alone.'),
+  OTEL_TRACES_SAMPLER: z
+    .enum([
+      'always_on',
+      'always_off',
+      'traceidratio',
+      'parentbased_always_on',
+      'parentbased_always_off',
+      'parentbased_traceidratio',
+    ])
+    .default('parentbased_always_on')
+    .describe(
+      'Which traces are exported, by the names of OpenTelemetry; those without `parentbased_` do not ask what the `traceparent` of a request says.',
+    ),
+  OTEL_TRACES_SAMPLER_ARG: z.coerce
+    .number()
+    .min(0)
+    .max(1)
+    .default(1)
+    .describe('The part of all traces that the two `traceidratio` samplers export.'),
   LOG_LEVEL: z
     .enum(['trace', 'debug', 'info', 'warn', 'error', 'silent'])
     .default('info')

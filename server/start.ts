@@ -31,6 +31,7 @@ import { createDomainChecks } from '#server/providers/domains.ts'
 import { createIdentityProviders } from '#server/providers/identity.ts'
 import { createMail } from '#server/providers/mail.ts'
 import { createOutbound } from '#server/providers/outbound.ts'
+import { tracedOutbound } from '#server/providers/outbound_traced.ts'
 import type { ProjectFiles } from '#server/providers/project_files.ts'
 import { createUpstream } from '#server/providers/upstream.ts'
 import { announcePublished, createRealtime, type Realtime } from '#server/realtime/realtime.ts'
@@ -175,6 +176,7 @@ export const assemble = async (
     projectCache.clear()
     sessions.clear()
     realtime.checkAll()
+    rest.checkAll()
   })
   fleet = createFleet({
     database,
@@ -193,10 +195,8 @@ export const assemble = async (
     await database.call(controlPlace, 'control_worker', { caller: 'worker' }, 'tenants_written', { project_ids: ids })
   })
   const allowedCidrs = parseAllowedCidrs(config.WEBHOOK_ALLOWED_CIDRS)
-  const outbound = createOutbound({
-    allowedCidrs,
-    ...(config.WEBHOOK_CA_FILE ? { caFile: config.WEBHOOK_CA_FILE } : {}),
-  })
+  const caFile = config.WEBHOOK_CA_FILE
+  const outbound = tracedOutbound(createOutbound({ allowedCidrs, ...(caFile ? { caFile } : {}) }))
 
   const upstream = createUpstream({ urls: config, log, measures: telemetry.measures })
 

@@ -10,7 +10,8 @@ language sql stable as $$
            'signing', json_build_object('key_id', s.key_id, 'public_jwk', s.public_jwk, 'sealed', s.sealed),
            'tenant', case when t.project_id is not null then json_build_object(
              'status', t.status, 'cluster_id', t.cluster_id, 'database_name', t.database_name,
-             'schema_version', t.schema_version, 'content_hash', t.content_hash) end)
+             'schema_version', t.schema_version, 'content_hash', t.content_hash,
+             'hold', t.hold, 'most_connections', t.most_connections) end)
     from app.projects p
     join app.project_signing_keys s on s.project_id = p.id
     left join app.tenants t on t.project_id = p.id

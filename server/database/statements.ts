@@ -142,7 +142,8 @@ export const createStatements = (database: Database): Statements => {
     settings: CallSettings,
   ): Promise<{ readonly version: string | null; readonly reply: Answered | null }> => {
     const { raw, pages } = compiled
-    const prepare = (client: object) => prepareOn(client, compiled, values)
+    const operation = `collection ${kind}`
+    const prepare = (client: object) => ({ ...prepareOn(client, compiled, values), operation })
     if (!raw) {
       const { row, milliseconds } = await database.execute(place, role, claims, prepare, settings)
       const [status, , , , , version = null] = row
