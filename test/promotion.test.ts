@@ -1,5 +1,6 @@
 import { expect, test } from 'vitest'
 import { type Project, startHarness } from '#test/support/harness.ts'
+import { configure, define, exportOf, registeredIn } from '#test/support/promotion.ts'
 import { expectRefusal } from '#test/support/refusals.ts'
 
 const harness = await startHarness()
@@ -9,52 +10,14 @@ const owner = await harness.developer()
 const source = await harness.project({ developer: owner })
 const target = await harness.project({ developer: owner })
 
-const routes = harness.running.areas.flatMap((area) => area.routes)
-const registered: { kind: string; key_column: string | null; name: string }[] = await source.sql(
-  'select kind, key_column, internal.promoted_as(d) as name from internal.definitions d where kept_back is null order by create_order, kind',
-)
+const registered = await registeredIn(source)
 const copied = registered.map(({ name }) => name)
 
 const planOf = (to: Project, body: object = {}) =>
   source.admin.post('/promotion/plan', { target_project_id: to.id, ...body })
-const exportOf = async (of: Project) => (await of.admin.get('/promotion/export')).data
-
-/** Creates the example of a kind, by the route that creates or replaces it. */
-const define = async (project: Project, kind: string, key: string | null) => {
-  const path = routes.find((one) => one.definition?.kind === kind)?.path.replace(/\/:[A-Za-z]+$/, '') ?? ''
-  const creation = routes.find((one) => one.method === 'POST' && one.path === path)
-  const replacement = routes.find((one) => one.method === 'PUT' && one.path.replace(/\/:[A-Za-z]+$/, '') === path)
-  const at = path.replace('/admin/projects/:projectId', '')
-  const example = (creation ?? replacement)?.example as Record<string, unknown>
-  const answer = creation
-    ? await project.admin.post(at, example)
-    : await project.admin.put(`${at}/${example[key ?? ''] ?? 'example_1'}`, example)
-  expect(answer.status, `${kind}: ${answer.text}`).toBeLessThan(300)
-}
-
-/** A segment, and definitions that refer to it by its id, which differs between projects. */
-const configure = async (project: Project) => {
-  const { admin } = project
-  const { data: pros } = await admin.post('/segments', { key: 'pros', name: 'Pros', rules: { and: [] } })
-  const leaf = { source: 'segment', op: 'in', segment_id: pros.id }
-  await admin.post('/segments', { key: 'nested', name: 'Nested', rules: { and: [{ or: [leaf] }] } })
-  await admin.post('/config', {
-    key: 'greeting',
-    value: 'hello',
-    conditions: [{ segment_id: pros.id, value: 'hello, pro' }],
-  })
-  await admin.post('/catalog', { key: 'ring', name: 'Ring', item_type: 'durable' })
-  await admin.post('/catalog', {
-    key: 'chest',
-    name: 'Chest',
-    item_type: 'bundle',
-    bundle_contents: [{ content_item_key: 'ring', quantity: 2 }],
-  })
-  return pros.id as string
-}
 
 test('every registered definition is in the export, without ids, and an empty project lacks all of them', async () => {
-  for (const { kind, key_column } of registered) await define(source, kind, key_column)
+  for (const one of registered) await define(harness, source, one)
   const answer = await source.admin.get('/promotion/export')
   expect(Object.keys(answer.data.definitions).sort()).toEqual([...copied].sort())
   expect(answer.data.left_out).toEqual([])

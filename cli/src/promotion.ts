@@ -28,14 +28,13 @@ type Document = { readonly version: 1; readonly definitions: Definitions; readon
 type Applied = { readonly operation_id: string; readonly status: string }
 type ImportBody = {
   readonly document: Document
-  readonly dry_run: boolean
   readonly prune?: boolean
   readonly plan_hash?: string
   readonly confirm?: string
 }
 /** Later than the document that the SDK was made from. */
 const importPromotion = 'POST /v1/admin/projects/{projectId}/promotion/import' as Operation<
-  { path: { projectId: string }; body: ImportBody },
+  { path: { projectId: string }; query: { dry_run: boolean }; body: ImportBody },
   { data: Plan | Applied }
 >
 
@@ -53,9 +52,9 @@ export const localOf = async (context: Context, { call }: Api): Promise<Local> =
   return { project, count, document: { version: 1, definitions, left_out: [] } }
 }
 
-const send = async ({ call }: Api, { project }: Local, body: ImportBody): Promise<Plan | Applied> => {
+const send = async ({ call }: Api, { project }: Local, dry_run: boolean, body: ImportBody): Promise<Plan | Applied> => {
   try {
-    return (await call(importPromotion, { path: { projectId: project.id }, body })).data
+    return (await call(importPromotion, { path: { projectId: project.id }, query: { dry_run }, body })).data
   } catch (error) {
     // the project is there: what is missing is the route
     if (!isRefusal(error, 'NOT_FOUND')) throw error
@@ -68,15 +67,15 @@ const send = async ({ call }: Api, { project }: Local, body: ImportBody): Promis
 }
 
 export const planOf = async (api: Api, local: Local, prune: boolean): Promise<Plan> =>
-  (await send(api, local, { document: local.document, dry_run: true, ...(prune ? { prune } : {}) })) as Plan
+  (await send(api, local, true, { document: local.document, ...(prune ? { prune } : {}) })) as Plan
 
 const ended = ['succeeded', 'failed', 'cancelled']
 
 /** Applies a plan as it was shown, and waits for its end. */
 export const apply = async (api: Api, local: Local, plan: Plan, prune: boolean): Promise<Applied> => {
   const { plan_hash } = plan
-  const body = { document: local.document, dry_run: false, plan_hash, confirm: plan_hash, ...(prune ? { prune } : {}) }
-  let { operation_id, status } = (await send(api, local, body)) as Applied
+  const body = { document: local.document, plan_hash, confirm: plan_hash, ...(prune ? { prune } : {}) }
+  let { operation_id, status } = (await send(api, local, false, body)) as Applied
   while (!ended.includes(status)) {
     await new Promise((resolve) => setTimeout(resolve, 500))
     const path = { projectId: local.project.id, operationId: operation_id }

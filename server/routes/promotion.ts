@@ -49,6 +49,9 @@ const selection = {
   prune: z.boolean().optional(),
 }
 
+/** Thousands of rows are compared, and each is written by the function of its own route. */
+const timeoutMs = 60_000
+
 type Options = { readonly kinds?: unknown; readonly keys?: unknown; readonly prune?: unknown }
 type Done = { readonly plan_hash: string; readonly confirm_required: boolean; readonly ops: number | null }
 
@@ -86,11 +89,12 @@ const plan = async (context: HandlerContext) => {
   const { body, call, resolved, services } = context
   const target = await targetOf(context, body['target_project_id'] as string, planned)
   const { kinds, keys, prune } = body
-  const exported = await call('promotion_export', { kinds })
+  const exported = await call('promotion_export', { kinds }, { timeoutMs })
   // the text of the export, so that no number is read as a double
   const args = { source_project_id: resolved.project?.projectId, document: exported.body, kinds, keys, prune }
   const answer = await services.database.call(target.place, 'app_admin', target.claims, 'promotion_plan', args, {
     readOnly: true,
+    timeoutMs,
     failure: 'FETCH_FAILED',
   })
   const { plan_hash } = dataOf<{ plan_hash: string }>(answer)
@@ -106,19 +110,21 @@ const plan = async (context: HandlerContext) => {
 const apply = async (context: HandlerContext) => {
   const { body, call, resolved, services } = context
   const { plan_hash, confirm } = body
+  // the source is asked first: a database that is away is 503, whatever the hash means
+  await call('promotion_export', { kinds: ['roles'] })
   const found = dataOf<{ target_project_id: string; options: Options }>(
     await control(context, 'promotion_find', { plan_hash }, 'UPDATE_FAILED'),
   )
   const target = await targetOf(context, found.target_project_id, applied)
   const { kinds, keys, prune } = found.options
-  const exported = await call('promotion_export', { kinds })
+  const exported = await call('promotion_export', { kinds }, { timeoutMs })
   const answer = await services.database.call(
     target.place,
     'app_admin',
     target.claims,
     'promotion_apply',
     { source_project_id: resolved.project?.projectId, document: exported.body, plan_hash, confirm, kinds, keys, prune },
-    { failure: 'UPDATE_FAILED' },
+    { timeoutMs, failure: 'UPDATE_FAILED' },
   )
   services.waker.written(target.id)
   if (answer.dueAt) services.waker.wake(target.id, answer.dueAt)
@@ -129,16 +135,9 @@ const imports = async (context: HandlerContext) => {
   const { body, call, query, resolved } = context
   const { document, plan_hash, confirm, kinds, keys, prune } = body
   const dry_run = query['dry_run'] !== false
-  const answer = await call('promotion_import', {
-    // as text, so that no number is read as a double
-    document: JSON.stringify(document),
-    plan_hash,
-    confirm,
-    kinds,
-    keys,
-    prune,
-    dry_run,
-  })
+  // as text, so that no number is read as a double
+  const args = { document: JSON.stringify(document), plan_hash, confirm, kinds, keys, prune, dry_run }
+  const answer = await call('promotion_import', args, { timeoutMs })
   if (dry_run) return answer
   return record(context, 'promotion.import', resolved.project?.projectId ?? '', dataOf<Done>(answer))
 }

@@ -48,11 +48,12 @@ comment on function internal.promotion_function is
 create or replace function internal.promotion_call(d internal.definitions, verbs text[], compiled text, id uuid, key text, sent jsonb) returns void
 language plpgsql volatile as $$
 declare
-  own constant record := internal.promotion_function(promotion_call.d, promotion_call.verbs);
+  own record;
   identifier constant text := case when (promotion_call.d).found_by = 'key' then promotion_call.key else promotion_call.id::text end;
   arguments text;
   missing text;
 begin
+  select f.called, f.names, f.types, f.required into own from internal.promotion_function(promotion_call.d, promotion_call.verbs) f;
   if own.called is null then
     if promotion_call.id is null then
       execute format('select from %s($1)', internal.definition_compiled(promotion_call.d, promotion_call.compiled)) using promotion_call.sent;

@@ -30,7 +30,8 @@ comment on function internal.promotion_depths is
 
 create or replace function internal.promotion_differences(document jsonb, kinds text[], keys jsonb, is_pruning boolean)
 returns table (op text, kind text, key text, diff jsonb, wanted jsonb, was jsonb, code text, reason text)
-language sql stable as $$
+-- lists of a document have no statistics: a nested loop over them would be quadratic
+language sql stable set enable_nestloop = off as $$
   with here as materialized (
     select h.kind, h.key, h.configuration, h.code, h.reason from internal.promotion_definitions(promotion_differences.kinds) h
   ), there as materialized (
@@ -59,7 +60,8 @@ comment on function internal.promotion_differences is
 
 create or replace function internal.promotion_compared(document jsonb, kinds text[], keys jsonb, is_pruning boolean)
 returns table (op text, kind text, key text, diff jsonb, wanted jsonb, was jsonb, code text, reason text)
-language sql stable as $$
+-- lists of a document have no statistics: a nested loop over them would be quadratic
+language sql stable set enable_nestloop = off as $$
   with differences as materialized (
     select c.op, c.kind, c.key, c.diff, c.wanted, c.was, c.code, c.reason
       from internal.promotion_differences(promotion_compared.document, promotion_compared.kinds, promotion_compared.keys, promotion_compared.is_pruning) c
