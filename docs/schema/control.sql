@@ -799,6 +799,27 @@ create policy "workers delete the rows of deleted projects" on app.projects for 
 create policy "workers read projects" on app.projects for select to control_worker
   using (true);
 
+-- Plans of promotion that may be applied: what their hashes mean. The newest 100 of a project, for a day.
+create table app.promotion_plans (
+  id uuid not null default internal.new_id(),
+  project_id uuid not null,
+  plan_hash text not null,
+  target_project_id uuid not null,
+  options jsonb not null,
+  planned_at timestamp with time zone not null default internal.now(),
+  constraint promotion_plans_pkey PRIMARY KEY (id),
+  constraint promotion_plans_one_per_hash UNIQUE (project_id, plan_hash),
+  constraint promotion_plans_project_id_fkey FOREIGN KEY (project_id) REFERENCES app.projects(id) ON DELETE CASCADE,
+  constraint promotion_plans_target_project_id_fkey FOREIGN KEY (target_project_id) REFERENCES app.projects(id) ON DELETE CASCADE,
+  constraint promotion_plans_plan_hash_at_most_64 CHECK ((length(plan_hash) <= 64))
+);
+CREATE INDEX promotion_plans_of_target ON app.promotion_plans USING btree (target_project_id);
+alter table app.promotion_plans enable row level security;
+create policy "members read plans of their projects" on app.promotion_plans for select to control_developer
+  using ((project_id IN ( SELECT p.id
+   FROM app.projects p
+  WHERE (p.organization_id = ANY (( SELECT internal.organization_ids() AS organization_ids)::uuid[])))));
+
 -- Fixed windows of the named limits: a window begins at its first counted attempt.
 create table app.rate_limits (
   key text not null,

@@ -60,6 +60,6 @@ values
   ('app.webhook_deliveries', 'app_user_id', 'webhook_deliveries', null, '{}', 'events', 'move', 'delete',
    'copies of events that the events section holds', current_setting('trellis.file'));
 
-insert into internal.definitions (kind, table_name, singular, plural, found_by, fixed_columns, state_columns, max_count, create_order, declared_in)
-values ('webhook', 'app.webhooks', 'webhook', 'webhook subscriptions', 'id', '{include_user}', '{secret_id}', 50, 20, current_setting('trellis.file'));
+insert into internal.definitions (kind, table_name, singular, plural, found_by, fixed_columns, state_columns, max_count, create_order, kept_back, declared_in)
+values ('webhook', 'app.webhooks', 'webhook', 'webhook subscriptions', 'id', '{include_user}', '{secret_id}', 50, 20, 'its receiver knows a secret, and it belongs to one environment', current_setting('trellis.file'));
 select internal.definition_declare('webhook');
