@@ -21,6 +21,10 @@ const usage = `npm run admin -- <command>
   waitlist remove EMAIL
   project tier ID free|pro|enterprise
   project comp ID on|off           a comped project counts as enterprise, whatever its tier
+  keys status                      the keys of SECRETS_KEY, what still uses each, and how far re-encryption is
+  keys rotate                      makes the first key of SECRETS_KEY current, while servers run (docs/keys.md)
+  keys project ID                  a new key for a project's session tokens; those of the former key stay valid
+  keys forget ID                   gives up the tokens that a former key has signed, so that it may be dropped now
   developer verify EMAIL           marks the address as verified
   developer provisioning EMAIL on|off|revoked
                                    whether the account may create projects; off: not before it redeems an invite
@@ -246,6 +250,10 @@ const main = async (): Promise<void> => {
   const { positionals, values } = readArguments()
   if (values.help) return print(usage)
   const [area = '', verb = '', ...rest] = positionals
+  if (area === 'keys') {
+    const { runKeys } = await import('./keys.ts')
+    return runKeys(verb, rest, wrong, runOn)
+  }
   const command = adminCommands[`${area} ${verb}`]
   if (!command)
     throw wrong(positionals.length === 0 ? 'Say what to do.' : `There is no command "${area} ${verb}".`.trim())
