@@ -155,6 +155,7 @@ test('a document of more than 8 MB is refused, and one of fewer kinds is not', a
      select 'item_' || n, 'Item', 'consumable', jsonb_build_object('text', repeat('x', 4000)) from generate_series(1, 2500) n`,
   )
   expectRefusal(await from.admin.get('/promotion/export'), 409, 'LIMIT_REACHED')
+  expectRefusal(await from.admin.post('/promotion/plan', { target_project_id: target.id }), 409, 'LIMIT_REACHED')
   const fewer = await from.admin.post('/promotion/plan', { target_project_id: target.id, kinds: ['segment'] })
   expect(fewer.status).toBe(200)
 })

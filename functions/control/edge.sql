@@ -28,7 +28,8 @@ language sql stable as $$
                               from internal.signing_keys(p.id) s),
            'tenant', case when t.project_id is not null then json_build_object(
              'status', t.status, 'cluster_id', t.cluster_id, 'database_name', t.database_name,
-             'schema_version', t.schema_version, 'content_hash', t.content_hash) end)
+             'schema_version', t.schema_version, 'content_hash', t.content_hash,
+             'hold', t.hold, 'most_connections', t.most_connections) end)
     from app.projects p
     left join app.tenants t on t.project_id = p.id
    where p.id = edge_json.project_id and p.deleted_at is null
