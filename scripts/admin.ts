@@ -69,6 +69,11 @@ const main = async (): Promise<number> => {
     return 0
   }
   const [area = '', verb = '', ...rest] = positionals
+  if (area === 'keys') {
+    const { runKeys } = await import('./keys.ts')
+    await runKeys(verb, rest, wrong, callOn)
+    return 0
+  }
   const command = adminCommands[`${area} ${verb}`]
   if (!command)
     throw wrong(positionals.length === 0 ? 'Say what to do.' : `There is no command "${area} ${verb}".`.trim())

@@ -56,7 +56,7 @@ export const environment = z.object({
     .describe('Memory of one server process for the compiled queries of collections, of all projects together.'),
   STATEMENT_TIMEOUT_MS: z.coerce.number().int().min(100).default(5000).describe('Longest database call of a request.'),
   SECRETS_KEY: optional.describe(
-    '32 bytes in base64: encrypts stored credentials; logins and signing keys derive from it. Required with DATABASE_URL; otherwise generated once into DATA_DIR.',
+    '32 bytes in base64, or several such keys, newest first, with commas between (docs/keys.md): encrypts stored credentials; logins and signing keys derive from it. Required with DATABASE_URL; otherwise generated once into DATA_DIR.',
   ),
   WEB_CONCURRENCY: z.coerce.number().int().min(1).max(64).default(1).describe('Server processes.'),
   WORKER: z.enum(['inline', 'off']).default('inline').describe('`off` leaves background jobs to `npm run worker`.'),

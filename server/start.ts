@@ -172,7 +172,7 @@ export const assemble = async (
     graphql.drop(changed)
     rest.drop(changed)
   }
-  const notifier = createNotifier({ cluster, database: controlPlace.database }, log, drop, () => {
+  const notifier = createNotifier({ cluster, database: controlPlace.database, secrets }, log, drop, () => {
     projectCache.clear()
     sessions.clear()
     realtime.checkAll()

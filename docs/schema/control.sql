@@ -695,16 +695,18 @@ alter table app.organizations enable row level security;
 create policy "members read their organizations" on app.organizations for select to control_developer
   using ((id = ANY (( SELECT internal.organization_ids() AS organization_ids)::uuid[])));
 
--- ES256 key pair that signs the project's session tokens; the private half is encrypted by the server.
+-- ES256 key pairs that sign a project's session tokens: the newest whose use_from is reached signs, and those before it are accepted until what they signed has expired. The private half is encrypted by the server.
 create table app.project_signing_keys (
   project_id uuid not null,
   key_id text not null,
   public_jwk json not null,
   sealed text not null,
   created_at timestamp with time zone not null default internal.now(),
-  constraint project_signing_keys_pkey PRIMARY KEY (project_id),
+  use_from timestamp with time zone not null default internal.now(),
+  constraint project_signing_keys_pkey PRIMARY KEY (key_id),
   constraint project_signing_keys_project_id_fkey FOREIGN KEY (project_id) REFERENCES app.projects(id) ON DELETE CASCADE
 );
+CREATE UNIQUE INDEX project_signing_keys_of_project ON app.project_signing_keys USING btree (project_id, use_from DESC);
 alter table app.project_signing_keys enable row level security;
 create policy "admins store signing keys of their projects" on app.project_signing_keys for insert to control_developer
   with check ((project_id IN ( SELECT p.id
@@ -840,6 +842,36 @@ create policy "workers delete old windows" on app.rate_limits for delete to cont
   using (true);
 create policy "workers read old windows" on app.rate_limits for select to control_worker
   using (true);
+
+-- The keys of SECRETS_KEY that are or were current, each with a value that only that key makes. unused_at: nothing is encrypted under it any more. forgotten_at: an operator gave up the tokens that it signed.
+create table app.secret_keys (
+  id text not null,
+  key_check text not null,
+  is_current boolean not null,
+  current_since timestamp with time zone not null default internal.now(),
+  replaced_at timestamp with time zone,
+  unused_at timestamp with time zone,
+  forgotten_at timestamp with time zone,
+  constraint secret_keys_pkey PRIMARY KEY (id),
+  constraint secret_keys_current_is_used CHECK (((NOT is_current) OR ((unused_at IS NULL) AND (forgotten_at IS NULL)))),
+  constraint secret_keys_id_form CHECK ((id ~ '^[0-9a-f]{8}$'::text)),
+  constraint secret_keys_replaced_unless_current CHECK ((is_current = (replaced_at IS NULL)))
+);
+CREATE UNIQUE INDEX secret_keys_one_current ON app.secret_keys USING btree (is_current) WHERE is_current;
+alter table app.secret_keys enable row level security;
+
+-- Of each database: what was encrypted again under key_id, and what was still under another key when the last pass had gone through it. error: why a pass could not.
+create table app.secret_reseals (
+  database_name text not null,
+  key_id text not null,
+  resealed integer not null default 0,
+  remaining integer not null,
+  error text,
+  began_at timestamp with time zone not null,
+  checked_at timestamp with time zone not null,
+  constraint secret_reseals_pkey PRIMARY KEY (database_name)
+);
+alter table app.secret_reseals enable row level security;
 
 -- Machines that make operator tokens. scopes and project_ids are the ceiling of their tokens, now and later; project_ids null means every project of the organization.
 create table app.service_accounts (

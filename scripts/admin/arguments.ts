@@ -13,6 +13,10 @@ export const usage = `npm run admin -- <command> [--json]
   waitlist list
   waitlist remove EMAIL
   developer list [TEXT] [--limit 100]
+  keys status                      the keys of SECRETS_KEY, what still uses each, and how far re-encryption is
+  keys rotate                      makes the first key of SECRETS_KEY current, while servers run (docs/keys.md)
+  keys project ID                  a new key for a project's session tokens; those of the former key stay valid
+  keys forget ID                   gives up the tokens that a former key has signed, so that it may be dropped now
   developer verify EMAIL           marks the address as verified
   developer provisioning EMAIL on|off|revoked
                                    whether the account may create projects; off: not before it redeems an invite

@@ -276,6 +276,12 @@ const url = async ([projectId, ...rest]: readonly string[]): Promise<number> => 
     ? await whereIs(cluster, prefix, projectId, secrets)
     : { dsn: cluster.dsn, database: controlName(prefix) }
   const found = new URL(place.dsn)
+  if (!config.DATABASE_URL && place.dsn === cluster.dsn) {
+    // during a rotation, the password may be that of another key than the oldest: connecting finds out which
+    const client = await connectAdmin(cluster, maintenanceDatabase(cluster), false)
+    found.password = encodeURIComponent(String(client.password))
+    await client.end()
+  }
   found.pathname = `/${place.database}`
   found.searchParams.delete('pooler')
   found.searchParams.set('options', '-c role=trellis_owner')

@@ -4,7 +4,7 @@ import { boundOf } from '#server/database/bound.ts'
 import { type Claims, runOneSync, type Statement, type TakeRow } from '#server/database/call.ts'
 import { callSpan, endFailed, leaseSpan } from '#server/database/call_span.ts'
 import { cancelStatement } from '#server/database/cancel.ts'
-import { type Cluster, type Role, targetOf } from '#server/database/cluster.ts'
+import { type Cluster, learnLogins, type Role, targetOf } from '#server/database/cluster.ts'
 import { type DatabaseError, failureOf, refusalOfComment } from '#server/database/failures.ts'
 import { type Asker, createPools, type PoolLimits, type Pools, type Target } from '#server/database/pools.ts'
 import { shareOf } from '#server/database/shares.ts'
@@ -126,6 +126,7 @@ export type DatabaseOptions = {
 
 export const createDatabase = (options: DatabaseOptions): Database => {
   const { measures = noMeasures } = options
+  learnLogins(options.secrets)
   const pools = createPools({ ...options.limits, onRefused: measures.refusedLease })
   const running = new Set<RunningCall>()
   const named = options.limits.named !== false

@@ -3,6 +3,14 @@ import { type Database, dataOf, type Place } from '#server/database/database.ts'
 import { type CacheState, createCache } from '#server/http/cache.ts'
 import { sha256 } from '#server/secrets.ts'
 
+export type SigningKey = {
+  readonly keyId: string
+  readonly publicJwk: JsonWebKey
+  readonly sealed: string
+  /** Milliseconds of the epoch. */
+  readonly useFrom: number
+}
+
 /** A project in the cache: where its database is and how its tokens are signed. */
 export type CachedProject = {
   readonly projectId: string
@@ -14,7 +22,8 @@ export type CachedProject = {
   readonly userSearchEnabled: boolean
   readonly graphqlEnabled: boolean
   readonly restEnabled: boolean
-  readonly signing: { readonly keyId: string; readonly publicJwk: JsonWebKey; readonly sealed: string }
+  /** The keys of session tokens, newest first; the newest whose time has come signs. */
+  readonly signing: readonly SigningKey[]
   /** Null while the database is being created, and while it is held. */
   readonly place: Place | null
   readonly hold: Hold | null
@@ -42,7 +51,7 @@ type CachedProjectRow = {
   user_search_enabled: boolean
   graphql_enabled: boolean
   rest_enabled: boolean
-  signing: { key_id: string; public_jwk: JsonWebKey; sealed: string }
+  signing_keys: { key_id: string; public_jwk: JsonWebKey; sealed: string; use_from: string }[]
   tenant: {
     status: string
     cluster_id: string
@@ -92,7 +101,12 @@ export const createProjectCache = (
       userSearchEnabled: row.user_search_enabled,
       graphqlEnabled: row.graphql_enabled,
       restEnabled: row.rest_enabled,
-      signing: { keyId: row.signing.key_id, publicJwk: row.signing.public_jwk, sealed: row.signing.sealed },
+      signing: row.signing_keys.map(({ key_id, public_jwk, sealed, use_from }) => ({
+        keyId: key_id,
+        publicJwk: public_jwk,
+        sealed,
+        useFrom: Date.parse(use_from),
+      })),
       place: served && cluster ? placeOn(cluster, served) : null,
       hold: ready?.hold ?? null,
       schemaVersion: ready?.schema_version ?? '',

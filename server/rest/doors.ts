@@ -3,6 +3,7 @@ import type { Logger } from 'pino'
 import type { Config } from '#server/config.ts'
 import { restUri } from '#server/database/cluster.ts'
 import type { Database, Place } from '#server/database/database.ts'
+import { keysChanged } from '#server/database/keys.ts'
 import { refusal } from '#server/errors.ts'
 import { findPostgrest } from '#server/rest/binary.ts'
 import { type Postgrest, startPostgrest } from '#server/rest/process.ts'
@@ -187,6 +188,12 @@ export const createDoors = ({ config, database, secrets, log, clock }: DoorsOpti
     },
     drop(changed) {
       const [kind, id = ''] = changed.split(':')
+      // each was started with the password of the former key: those that serve requests end with them
+      if (kind === keysChanged)
+        for (const [projectId, door] of [...doors]) {
+          door.isStale = true
+          if (door.leases === 0) void end(projectId, door)
+        }
       if (kind !== 'project' && kind !== 'tenant') return
       for (const check of checks.get(id) ?? []) check()
       const door = doors.get(id)
