@@ -3,32 +3,37 @@ import { join } from 'node:path'
 import { afterAll, beforeEach, describe, expect, test } from 'vitest'
 import { personalToken } from '#test/support/accounts.ts'
 import { type Machine, machine, readable, writeJson } from '#test/support/cli.ts'
-import { startHarness } from '#test/support/harness.ts'
-import { startImportRoute } from '#test/support/import_route.ts'
+import { type Project, startHarness } from '#test/support/harness.ts'
 import { createTestProject, endPrograms, programEnvironment, startServer } from '#test/support/process.ts'
+import { startRecorder } from '#test/support/recorder.ts'
 
 /** Plans and pushes of files, and queries beside the server. */
 const harness = await startHarness()
 const owner = await harness.developer()
-const project = await harness.project({ developer: owner })
-const route = await startImportRoute(harness)
+const route = await startRecorder(harness.url)
 const { token } = await personalToken(owner)
 afterAll(endPrograms)
-await project.admin.post('/segments', { key: 'pros', name: 'Pros', rules: { and: [] } })
 
 const env = { TRELLIS_URL: route.url, TRELLIS_TOKEN: token }
+const kind = 'segments'
+let project: Project
 let here: Machine
-let kind = ''
 /** The folder of a project, as it was pulled. */
 beforeEach(async () => {
-  Object.assign(route, { applied: null, blocked: [], between: undefined, isMissing: false })
-  route.bodies.length = 0
+  Object.assign(route, { before: () => undefined, missing: null })
+  project = await harness.project({ developer: owner })
+  await project.admin.post('/segments', { key: 'pros', name: 'Pros', rules: { and: [] } })
   here = await machine()
   const made = await here.run(['init', '--project', project.id], { env })
   expect(made.stderr).toBe('')
-  const { definitions } = (await project.admin.get('/promotion/export')).data
-  kind = Object.keys(definitions).find((one) => one.startsWith('segment')) ?? ''
+  route.requests.length = 0
 })
+/** What the route of imports was sent. */
+const imports = () =>
+  route.requests
+    .filter(({ path }) => path.includes('/promotion/import?'))
+    .map(({ path, text }) => ({ dry_run: path.endsWith('?dry_run=true'), ...JSON.parse(text) }))
+const nameThere = async () => (await project.admin.get('/segments/pros')).data?.name
 const file = () => join(here.folder, `definitions/${kind}/pros.json`)
 const rename = async (name: string) => {
   const definition = JSON.parse(await readFile(file(), 'utf8'))
@@ -39,12 +44,12 @@ describe('a plan', () => {
   test('of files that were pulled is clean', async () => {
     const { code, stdout } = await here.run(['plan', '--check'], { env })
     expect([code, stdout]).toEqual([0, expect.stringContaining('Nothing to do')])
-    expect(route.bodies).toEqual([{ document: expect.objectContaining({ version: 1, left_out: [] }), dry_run: true }])
+    expect(imports()).toEqual([{ document: expect.objectContaining({ version: 1, left_out: [] }), dry_run: true }])
   })
 
   test('shows each field, in colours on a terminal, and changes nothing', async () => {
     await rename('Professionals\u001b[2J')
-    await writeJson(join(here.folder, `definitions/${kind}/new.json`), { name: 'New' })
+    await writeJson(join(here.folder, `definitions/${kind}/new.json`), { name: 'New', rules: { and: [] } })
     const { code, stdout } = await here.run(['plan'], { env })
     expect(code).toBe(0)
     expect(stdout).toContain(`~ ${kind}/pros\n    ~ name: "Pros" -> "Professionals\\u001b[2J"`)
@@ -56,33 +61,31 @@ describe('a plan', () => {
     expect(shown.text()).toContain('\u001b[31m"Pros"\u001b[39m')
     expect(shown.text()).toContain('\u001b[32m"Professionals')
     expect(shown.text()).not.toContain(token)
-    expect(route.bodies.every(({ dry_run }) => dry_run)).toBe(true)
+    expect(imports().map(({ dry_run }) => dry_run)).toEqual([true, true, true])
+    expect(await nameThere()).toBe('Pros')
   })
 
   test('sends the digits of numbers as they are in the files', async () => {
     await writeFile(join(here.folder, `definitions/${kind}/exact.json`), '{"n": 12345678901234567890.10}')
     await here.run(['plan'], { env })
-    expect(route.texts.at(-1)).toContain('{"n":12345678901234567890.10}')
+    expect(route.requests.map(({ text }) => text).join('\n')).toContain('{"n":12345678901234567890.10}')
   })
 
   test('that is blocked ends with 9, and nothing can be pushed', async () => {
-    route.blocked = [{ kind, key: 'pros', code: 'FIELD_FIXED', reason: 'The target has it.' }]
+    const rules = { and: [{ source: 'segment', op: 'in', segment_id: 'nowhere' }] }
+    await writeJson(join(here.folder, `definitions/${kind}/leaning.json`), { name: 'Leaning', rules })
+    await rename('Professionals')
     const planned = await here.run(['plan'], { env })
     expect([planned.code, planned.stdout]).toEqual([9, expect.stringContaining('! ')])
     const pushed = await here.run(['push', '--yes', '--json'], { env })
     expect([pushed.code, JSON.parse(pushed.stderr).error.code]).toEqual([9, 'PLAN_BLOCKED'])
-    expect(route.applied).toBeNull()
+    expect(await nameThere()).toBe('Pros')
   })
 
   test('on a server without the route says so', async () => {
-    route.isMissing = true
-    const isThere = harness.running.areas.some(({ routes }) =>
-      routes.some(({ path }) => path.endsWith('/promotion/import')),
-    )
+    route.missing = /promotion\/import/
     const { code, stderr } = await here.run(['plan'], { env })
-    // once the server has the route, it answers
-    if (!isThere) expect([code, stderr]).toEqual([1, expect.stringContaining('SERVER_TOO_OLD')])
-    else expect(stderr).not.toContain('SERVER_TOO_OLD')
+    expect([code, stderr]).toEqual([1, expect.stringContaining('SERVER_TOO_OLD')])
   })
 })
 
@@ -93,14 +96,14 @@ describe('a push', () => {
     await no.shows('Only yes goes on:')
     no.type('y\r')
     expect(await no.ended).toBe(1)
-    expect(route.applied).toBeNull()
+    expect(await nameThere()).toBe('Pros')
     const yes = here.show(['push'], { env })
     await yes.shows('Only yes goes on:')
     yes.type('yes\r')
     expect(await yes.ended).toBe(0)
     expect(readable(yes.text())).toContain('Pushed 1 changes')
-    expect(route.applied?.[kind]?.['pros']?.['name']).toBe('Professionals')
-    const [planned, applied] = route.bodies.slice(-2)
+    expect(await nameThere()).toBe('Professionals')
+    const [planned, applied] = imports().slice(-2)
     expect([planned.dry_run, applied.dry_run, applied.confirm]).toEqual([true, false, applied.plan_hash])
     expect((await here.run(['plan', '--check'], { env })).code).toBe(0)
     expect((await here.run(['push', '--yes'], { env })).stdout).toContain('Nothing to do')
@@ -112,7 +115,7 @@ describe('a push', () => {
     const { plan_hash } = JSON.parse((await here.run(['plan', '--json'], { env })).stdout)
     const other = await here.run(['push', '--plan', 'another', '--json'], { env })
     expect([other.code, JSON.parse(other.stderr).error.code]).toEqual([6, 'PLAN_CHANGED'])
-    expect(route.applied).toBeNull()
+    expect(await nameThere()).toBe('Pros')
     const { code, stdout } = await here.run(['push', '--plan', plan_hash, '--json'], { env })
     expect(code).toBe(0)
     expect(JSON.parse(stdout)).toMatchObject({ project: project.id, plan_hash, pushed: 1, status: 'succeeded' })
@@ -120,12 +123,12 @@ describe('a push', () => {
 
   test('ends with 6 when the project changes between plan and push', async () => {
     await rename('Professionals')
-    route.between = () => {
-      route.applied = {}
+    route.before = async ({ path }) => {
+      if (path.endsWith('?dry_run=false')) await project.admin.patch('/segments/pros', { name: 'Meanwhile' })
     }
     const { code, stderr } = await here.run(['push', '--yes', '--json'], { env })
     expect([code, JSON.parse(stderr).error.code]).toEqual([6, 'PLAN_CHANGED'])
-    expect(route.applied).toEqual({})
+    expect(await nameThere()).toBe('Meanwhile')
   })
 
   test('deletes with --prune alone', async () => {
@@ -133,7 +136,7 @@ describe('a push', () => {
     expect((await here.run(['push', '--yes'], { env })).stdout).toContain('Nothing to do')
     const { code, stdout } = await here.run(['push', '--yes', '--prune'], { env })
     expect([code, stdout]).toEqual([0, expect.stringContaining(`- ${kind}/pros`)])
-    expect(route.applied?.[kind]).toBeUndefined()
+    expect((await project.admin.get('/segments/pros')).status).toBe(404)
   })
 })
 

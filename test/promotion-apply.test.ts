@@ -148,3 +148,15 @@ test('of two applies at once one is refused, and an edit that is under way chang
   expectRefusal(await applying, 409, 'PLAN_CHANGED')
   expect((await to.admin.get('/segments/pros')).data.name).toBe('Edited')
 })
+
+test('a project that has grown beyond what a document holds cannot be applied any more', async () => {
+  const [from, to] = [await project(), await project()]
+  await from.admin.post('/segments', { key: 'pros', name: 'Pros', rules: { and: [] } })
+  const { plan_hash } = await planOf(from, to)
+  await from.sql(
+    `insert into app.catalog_items (key, name, item_type, metadata)
+     select 'item_' || n, 'Item', 'consumable', jsonb_build_object('text', repeat('x', 4000)) from generate_series(1, 2500) n`,
+  )
+  expectRefusal(await apply(from, plan_hash), 409, 'LIMIT_REACHED')
+  expect((await exportOf(to)).definitions).toEqual({})
+})

@@ -1,5 +1,5 @@
-import { exportPromotion, getOperation, getProject } from '../../sdk/src/generated/admin.ts'
-import { isRefusal, type Operation } from '../../sdk/src/index.ts'
+import { exportPromotion, getOperation, getProject, importPromotion } from '../../sdk/src/generated/admin.ts'
+import { isRefusal } from '../../sdk/src/index.ts'
 import type { Api } from './api.ts'
 import type { Context } from './command.ts'
 import { CliError, exits } from './exit.ts'
@@ -24,7 +24,7 @@ export type Exported = { readonly definitions: Definitions; readonly left_out: r
 export const exportOf = async ({ call }: Api, projectId: string): Promise<Exported> =>
   (await call(exportPromotion, { path: { projectId } })).data
 
-type Document = { readonly version: 1; readonly definitions: Definitions; readonly left_out: readonly [] }
+type Document = { readonly version: 1; readonly definitions: Definitions; readonly left_out: [] }
 type Applied = { readonly operation_id: string; readonly status: string }
 type ImportBody = {
   readonly document: Document
@@ -32,12 +32,6 @@ type ImportBody = {
   readonly plan_hash?: string
   readonly confirm?: string
 }
-/** Later than the document that the SDK was made from. */
-const importPromotion = 'POST /v1/admin/projects/{projectId}/promotion/import' as Operation<
-  { path: { projectId: string }; query: { dry_run: boolean }; body: ImportBody },
-  { data: Plan | Applied }
->
-
 /** The files of this folder and the project that they are for. */
 export type Local = {
   readonly project: { readonly id: string; readonly name: string }
@@ -54,7 +48,13 @@ export const localOf = async (context: Context, { call }: Api): Promise<Local> =
 
 const send = async ({ call }: Api, { project }: Local, dry_run: boolean, body: ImportBody): Promise<Plan | Applied> => {
   try {
-    return (await call(importPromotion, { path: { projectId: project.id }, query: { dry_run }, body })).data
+    return (
+      await call(importPromotion, {
+        path: { projectId: project.id },
+        query: { dry_run: dry_run ? 'true' : 'false' },
+        body,
+      })
+    ).data
   } catch (error) {
     // the project is there: what is missing is the route
     if (!isRefusal(error, 'NOT_FOUND')) throw error

@@ -212,6 +212,15 @@ export type SealedColumn = {
   readonly hasKeyId?: boolean
 }
 
+/** Both kinds of database have webhooks. */
+const webhookSecrets: SealedColumn = {
+  table: 'webhook_secrets',
+  column: 'secret_sealed',
+  key: 'id',
+  of: [],
+  purpose: () => 'webhook secret',
+}
+
 export const sealedColumns: Readonly<Record<'control' | 'tenant', readonly SealedColumn[]>> = {
   control: [
     { table: 'clusters', column: 'dsn_sealed', key: 'id', of: [], purpose: () => 'cluster dsn' },
@@ -229,6 +238,7 @@ export const sealedColumns: Readonly<Record<'control' | 'tenant', readonly Seale
       of: ['project_id', 'domain'],
       purpose: ({ project_id, domain }) => `dkim ${project_id} ${domain}`,
     },
+    webhookSecrets,
   ],
   tenant: [
     {
@@ -239,7 +249,7 @@ export const sealedColumns: Readonly<Record<'control' | 'tenant', readonly Seale
       hasKeyId: true,
       purpose: ({ provider }, projectId) => `integration ${projectId} ${provider}`,
     },
-    { table: 'webhook_secrets', column: 'secret_sealed', key: 'id', of: [], purpose: () => 'webhook secret' },
+    webhookSecrets,
     {
       table: 'ai_providers',
       column: 'api_key_sealed',

@@ -14,6 +14,24 @@ export const getUnversionedOpenApi = 'GET /openapi.json' as Operation<{ header?:
 export const showUnsubscribePage = 'GET /u/{token}' as Operation<{ path: { token: string } }, RawReply>
 /** Unsubscribe the address of a link from its category */
 export const unsubscribe = 'POST /u/{token}' as Operation<{ path: { token: string }; body: RawBody }, RawReply>
+/** Webhooks of the organizations that the developer administrates, or of one, newest first */
+export const listControlPlaneWebhooks = 'GET /v1/admin/control-plane-webhooks' as Operation<{ query?: { limit?: number; offset?: number; organization_id?: string } }, S.ControlPlaneWebhookPage>
+/** Watch an organization, as its admin, with signed deliveries; the secret is shown once */
+export const createControlPlaneWebhook = 'POST /v1/admin/control-plane-webhooks' as Operation<{ body: S.CreateControlPlaneWebhookInput }, S.CreateControlPlaneWebhookReply>
+/** Send a failed delivery again: same payload, same idempotency key */
+export const replayControlPlaneWebhookDelivery = 'POST /v1/admin/control-plane-webhooks/deliveries/{deliveryId}/replay' as Operation<{ path: { deliveryId: string } }, S.WebhookDeliveryReply>
+/** Delete a webhook with its deliveries */
+export const deleteControlPlaneWebhook = 'DELETE /v1/admin/control-plane-webhooks/{webhookId}' as Operation<{ path: { webhookId: string } }, S.RevokeDeveloperSessionReply>
+/** A webhook of an organization */
+export const getControlPlaneWebhook = 'GET /v1/admin/control-plane-webhooks/{webhookId}' as Operation<{ path: { webhookId: string } }, S.ControlPlaneWebhookReply>
+/** Change a webhook, disable it, or activate a degraded one again */
+export const updateControlPlaneWebhook = 'PATCH /v1/admin/control-plane-webhooks/{webhookId}' as Operation<{ path: { webhookId: string }; body?: S.UpdateControlPlaneWebhookInput }, S.ControlPlaneWebhookReply>
+/** Deliveries of a webhook, newest first, with their attempt logs */
+export const listControlPlaneWebhookDeliveries = 'GET /v1/admin/control-plane-webhooks/{webhookId}/deliveries' as Operation<{ path: { webhookId: string }; query?: { limit?: number; cursor?: string; status?: "pending" | "delivered" | "failed" | "dlq"; since?: string } }, S.WebhookDeliveryCursorPage>
+/** Rotate the signing secret, for deliveries that are queued from now on; shown once */
+export const rotateControlPlaneWebhookSecret = 'POST /v1/admin/control-plane-webhooks/{webhookId}/rotate-secret' as Operation<{ path: { webhookId: string } }, S.RotateWebhookSecretReply>
+/** Send a synthetic webhook.test now, and return the receiver's response */
+export const testControlPlaneWebhook = 'POST /v1/admin/control-plane-webhooks/{webhookId}/test' as Operation<{ path: { webhookId: string } }, S.TestWebhookReply>
 /** Accept an invite with the token of the mail, as the developer with the invited address */
 export const acceptInvites = 'POST /v1/admin/invites/accept' as Operation<{ body: S.AcceptInvitesInput }, S.AcceptInvitesReply>
 /** Operator tokens that the caller made, newest first */
@@ -532,10 +550,14 @@ export const listOperations = 'GET /v1/admin/projects/{projectId}/operations' as
 export const getOperation = 'GET /v1/admin/projects/{projectId}/operations/{operationId}' as Operation<{ path: { projectId: string; operationId: string } }, S.OperationReply>
 /** Cancel an operation that is queued or waiting */
 export const cancelOperation = 'POST /v1/admin/projects/{projectId}/operations/{operationId}/cancel' as Operation<{ path: { projectId: string; operationId: string } }, S.OperationReply>
+/** Apply a plan to its target, all or nothing */
+export const applyPromotion = 'POST /v1/admin/projects/{projectId}/promotion/apply' as Operation<{ path: { projectId: string }; body: S.ApplyPromotionInput }, S.ApplyPromotionReply>
 /** All definitions as one JSON document */
 export const exportPromotion = 'GET /v1/admin/projects/{projectId}/promotion/export' as Operation<{ path: { projectId: string } }, S.ExportPromotionReply>
+/** Plan or apply a document of definitions to this project */
+export const importPromotion = 'POST /v1/admin/projects/{projectId}/promotion/import' as Operation<{ path: { projectId: string }; query?: { dry_run?: "true" | "false" }; body: S.ImportPromotionInput }, S.ImportPromotionReply | S.ApplyPromotionReply>
 /** The differences between this project and another of the organization */
-export const planPromotion = 'POST /v1/admin/projects/{projectId}/promotion/plan' as Operation<{ path: { projectId: string }; body: S.PlanPromotionInput }, S.PlanPromotionReply>
+export const planPromotion = 'POST /v1/admin/projects/{projectId}/promotion/plan' as Operation<{ path: { projectId: string }; body: S.PlanPromotionInput }, S.ImportPromotionReply>
 /** The progress of creating the project's database */
 export const getProvisioningStatus = 'GET /v1/admin/projects/{projectId}/provisioning-status' as Operation<{ path: { projectId: string } }, S.ProvisioningStatusReply>
 /** Automations, newest first */

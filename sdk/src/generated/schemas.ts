@@ -456,6 +456,19 @@ export type ApplyMonetizationResult = {
     manual_step: string
   }>
 }
+export type ApplyPromotionInput = {
+  plan_hash: string
+  confirm?: string
+}
+export type ApplyPromotionReply = {
+  data: ApplyPromotionResult
+}
+export type ApplyPromotionResult = {
+  operation_id: string
+  status: "waiting" | "succeeded" | ((string & {}))
+  plan_hash: string
+  confirm_required: boolean
+}
 export type ApproveModerationItemInput = {
   note?: string
 }
@@ -854,6 +867,24 @@ export type ConsumeInventoryItemResult = {
   quantity: number
   effect: Record<string, unknown> | null
 }
+export type ControlPlaneWebhook = {
+  id: string
+  organization_id: string
+  event_types: Array<string>
+  target_url: string
+  status: "active" | "disabled" | "degraded" | ((string & {}))
+  created_at: string
+  updated_at: string
+}
+export type ControlPlaneWebhookPage = {
+  data: Array<ControlPlaneWebhook>
+  total: number
+  offset: number
+  limit: number
+}
+export type ControlPlaneWebhookReply = {
+  data: ControlPlaneWebhook
+}
 export type Conversation = {
   id: string
   type: "direct" | "group" | ((string & {}))
@@ -1012,6 +1043,17 @@ export type CreateConfigKeyInput = UpdateConfigKeyInput & ({
   value: unknown
   value_type?: "string" | "number" | "boolean" | "json"
 })
+export type CreateControlPlaneWebhookInput = {
+  target_url: string
+  event_types: Array<"*" | "project.created" | "project.deleted" | "project.provisioned" | "project.provisioning_failed" | "api_key.created" | "api_key.revoked" | "member.joined" | "member.removed" | "deployment.ready" | "deployment.failed" | "quota.warning" | "quota.exceeded" | "webhook.degraded" | "domain.verified" | "audit.event">
+  organization_id?: string
+}
+export type CreateControlPlaneWebhookReply = {
+  data: CreateControlPlaneWebhookResult
+}
+export type CreateControlPlaneWebhookResult = ControlPlaneWebhook & {
+  secret: string
+}
 export type CreateConversationInput = {
   type?: "direct" | "group"
   name?: string | null
@@ -2453,6 +2495,42 @@ export type ImportLeaderboardEntriesResult = {
     message: string
   }>
 }
+export type ImportPromotionInput = {
+  document: {
+    version: 1
+    definitions: Record<string, Record<string, Record<string, unknown>>>
+    left_out?: Array<{
+      kind: string
+      key: string
+      code: string
+      reason: string
+    }>
+  }
+  plan_hash?: string
+  confirm?: string
+  kinds?: Array<string>
+  keys?: Record<string, Array<string>>
+  prune?: boolean
+}
+export type ImportPromotionReply = {
+  data: ImportPromotionResult
+}
+export type ImportPromotionResult = {
+  plan_hash: string
+  clean: boolean
+  ops: Array<{
+    op: "create" | "update" | "delete" | ((string & {}))
+    kind: string
+    key: string
+    diff: Record<string, [unknown, unknown, ...Array<unknown>]>
+  }>
+  blocked: Array<{
+    kind: string
+    key: string
+    code: string
+    reason: string
+  }>
+}
 export type Integration = {
   id: string
   provider: string
@@ -3364,25 +3442,6 @@ export type PlanPromotionInput = {
   kinds?: Array<string>
   keys?: Record<string, Array<string>>
   prune?: boolean
-}
-export type PlanPromotionReply = {
-  data: PlanPromotionResult
-}
-export type PlanPromotionResult = {
-  plan_hash: string
-  clean: boolean
-  ops: Array<{
-    op: "create" | "update" | "delete" | ((string & {}))
-    kind: string
-    key: string
-    diff: Record<string, [unknown, unknown, ...Array<unknown>]>
-  }>
-  blocked: Array<{
-    kind: string
-    key: string
-    code: string
-    reason: string
-  }>
 }
 export type PollDeviceSignInInput = {
   device_code: string
@@ -5053,6 +5112,11 @@ export type UpdateConfigKeyInput = {
     percentage?: number | null
     value: unknown
   } & Record<string, unknown>>
+}
+export type UpdateControlPlaneWebhookInput = {
+  target_url?: string
+  event_types?: Array<"*" | "project.created" | "project.deleted" | "project.provisioned" | "project.provisioning_failed" | "api_key.created" | "api_key.revoked" | "member.joined" | "member.removed" | "deployment.ready" | "deployment.failed" | "quota.warning" | "quota.exceeded" | "webhook.degraded" | "domain.verified" | "audit.event">
+  status?: "active" | "disabled"
 }
 export type UpdateConversationInput = {
   name?: string | null
