@@ -96,7 +96,7 @@ describe('sending', () => {
     expect(first?.headers).toMatchObject({
       subject: 'News for Reader',
       'reply-to': 'help@example.org',
-      'list-unsubscribe': expect.stringMatching(/^<https:\/\/api\.trellis\.example\/u\/v1\./),
+      'list-unsubscribe': expect.stringMatching(/^<https:\/\/api\.trellis\.example\/u\/v2\./),
       'list-unsubscribe-post': 'List-Unsubscribe=One-Click',
     })
     // what the campaign says wins over what users write about themselves

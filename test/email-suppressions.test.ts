@@ -126,7 +126,7 @@ describe('the link to unsubscribe', () => {
     const to = newEmail()
     const { mail: news } = await sent(to, 'news')
     const url = linkOf(news.headers)
-    expect(url).toMatch(/^https:\/\/api\.trellis\.example\/u\/v1\.[\w.-]+$/)
+    expect(url).toMatch(/^https:\/\/api\.trellis\.example\/u\/v2\.[\w.-]+$/)
     expect(news.headers['list-unsubscribe-post']).toBe('List-Unsubscribe=One-Click')
     expect(news.text).toBe(`Hello ${url}`)
     const { mail: plain } = await sent(to)

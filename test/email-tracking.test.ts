@@ -62,7 +62,7 @@ test('with track, a picture reports opening and links report clicks, each once; 
   const id = await send({ user_id: user.id }, { track: true, category: 'news' })
   const [received] = mail.to(user.email)
   const { links, pictures } = addressesIn(received?.raw ?? '')
-  expect(links.map((url) => url.replace(/\/([eu])\/v1\..*/, '/$1/...'))).toEqual([
+  expect(links.map((url) => url.replace(/\/([eu])\/v2\..*/, '/$1/...'))).toEqual([
     'https://api.trellis.example/e/...',
     'https://api.trellis.example/e/...',
     'mailto:help@example.org',
@@ -178,7 +178,7 @@ test('only links to web pages are rewritten, wherever the attribute stands', () 
   const { services } = harness.running
   const rewritten = (text: string) =>
     withTracking(services, project.id, randomUUID(), text)
-      .replace(/"[^"]*\/e\/v1\.[\w.-]*"/g, '"T"')
+      .replace(/"[^"]*\/e\/v2\.[\w.-]*"/g, '"T"')
       .replace(/<img src="T"[^>]*>/, '<IMG>')
   expect(rewritten('<A HREF = "https://a.example" title=">">x</A>')).toBe('<A HREF = "T" title=">">x</A><IMG>')
   expect(rewritten(`<a title='a > b' data-x href='https://a.example'>x</a>`)).toBe(
@@ -213,7 +213,7 @@ test('the first 200 links of a message are tracked: a message of nothing but lin
   const link = '<a href="https://a.example">x</a>'
   const text = `<p><a href="#top">x</a></p>${link.repeat(20_000)}`
   const made = withTracking(services, project.id, randomUUID(), text)
-  expect(made.match(/\/e\/v1\./g)).toHaveLength(201)
+  expect(made.match(/\/e\/v2\./g)).toHaveLength(201)
   expect(made.endsWith(link) || made.slice(0, made.lastIndexOf('<img')).endsWith(link)).toBe(true)
   expect(made.length).toBeLessThan(text.length + 100_000)
 })
