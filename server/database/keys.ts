@@ -223,7 +223,6 @@ const webhookSecrets: SealedColumn = {
 
 export const sealedColumns: Readonly<Record<'control' | 'tenant', readonly SealedColumn[]>> = {
   control: [
-    { table: 'webhook_secrets', column: 'secret_sealed', key: 'id', of: [], purpose: () => 'webhook secret' },
     { table: 'clusters', column: 'dsn_sealed', key: 'id', of: [], purpose: () => 'cluster dsn' },
     {
       table: 'project_signing_keys',
