@@ -47,9 +47,16 @@ export const environment = z.object({
     .enum(['named', 'unnamed'])
     .default('named')
     .describe('`unnamed` for a transaction pooler that cannot hold prepared statements.'),
+  STATEMENT_CACHE_MB: z.coerce
+    .number()
+    .int()
+    .min(1)
+    .max(4096)
+    .default(64)
+    .describe('Memory of one server process for the compiled queries of collections, of all projects together.'),
   STATEMENT_TIMEOUT_MS: z.coerce.number().int().min(100).default(5000).describe('Longest database call of a request.'),
   SECRETS_KEY: optional.describe(
-    '32 bytes in base64: encrypts stored credentials; logins and signing keys derive from it. Required with DATABASE_URL; otherwise generated once into DATA_DIR.',
+    '32 bytes in base64, or several such keys, newest first, with commas between (docs/keys.md): encrypts stored credentials; logins and signing keys derive from it. Required with DATABASE_URL; otherwise generated once into DATA_DIR.',
   ),
   WEB_CONCURRENCY: z.coerce.number().int().min(1).max(64).default(1).describe('Server processes.'),
   WORKER: z.enum(['inline', 'off']).default('inline').describe('`off` leaves background jobs to `npm run worker`.'),
@@ -194,7 +201,32 @@ export const environment = z.object({
   OTEL_EXPORTER_OTLP_ENDPOINT: z
     .url()
     .optional()
-    .describe('Base URL of an OpenTelemetry collector, to which metrics are sent every minute by OTLP over HTTP.'),
+    .describe(
+      'Base URL of an OpenTelemetry collector, to which metrics are sent every minute and traces every five seconds, by OTLP over HTTP.',
+    ),
+  OTEL_TRACES_EXPORTER: z
+    .enum(['otlp', 'none'])
+    .default('otlp')
+    .describe('`none` sends the collector no traces, and metrics alone.'),
+  OTEL_TRACES_SAMPLER: z
+    .enum([
+      'always_on',
+      'always_off',
+      'traceidratio',
+      'parentbased_always_on',
+      'parentbased_always_off',
+      'parentbased_traceidratio',
+    ])
+    .default('parentbased_always_on')
+    .describe(
+      'Which traces are exported, by the names of OpenTelemetry; those without `parentbased_` do not ask what the `traceparent` of a request says.',
+    ),
+  OTEL_TRACES_SAMPLER_ARG: z.coerce
+    .number()
+    .min(0)
+    .max(1)
+    .default(1)
+    .describe('The part of all traces that the two `traceidratio` samplers export.'),
   LOG_LEVEL: z
     .enum(['trace', 'debug', 'info', 'warn', 'error', 'silent'])
     .default('info')

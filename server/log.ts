@@ -1,12 +1,22 @@
 import { type Logger, pino } from 'pino'
 import type { Config } from '#server/config.ts'
+import { traceFields } from '#server/telemetry/spans.ts'
 
 /** Where log lines go: standard output, or what a test passes. */
 type Output = { readonly isTTY?: boolean; write(text: string): unknown }
 
 /** Log lines for a person where standard output is a terminal, and otherwise one line of JSON each. */
-export const createLog = ({ LOG_LEVEL }: Pick<Config, 'LOG_LEVEL'>, output: Output = process.stdout): Logger => {
-  const options = { level: LOG_LEVEL, base: { process: process.pid }, timestamp: pino.stdTimeFunctions.isoTime }
+export const createLog = (
+  config: Pick<Config, 'LOG_LEVEL'> & Partial<Pick<Config, 'OTEL_EXPORTER_OTLP_ENDPOINT'>>,
+  output: Output = process.stdout,
+): Logger => {
+  const options = {
+    level: config.LOG_LEVEL,
+    base: { process: process.pid },
+    timestamp: pino.stdTimeFunctions.isoTime,
+    // of the request or the job that a line is about
+    ...(config.OTEL_EXPORTER_OTLP_ENDPOINT === undefined ? {} : { mixin: traceFields }),
+  }
   if (output.isTTY) return pino(options, { write: (line) => void output.write(readableLine(line)) })
   return output === process.stdout ? pino(options) : pino(options, output as { write(line: string): void })
 }

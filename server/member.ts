@@ -1,6 +1,7 @@
 // One of several server processes (WEB_CONCURRENCY): serves HTTP on the shared port, and nothing else.
 import { readConfig } from '#server/config.ts'
 import { createLog } from '#server/log.ts'
+import { embeddedPassword } from '#server/postgres.ts'
 import { createSecrets, loadSecretsKey } from '#server/secrets.ts'
 import { assemble, prepare } from '#server/start.ts'
 
@@ -8,6 +9,8 @@ const config = readConfig()
 const log = createLog(config)
 const postgres = JSON.parse(process.env['TRELLIS_MEMBER'] ?? '{}') as { dsn: string; socketDirectory: string | null }
 const secrets = createSecrets(await loadSecretsKey(config.SECRETS_KEY, config.DATA_DIR))
+// learns the passwords that embedded Postgres may have
+embeddedPassword(secrets)
 const foundation = { config, log, secrets, postgres: { ...postgres, stop: async () => undefined } }
 const running = await assemble(foundation, await prepare(foundation))
 await running.listen()

@@ -2,6 +2,7 @@ import type { Logger } from 'pino'
 import type { Config } from '#server/config.ts'
 import { type EmbeddedPostgres, startEmbeddedPostgres } from '#server/database/embedded.ts'
 import { existingHome } from '#server/database/embedded-folder.ts'
+import { learnPasswords } from '#server/database/passwords.ts'
 import { StartError } from '#server/errors.ts'
 import { createSecrets, loadSecretsKey, type Secrets } from '#server/secrets.ts'
 
@@ -15,8 +16,19 @@ export type Foundation = {
   readonly postgres: Postgres
 }
 
-export const embeddedPassword = (secrets: Secrets): string =>
-  secrets.derive('embedded superuser', 24).toString('base64url')
+const superuserPurpose = 'embedded superuser'
+
+/**
+ * The password that embedded Postgres is made with; whoever connects learns on the way when it is that of another key. A rotation gives it the
+ * one of the current key.
+ */
+export const embeddedPassword = (secrets: Secrets): string => {
+  learnPasswords(secrets.deriveAll(superuserPurpose, 24).map((bytes) => bytes.toString('base64url')))
+  return secrets.derive(superuserPurpose, 24).toString('base64url')
+}
+
+export const currentEmbeddedPassword = (secrets: Secrets): string =>
+  secrets.deriveCurrent(superuserPurpose, 24).toString('base64url')
 
 /** Starts embedded Postgres, or takes the one of DATABASE_URL. */
 export const startPostgres = async (config: Config, log: Logger): Promise<Foundation> => {

@@ -11,43 +11,115 @@ import { link, mkdir, open, readFile, unlink } from 'node:fs/promises'
 import { join } from 'node:path'
 import { StartError } from '#server/errors.ts'
 
-/** What derives from SECRETS_KEY. The key itself never leaves this object. */
+/**
+ * What derives from the keys of SECRETS_KEY, which never leave this object. The newest key comes first. One of them is current: new texts are
+ * encrypted and tokens signed under it. Until control says which (`use`), that is the newest.
+ */
 export type Secrets = {
-  /** Bytes for one purpose, the same each time: HKDF-SHA-256 with the purpose as info. */
+  /** The ids of the keys, newest first: 8 characters each, which tell nothing about the key. */
+  readonly keyIds: readonly string[]
+  /** The id of the key that is current. */
+  readonly current: string
+  /** Makes a key current; false, and nothing is changed, when SECRETS_KEY does not hold it. */
+  use(keyId: string): boolean
+  /**
+   * Bytes for one purpose: HKDF-SHA-256 with the purpose as info. They are those of the oldest key, so that what was made of them (a URL, a
+   * cursor) holds during a rotation, until that key is dropped.
+   */
   derive(purpose: string, length?: number): Buffer
-  /** AES-256-GCM under a key of its own, bound to `purpose`: `v1.<nonce>.<tag>.<ciphertext>` in base64url. */
+  /** Such bytes of the current key. */
+  deriveCurrent(purpose: string, length?: number): Buffer
+  /** Such bytes of every key, the current one first: to verify what any of them has signed. */
+  deriveAll(purpose: string, length?: number): Buffer[]
+  /** AES-256-GCM under a key of its own, bound to `purpose`: `v2.<key id>.<nonce>.<tag>.<ciphertext>`, the last three in base64url. */
   encrypt(purpose: string, text: string): string
-  /** Throws when the text was changed, or encrypted under another key or for another purpose. */
+  /** Throws when the text was changed, or encrypted under a key that is not here or for another purpose. Also opens `v1`, which names no key. */
   decrypt(purpose: string, sealed: string): string
-  /** HMAC-SHA-256 in hex, for codes too short to be hidden by a plain hash. */
+  /** HMAC-SHA-256 in hex, for codes too short to be hidden by a plain hash; under the oldest key. */
   mac(purpose: string, text: string): string
+  /** A value that proves which key this is. */
+  checkOf(keyId: string): string
 }
 
-export const createSecrets = (key: string): Secrets => {
-  const bytes = Buffer.from(key, 'base64')
+type Key = { readonly id: string; readonly sealing: Buffer; derive(purpose: string, length?: number): Buffer }
+
+const mostKeys = 4
+
+const createKey = (text: string): Key => {
+  const bytes = Buffer.from(text, 'base64')
   if (bytes.length !== 32) throw new StartError('SECRETS_KEY must be 32 bytes in base64: openssl rand -base64 32')
   const derive = (purpose: string, length = 32) =>
     Buffer.from(hkdfSync('sha256', bytes, Buffer.alloc(0), `trellis:${purpose}`, length))
-  const sealing = derive('encryption')
+  return { id: derive('key id', 4).toString('hex'), sealing: derive('encryption'), derive }
+}
+
+const macOf = (key: Key, purpose: string, text: string) =>
+  createHmac('sha256', key.derive(`mac:${purpose}`))
+    .update(text)
+    .digest('hex')
+
+/** What stands before a text that was encrypted under this key. */
+export const sealedBeginning = (keyId: string): string => `v2.${keyId}.`
+
+/** `text` holds one key, or several, newest first, with commas or line breaks between. */
+export const createSecrets = (text: string): Secrets => {
+  const keys = text
+    .trim()
+    .split(/[\s,]+/)
+    .map(createKey)
+  const [newest] = keys
+  const oldest = keys.at(-1)
+  if (!newest || !oldest || keys.length > mostKeys || new Set(keys.map(({ id }) => id)).size < keys.length)
+    throw new StartError(`SECRETS_KEY must hold at most ${mostKeys} keys, and each of them once.`)
+  let current = newest
+  const inOrder = () => [current, ...keys.filter((key) => key !== current)]
   return {
-    derive,
-    encrypt(purpose, text) {
+    keyIds: keys.map(({ id }) => id),
+    get current() {
+      return current.id
+    },
+    use(keyId) {
+      const found = keys.find(({ id }) => id === keyId)
+      if (found) current = found
+      return found !== undefined
+    },
+    derive: (purpose, length) => oldest.derive(purpose, length),
+    deriveCurrent: (purpose, length) => current.derive(purpose, length),
+    deriveAll: (purpose, length) => inOrder().map((key) => key.derive(purpose, length)),
+    encrypt(purpose, plain) {
       const nonce = randomBytes(12)
-      const cipher = createCipheriv('aes-256-gcm', sealing, nonce).setAAD(Buffer.from(purpose))
-      const body = Buffer.concat([cipher.update(text, 'utf8'), cipher.final()])
-      return ['v1', nonce, cipher.getAuthTag(), body].map(encoded).join('.')
+      const cipher = createCipheriv('aes-256-gcm', current.sealing, nonce).setAAD(Buffer.from(purpose))
+      const body = Buffer.concat([cipher.update(plain, 'utf8'), cipher.final()])
+      return sealedBeginning(current.id) + [nonce, cipher.getAuthTag(), body].map(encoded).join('.')
     },
     decrypt(purpose, sealed) {
-      const [version, nonce, tag, body] = sealed.split('.')
-      if (version !== 'v1' || !nonce || !tag || body === undefined) throw new Error('not a sealed text of version 1')
-      const decipher = createDecipheriv('aes-256-gcm', sealing, Buffer.from(nonce, 'base64url'), { authTagLength: 16 })
-      decipher.setAAD(Buffer.from(purpose)).setAuthTag(Buffer.from(tag, 'base64url'))
-      return Buffer.concat([decipher.update(Buffer.from(body, 'base64url')), decipher.final()]).toString('utf8')
+      const [version, ...rest] = sealed.split('.')
+      const parts = version === 'v2' ? rest.slice(1) : rest
+      const [nonce, tag, body] = parts
+      if ((version !== 'v1' && version !== 'v2') || !nonce || !tag || body === undefined || parts.length !== 3)
+        throw new Error('not a sealed text of version 1 or 2')
+      // a text of version 1 may be of any key; GCM opens it with the right one alone
+      const candidates = version === 'v1' ? keys.toReversed() : keys.filter(({ id }) => id === rest[0])
+      if (candidates.length === 0) throw new Error(`encrypted under a key that SECRETS_KEY does not hold: ${rest[0]}`)
+      for (const [index, { sealing }] of candidates.entries()) {
+        try {
+          const decipher = createDecipheriv('aes-256-gcm', sealing, Buffer.from(nonce, 'base64url'), {
+            authTagLength: 16,
+          })
+          decipher.setAAD(Buffer.from(purpose)).setAuthTag(Buffer.from(tag, 'base64url'))
+          return Buffer.concat([decipher.update(Buffer.from(body, 'base64url')), decipher.final()]).toString('utf8')
+        } catch (error) {
+          if (index === candidates.length - 1) throw error
+        }
+      }
+      throw new Error('unreachable')
     },
-    mac: (purpose, text) =>
-      createHmac('sha256', derive(`mac:${purpose}`))
-        .update(text)
-        .digest('hex'),
+    mac: (purpose, plain) => macOf(oldest, purpose, plain),
+    checkOf(keyId) {
+      const found = keys.find(({ id }) => id === keyId)
+      if (!found) throw new Error(`SECRETS_KEY does not hold the key ${keyId}`)
+      return macOf(found, 'installation', 'trellis')
+    },
   }
 }
 
@@ -55,20 +127,24 @@ const encoded = (part: string | Buffer) => (typeof part === 'string' ? part : pa
 
 export const sha256 = (text: string): string => createHash('sha256').update(text).digest('hex')
 
+/** The salt of a password's verifier, in base64. */
+export const scramSalt = (password: string): string =>
+  createHash('sha256').update(`salt:${password}`).digest().subarray(0, 16).toString('base64')
+
 /**
  * The verifier that Postgres stores for a password (RFC 5803), made here so that the password itself never reaches the
  * server's log. The salt derives from the password: the same password gives the same verifier.
  */
 export const scramVerifier = (password: string): string => {
   const iterations = 4096
-  const salt = createHash('sha256').update(`salt:${password}`).digest().subarray(0, 16)
+  const salt = Buffer.from(scramSalt(password), 'base64')
   const salted = pbkdf2Sync(password, salt, iterations, 32, 'sha256')
   const keyed = (label: string) => createHmac('sha256', salted).update(label).digest()
   const storedKey = createHash('sha256').update(keyed('Client Key')).digest('base64')
   return `SCRAM-SHA-256$${iterations}:${salt.toString('base64')}$${storedKey}:${keyed('Server Key').toString('base64')}`
 }
 
-/** SECRETS_KEY from the environment, else from DATA_DIR, where it is generated once. */
+/** The keys of SECRETS_KEY from the environment, else from DATA_DIR, where it is generated once. */
 export const loadSecretsKey = async (given: string | undefined, dataDir: string): Promise<string> => {
   if (given) return given
   await mkdir(dataDir, { recursive: true })

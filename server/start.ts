@@ -31,6 +31,7 @@ import { createDomainChecks } from '#server/providers/domains.ts'
 import { createIdentityProviders } from '#server/providers/identity.ts'
 import { createMail } from '#server/providers/mail.ts'
 import { createOutbound } from '#server/providers/outbound.ts'
+import { tracedOutbound } from '#server/providers/outbound_traced.ts'
 import type { ProjectFiles } from '#server/providers/project_files.ts'
 import { createUpstream } from '#server/providers/upstream.ts'
 import { announcePublished, createRealtime, type Realtime } from '#server/realtime/realtime.ts'
@@ -142,7 +143,7 @@ export const assemble = async (
   })
   const watched = watchTenants(tenants, (projectId) => fleet.confirm(projectId), log)
   const database = announcePublished(watched, (projectId) => realtime.published(projectId))
-  const statements = createStatements(database)
+  const statements = createStatements(database, config.STATEMENT_CACHE_MB * 1_048_576)
   const behind = new Set<string>()
   const controlPlace: Place = { cluster, database: controlName(config.DATABASE_PREFIX), kind: 'control' }
   const jobs = createJobsPool(cluster, controlPlace.database, log)
@@ -171,10 +172,11 @@ export const assemble = async (
     graphql.drop(changed)
     rest.drop(changed)
   }
-  const notifier = createNotifier({ cluster, database: controlPlace.database }, log, drop, () => {
+  const notifier = createNotifier({ cluster, database: controlPlace.database, secrets }, log, drop, () => {
     projectCache.clear()
     sessions.clear()
     realtime.checkAll()
+    rest.checkAll()
   })
   fleet = createFleet({
     database,
@@ -193,10 +195,8 @@ export const assemble = async (
     await database.call(controlPlace, 'control_worker', { caller: 'worker' }, 'tenants_written', { project_ids: ids })
   })
   const allowedCidrs = parseAllowedCidrs(config.WEBHOOK_ALLOWED_CIDRS)
-  const outbound = createOutbound({
-    allowedCidrs,
-    ...(config.WEBHOOK_CA_FILE ? { caFile: config.WEBHOOK_CA_FILE } : {}),
-  })
+  const caFile = config.WEBHOOK_CA_FILE
+  const outbound = tracedOutbound(createOutbound({ allowedCidrs, ...(caFile ? { caFile } : {}) }))
 
   const upstream = createUpstream({ urls: config, log, measures: telemetry.measures })
 

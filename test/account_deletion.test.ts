@@ -100,6 +100,17 @@ describe('projects and organizations', () => {
     expect(read.data.developer_id).toBe(company.owner.id)
   })
 
+  test('a paid project that is inherited makes the heir a paying account', async () => {
+    const company = await companyOf(harness)
+    const second = await company.join('owner')
+    const made = await second.post('/admin/projects', { name: 'Theirs', organization_id: company.id })
+    await harness.control(`update app.projects set tier = 'pro' where id = $1`, [made.data.project.id])
+    const state = async () => (await company.owner.get('/auth/developer/me')).data.account_state
+    expect(await state()).not.toBe('paid')
+    expect((await remove(second)).status).toBe(202)
+    expect(await state()).toBe('paid')
+  })
+
   test('of two owners who go at once one stays', async () => {
     const company = await companyOf(harness)
     const second = await harness.developer()

@@ -63,7 +63,12 @@ test('of a budget that holds one call, the second caller is refused before its p
   const { data } = await project.admin.get(`/ai/prompts/${name}`)
   expect(data.max_tokens).toBe(1000)
   await project.admin.put(`/ai/prompts/${name}/budget`, { budget_usd: 0.0007, budget_period: 'total' })
-  provider.answer(usual)
+  // the first call is not over, and its reservation not given back, before the second one has its answer
+  const gate = Promise.withResolvers<void>()
+  provider.answer(async (asked, response) => {
+    await gate.promise
+    usual(asked, response)
+  })
   const holder = await openTransaction(project, 'app_worker', {})
   await holder.query(`select pg_advisory_xact_lock(${key})`)
   const calls = [invoke(name, false), invoke(name, false)]
@@ -71,6 +76,8 @@ test('of a budget that holds one call, the second caller is refused before its p
   await untilBlocked(project, 2)
   await expect.poll(() => provider.asked.length).toBe(1)
   await holder.commit()
+  await Promise.race(calls)
+  gate.resolve()
   const codes = (await Promise.all(calls)).map(({ status, error }) => error?.code ?? status)
   expect(codes.sort()).toEqual([200, 'ai_budget_exceeded'])
   expect(provider.asked).toHaveLength(1)

@@ -26,7 +26,7 @@ beforeAll(async () => {
 })
 
 /** Counters and marks that a refused request may move: they are not what it asked for. */
-const marks = '^(rate_limits|workers|api_keys)$'
+const marks = '^(rate_limits|workers|api_keys|traffic_reports)$'
 
 /** Of each database, each table's rows as a hash under its name. */
 const state = async (): Promise<Record<string, string>[]> => Promise.all(watched.map((hashes) => hashes()))

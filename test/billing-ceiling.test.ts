@@ -2,6 +2,7 @@ import { afterEach, describe, expect, test } from 'vitest'
 import { hello, startAi, usual } from '#test/support/ai.ts'
 import { expectRefusal } from '#test/support/refusals.ts'
 import { newEmail } from '#test/support/sign_in.ts'
+import { meetingBehind } from '#test/support/transaction.ts'
 
 /** The most that the calls of a project may cost in a month. */
 const { provider, harness, project, admin, prompt } = await startAi()
@@ -131,6 +132,23 @@ describe('the spend ceiling', () => {
     gate.resolve()
     expect((await Promise.all(calls)).filter((status) => status === 200)).toHaveLength(5)
     expect(await spent()).toBeLessThanOrEqual(before + reserve * 5.5)
+  })
+
+  test('makes a call wait for one that is being admitted, and counts what that one reserves', async () => {
+    provider.answer()
+    const spent = (await admin.get('/billing')).data.usage.ai_spend_usd.used as number
+    await ceiling(spent + 1)
+    // another call that has been admitted, and has reserved all there is, but is not committed
+    const [second] = await meetingBehind(
+      project.database,
+      `select internal.spend_check(false, 0.9);
+       insert into app.ai_invocations (kind, provider, model, input_usd, output_usd, reserved_usd, expires_at)
+       values ('embeddings', 'openai', 'any', 1, 1, 1.1, internal.now() + interval '1 hour')`,
+      () => [invoke()],
+    )
+    if (!second) throw new Error('no answer')
+    expectRefusal(second, 402, 'SPEND_CEILING_REACHED')
+    await project.sql(`delete from app.ai_invocations where reserved_usd = 1.1 and status = 'running'`)
   })
 
   test('is set by those who may write, of their own project', async () => {

@@ -265,7 +265,7 @@ describe('traffic', () => {
     await maintain()
     expect(await day()).toEqual([[5], [131]])
     expect(
-      await harness.control('select reporter from app.project_traffic where project_id = $1', [project.id]),
+      await harness.control('select reporter from app.traffic_reports where project_id = $1', [project.id]),
     ).toEqual([{ reporter: '00000000-0000-0000-0000-000000000000' }])
   })
 })

@@ -1,6 +1,8 @@
 import { afterEach, describe, expect, test } from 'vitest'
 import { meetingAt, personalToken, withBearer } from '#test/support/accounts.ts'
+import { decideWithoutBrowser } from '#test/support/cli.ts'
 import { type Answer, freshIp, startHarness } from '#test/support/harness.ts'
+import { openPage } from '#test/support/page_script.ts'
 
 const harness = await startHarness()
 const { anyone } = harness
@@ -158,4 +160,31 @@ test('the page loads nothing from elsewhere, allows its own script alone, and la
   expect(page).not.toMatch(/(src|href)=|https?:/)
   for (const [, input] of page.matchAll(/(.{0,80}<input[^>]*>)/g)) expect(input).toContain('<label>')
   expect(response.headers.get('cache-control')).toBe('no-store')
+})
+
+describe('at the page, its own script', () => {
+  test('approves for the button Approve, and refuses for the button Refuse', async () => {
+    const developer = await harness.developer()
+    for (const [approve, answer] of [
+      [true, 200],
+      [false, 400],
+    ] as const) {
+      const { device_code, user_code } = await start('Tool <b>bold</b>')
+      const { tool, said } = await decideWithoutBrowser(`${harness.url}/device`, developer, user_code, approve)
+      expect(tool).toBe('Tool <b>bold</b>')
+      expect(said).toContain(approve ? 'is signed in' : 'was refused')
+      expect((await poll(device_code)).status).toBe(answer)
+    }
+  })
+
+  test('mails a code for that button, and says what is wrong', async () => {
+    const developer = await harness.developer()
+    const page = await openPage(`${harness.url}/device`)
+    page.fill(0, { user_code: 'BBBB-BBBB', email: developer.email, password: 'a long passphrase' })
+    await page.press(0, 'Mail me a code')
+    expect(page.text('output')).toContain('a code is on its way')
+    await page.press(0, 'Continue')
+    expect([page.isHidden(0), page.isHidden(1)]).toEqual([false, true])
+    expect(page.text('output')).not.toContain('One moment')
+  })
 })

@@ -1,5 +1,6 @@
 import { expect, test } from 'vitest'
 import { controlName } from '#server/database/prepare.ts'
+import { configuredBilling } from '#test/support/billing.ts'
 import { startHarness } from '#test/support/harness.ts'
 import { callRoute, createCast, nameOf } from '#test/support/routes.ts'
 
@@ -7,7 +8,10 @@ import { callRoute, createCast, nameOf } from '#test/support/routes.ts'
  * What every route does when its function fails: the failure code that it declares, and nothing of the inside. Each function is
  * replaced by one that raises, in a server and a project of this file's own.
  */
-const harness = await startHarness({ env: { LOG_LEVEL: 'silent' } })
+const harness = await startHarness({
+  env: { LOG_LEVEL: 'silent', GITHUB_CLIENT_ID: 'client', GITHUB_CLIENT_SECRET: 'a secret' },
+  providers: { billing: configuredBilling() },
+})
 const cast = await createCast(harness)
 const { project } = cast
 

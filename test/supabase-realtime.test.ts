@@ -197,6 +197,34 @@ test('the socket of a session that ends is closed, and what is no message closes
   }
 })
 
+test('sockets are closed when the door is switched off, those of users and of strangers, and of this project alone', async () => {
+  const closing = await harness.project()
+  await closing.admin.patch('', { rest_enabled: true })
+  const open = async (key: string) => {
+    const socket = new WebSocket(`${harness.url.replace('http', 'ws')}/realtime/v1/websocket?apikey=${key}&vsn=2.0.0`)
+    onTestFinished(() => socket.terminate())
+    await new Promise((resolve) => socket.once('open', resolve))
+    return { socket, closed: new Promise((resolve) => socket.once('close', resolve)) }
+  }
+  const member = await closing.user()
+  const client = await clientOf(member.sessionToken, closing.clientKey)
+  expect(await joined(client.channel('end'))).toBe('SUBSCRIBED')
+  const closes = inbox<{ code: number }>()
+  ;(
+    client.realtime as unknown as { socketAdapter: { onClose(call: (event: { code: number }) => void): void } }
+  ).socketAdapter.onClose(closes.add)
+  const [stranger, elsewhere] = [await open(closing.clientKey), await open(project.clientKey)]
+  // any other change leaves them
+  await closing.admin.patch('', { graphql_enabled: true })
+  expect(await joined(client.channel('still'))).toBe('SUBSCRIBED')
+  expect([closes.items, stranger.socket.readyState]).toEqual([[], WebSocket.OPEN])
+  await closing.admin.patch('', { rest_enabled: false })
+  expect(await stranger.closed).toBe(4401)
+  await closes.has(1)
+  expect(closes.items[0]?.code).toBe(4401)
+  expect(elsewhere.socket.readyState).toBe(WebSocket.OPEN)
+})
+
 test('a join without a token is refused, and made again with it', async () => {
   const client = createClient(harness.url, project.clientKey, {
     accessToken: async () => user.sessionToken,

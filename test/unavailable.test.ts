@@ -1,10 +1,14 @@
 import pg from 'pg'
 import { afterAll, describe, expect, inject, test } from 'vitest'
+import { configuredBilling } from '#test/support/billing.ts'
 import { type Project, startHarness } from '#test/support/harness.ts'
 import { callRoute, createCast, nameOf } from '#test/support/routes.ts'
 
 /** What every route answers while a database cannot be reached, or runs an older program. */
-const harness = await startHarness({ env: { LOG_LEVEL: 'silent' } })
+const harness = await startHarness({
+  env: { LOG_LEVEL: 'silent', GITHUB_CLIENT_ID: 'client', GITHUB_CLIENT_SECRET: 'a secret' },
+  providers: { billing: configuredBilling() },
+})
 const cast = await createCast(harness)
 const { projectCache, database, control } = harness.running.services
 const admin = new pg.Client({ connectionString: inject('dsn') })

@@ -30,7 +30,8 @@ const during = async (work: () => Promise<unknown>) => {
   const isControl = ({ database }: { database: string }) => database === services.control.database
   return {
     tenant: made.filter((trip) => !isControl(trip)).map(({ what }) => what),
-    control: made.filter(isControl).map(({ what }) => what),
+    // reports of traffic are made every few seconds, whatever else happens
+    control: made.filter((trip) => isControl(trip) && trip.what !== 'traffic_report').map(({ what }) => what),
   }
 }
 
@@ -157,10 +158,12 @@ describe('the outbox row holds the schedule and is updated with the attempt', ()
 
 describe('the place of a project', () => {
   test('is looked up once, and again after a change of the project', async () => {
+    // a job of the test before may still be queued
+    const lookups = async () => (await during(() => project.drain())).control.filter((what) => what.startsWith('edge_'))
     await project.drain()
-    expect((await during(() => project.drain())).control).toEqual([])
+    expect(await lookups()).toEqual([])
     await project.admin.patch('', { name: 'Renamed' })
-    expect((await during(() => project.drain())).control).toEqual(['edge_project'])
+    expect(await lookups()).toEqual(['edge_project'])
   })
 
   test('is unknown as soon as the project is deleted', async () => {

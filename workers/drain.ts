@@ -2,10 +2,12 @@ import { dataOf, type Reply } from '#server/database/database.ts'
 import { ApiError } from '#server/errors.ts'
 import type { Services } from '#server/services.ts'
 import { orStopped, Stopped, sleepUntil } from '#server/stopping.ts'
+import { activeSpan, errorType, within } from '#server/telemetry/spans.ts'
 import { isUnsealed, sealTenant } from '#workers/seal.ts'
 import {
   type Finish,
   finished,
+  jobAttributes,
   type OutboxRow,
   type OutboxTask,
   type TenantContext,
@@ -302,17 +304,21 @@ const runRow = async (
   const close = (outcome: { due_at?: string; error?: string; gave_up?: boolean }) =>
     context.call('outbox_finish', { id: row.id, lease: row.lease, ...outcome })
   const began = performance.now()
+  const { measures, traces } = services.telemetry
   const measured = (outcome: 'done' | 'failed' | 'stopped') =>
-    services.telemetry.measures.outboxTask(row.task, outcome, performance.now() - began)
+    measures.outboxTask(row.task, outcome, performance.now() - began)
+  const span = traces.job(row.task, jobAttributes('outbox', row.task, projectId, row.attempts), [activeSpan()])
   try {
     const task = tasks.get(row.task)
     if (!task) throw new Error(`there is no task ${row.task} in this version`)
-    const due = await task.run(context, row, finish)
+    const due = await within(span, () => task.run(context, row, finish))
     measured('done')
+    span.end()
     if (due === finished) return
     await close(due ? { due_at: due.toISOString() } : {})
   } catch (error) {
     measured(services.stopping.asked.aborted ? 'stopped' : 'failed')
+    span.end(services.stopping.asked.aborted ? undefined : errorType(error))
     // a task that the stop of the server interrupts has not failed
     if (services.stopping.asked.aborted) return release(context, [row])
     const message = (error as Error).message.slice(0, 1000)

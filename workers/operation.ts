@@ -1,5 +1,6 @@
-import { type Arguments, dataOf } from '#server/database/database.ts'
+import { type Arguments, dataOf, type Place } from '#server/database/database.ts'
 import { ApiError } from '#server/errors.ts'
+import { unserved } from '#server/http/client_credentials.ts'
 import type { Services } from '#server/services.ts'
 import { Stopped } from '#server/stopping.ts'
 
@@ -87,13 +88,20 @@ const endOf = async (work: Work, context: OperationContext): Promise<{ result?: 
   }
 }
 
+/** The project's database, null where it has none. Throws while the project is held, so that the job is tried again later. */
+export const servedPlace = async (services: Services, projectId: string): Promise<Place | null> => {
+  const project = await services.projectCache.byProject(projectId)
+  if (project?.hold) throw unserved(project)
+  return project?.place ?? null
+}
+
 /** Calls the project's database as a worker, or as the developer who requested the operation; null when the project has none. */
 const callsOf = async (
   services: Services,
   { project_id: projectId, input }: Operation,
   { developer }: OperationOptions,
 ): Promise<OperationContext['call'] | null> => {
-  const place = await services.fleet.placeOf(projectId)
+  const place = await servedPlace(services, projectId)
   if (!place) return null
   const role = developer ? 'app_admin' : 'app_worker'
   const claims = { caller: developer ? 'developer' : 'worker', projectId, ...developer?.(input) }

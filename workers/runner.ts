@@ -16,7 +16,8 @@ import type pg from 'pg'
 import { dataOf } from '#server/database/database.ts'
 import type { Services } from '#server/services.ts'
 import { orStopped, sleepUntil } from '#server/stopping.ts'
-import { type Again, type Job, loadTasks, type Urgency, urgencies } from '#workers/task.ts'
+import { errorType, within } from '#server/telemetry/spans.ts'
+import { type Again, type Job, jobAttributes, loadTasks, type Urgency, urgencies } from '#workers/task.ts'
 
 export type Workers = { stop(): Promise<void> }
 
@@ -111,15 +112,21 @@ const taskOf =
       })
     }
     const { asked, over } = services.stopping
-    const { measures } = services.telemetry
+    const { measures, traces } = services.telemetry
     const began = performance.now()
+    const { traceparent, ...own } = payload as Record<string, string>
+    const attributes = jobAttributes('jobs', task.name, own['project_id'], helpers.job.attempts)
+    const span = traces.job(task.name, attributes, [traceparent])
     try {
-      const work = task.run(services, payload as Record<string, string>) as Promise<Again | null | undefined>
-      const result = await orStopped(work, over)
+      const result = await within(span, () =>
+        orStopped(task.run(services, own) as Promise<Again | null | undefined>, over),
+      )
+      span.end()
       measures.job(task.name, result ? 'again' : 'done', performance.now() - began)
       if (result) await queueAgain(result.again)
     } catch (error) {
       measures.job(task.name, asked.aborted ? 'stopped' : 'failed', performance.now() - began)
+      span.end(asked.aborted ? undefined : errorType(error))
       if (!asked.aborted) throw error
       await queueAgain(payload)
     }

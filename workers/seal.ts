@@ -33,13 +33,42 @@ const sealTrail = async (
 export const isUnsealed = (lease: Reply): boolean =>
   (JSON.parse(lease.body) as { is_unsealed?: boolean }).is_unsealed === true
 
+/** How many rows of a trail are reported at once. */
+const reported = 100
+
+type Watched = { readonly since: string; readonly after: number | null } | null
+type Sealed = { readonly events: readonly object[]; readonly last: number; readonly is_over: boolean }
+
+/**
+ * Reports what was sealed to the webhooks of the control plane, if one watches it. Each row comes once: what a worker that dies has not reported is
+ * reported after the next seal.
+ */
+const reportTrail = async ({ services, projectId, call }: TenantContext): Promise<void> => {
+  const control = (name: string, args: Record<string, unknown>) =>
+    services.database.call(services.control, 'control_worker', { caller: 'worker' }, name, args, background)
+  for (let isOver = false; !isOver && !services.stopping.asked.aborted; ) {
+    const watched = dataOf<Watched>(await control('webhook_audit_begin', { project_id: projectId }))
+    if (!watched) return
+    const sealed = dataOf<Sealed>(await call('audit_sealed_since', { ...watched, most: reported }, background))
+    await control('webhook_audit_report', { project_id: projectId, events: sealed.events, last: sealed.last })
+    isOver = sealed.is_over
+  }
+}
+
 /** As sealTrail, for a tenant. Rows that cannot be sealed now wait for the next drain, which outbox_next schedules within seconds. */
-export const sealTenant = ({ services, projectId, call }: TenantContext, isWanted: () => boolean): Promise<boolean> =>
-  sealTrail((args) => call('audit_seal', args, background), services.stopping.asked, isWanted).catch((error: Error) => {
-    if (!services.stopping.asked.aborted)
-      services.log.warn({ project: projectId, error: error.message }, 'the audit trail was not sealed')
+export const sealTenant = async (context: TenantContext, isWanted: () => boolean): Promise<boolean> => {
+  const { services, projectId, call } = context
+  const warn = (text: string) => (error: Error) => {
+    if (!services.stopping.asked.aborted) services.log.warn({ project: projectId, error: error.message }, text)
     return false
-  })
+  }
+  const step = (args: { batch: number }) => call('audit_seal', args, background)
+  const isSealed = await sealTrail(step, services.stopping.asked, isWanted).catch(
+    warn('the audit trail was not sealed'),
+  )
+  await reportTrail(context).catch(warn('the audit trail was not reported to webhooks'))
+  return isSealed
+}
 
 export const sealControl = async ({ database, control, stopping }: Services): Promise<void> => {
   const until = performance.now() + longestMs

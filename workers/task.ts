@@ -1,6 +1,7 @@
 import { readdir } from 'node:fs/promises'
 import type { Arguments, Place, Reply } from '#server/database/database.ts'
 import type { Services } from '#server/services.ts'
+import type { SpanAttributes } from '#server/telemetry/spans.ts'
 
 /**
  * The scheduling class of a task. `prompt`: a short task that a person waits for; some places are reserved for these. `usual`: tasks that
@@ -76,6 +77,21 @@ export type OutboxTask = {
   readonly share: Share
   readonly run: (context: TenantContext, row: OutboxRow, finish: Finish) => Promise<Date | null | typeof finished>
 }
+
+/** What the span of a job has. */
+export const jobAttributes = (
+  queue: 'jobs' | 'outbox',
+  task: string,
+  projectId: string | undefined,
+  attempts: number,
+): SpanAttributes => ({
+  'messaging.system': 'trellis',
+  'messaging.operation.type': 'process',
+  'messaging.destination.name': queue,
+  'trellis.task': task,
+  'trellis.project': projectId,
+  'trellis.attempts': attempts,
+})
 
 /** Declares a job; without an urgency it is `background`. */
 export const job = (name: string, run: Job['run'], urgency: Urgency = 'background'): Job => ({

@@ -695,16 +695,18 @@ alter table app.organizations enable row level security;
 create policy "members read their organizations" on app.organizations for select to control_developer
   using ((id = ANY (( SELECT internal.organization_ids() AS organization_ids)::uuid[])));
 
--- ES256 key pair that signs the project's session tokens; the private half is encrypted by the server.
+-- ES256 key pairs that sign a project's session tokens: the newest whose use_from is reached signs, and those before it are accepted until what they signed has expired. The private half is encrypted by the server.
 create table app.project_signing_keys (
   project_id uuid not null,
   key_id text not null,
   public_jwk json not null,
   sealed text not null,
   created_at timestamp with time zone not null default internal.now(),
-  constraint project_signing_keys_pkey PRIMARY KEY (project_id),
+  use_from timestamp with time zone not null default internal.now(),
+  constraint project_signing_keys_pkey PRIMARY KEY (key_id),
   constraint project_signing_keys_project_id_fkey FOREIGN KEY (project_id) REFERENCES app.projects(id) ON DELETE CASCADE
 );
+CREATE UNIQUE INDEX project_signing_keys_of_project ON app.project_signing_keys USING btree (project_id, use_from DESC);
 alter table app.project_signing_keys enable row level security;
 create policy "admins store signing keys of their projects" on app.project_signing_keys for insert to control_developer
   with check ((project_id IN ( SELECT p.id
@@ -733,25 +735,6 @@ create table app.project_subscriptions (
 );
 alter table app.project_subscriptions enable row level security;
 create policy "members read the subscriptions of their projects" on app.project_subscriptions for select to control_developer
-  using ((project_id IN ( SELECT p.id
-   FROM app.projects p
-  WHERE (p.organization_id = ANY (( SELECT internal.organization_ids() AS organization_ids)::uuid[])))));
-
--- Requests that apps made on each day (UTC), and the bytes that were sent for them. A server process has a row of its own, and writes what it has counted since
--- the beginning of the day: a report that is repeated changes nothing, and processes never wait for each other. The rows of a day that is over are joined
--- under the nil uuid.
-create table app.project_traffic (
-  project_id uuid not null,
-  day date not null,
-  reporter uuid not null,
-  api_requests bigint not null,
-  egress_bytes bigint not null,
-  constraint project_traffic_pkey PRIMARY KEY (project_id, day, reporter),
-  constraint project_traffic_project_id_fkey FOREIGN KEY (project_id) REFERENCES app.projects(id) ON DELETE CASCADE
-);
-CREATE INDEX project_traffic_of_day ON app.project_traffic USING btree (day);
-alter table app.project_traffic enable row level security;
-create policy "members read the traffic of their projects" on app.project_traffic for select to control_developer
   using ((project_id IN ( SELECT p.id
    FROM app.projects p
   WHERE (p.organization_id = ANY (( SELECT internal.organization_ids() AS organization_ids)::uuid[])))));
@@ -818,6 +801,27 @@ create policy "workers delete the rows of deleted projects" on app.projects for 
 create policy "workers read projects" on app.projects for select to control_worker
   using (true);
 
+-- Plans of promotion that may be applied: what their hashes mean. The newest 100 of a project, for a day.
+create table app.promotion_plans (
+  id uuid not null default internal.new_id(),
+  project_id uuid not null,
+  plan_hash text not null,
+  target_project_id uuid not null,
+  options jsonb not null,
+  planned_at timestamp with time zone not null default internal.now(),
+  constraint promotion_plans_pkey PRIMARY KEY (id),
+  constraint promotion_plans_one_per_hash UNIQUE (project_id, plan_hash),
+  constraint promotion_plans_project_id_fkey FOREIGN KEY (project_id) REFERENCES app.projects(id) ON DELETE CASCADE,
+  constraint promotion_plans_target_project_id_fkey FOREIGN KEY (target_project_id) REFERENCES app.projects(id) ON DELETE CASCADE,
+  constraint promotion_plans_plan_hash_at_most_64 CHECK ((length(plan_hash) <= 64))
+);
+CREATE INDEX promotion_plans_of_target ON app.promotion_plans USING btree (target_project_id);
+alter table app.promotion_plans enable row level security;
+create policy "members read plans of their projects" on app.promotion_plans for select to control_developer
+  using ((project_id IN ( SELECT p.id
+   FROM app.projects p
+  WHERE (p.organization_id = ANY (( SELECT internal.organization_ids() AS organization_ids)::uuid[])))));
+
 -- Fixed windows of the named limits: a window begins at its first counted attempt.
 create table app.rate_limits (
   key text not null,
@@ -838,6 +842,36 @@ create policy "workers delete old windows" on app.rate_limits for delete to cont
   using (true);
 create policy "workers read old windows" on app.rate_limits for select to control_worker
   using (true);
+
+-- The keys of SECRETS_KEY that are or were current, each with a value that only that key makes. unused_at: nothing is encrypted under it any more. forgotten_at: an operator gave up the tokens that it signed.
+create table app.secret_keys (
+  id text not null,
+  key_check text not null,
+  is_current boolean not null,
+  current_since timestamp with time zone not null default internal.now(),
+  replaced_at timestamp with time zone,
+  unused_at timestamp with time zone,
+  forgotten_at timestamp with time zone,
+  constraint secret_keys_pkey PRIMARY KEY (id),
+  constraint secret_keys_current_is_used CHECK (((NOT is_current) OR ((unused_at IS NULL) AND (forgotten_at IS NULL)))),
+  constraint secret_keys_id_form CHECK ((id ~ '^[0-9a-f]{8}$'::text)),
+  constraint secret_keys_replaced_unless_current CHECK ((is_current = (replaced_at IS NULL)))
+);
+CREATE UNIQUE INDEX secret_keys_one_current ON app.secret_keys USING btree (is_current) WHERE is_current;
+alter table app.secret_keys enable row level security;
+
+-- Of each database: what was encrypted again under key_id, and what was still under another key when the last pass had gone through it. error: why a pass could not.
+create table app.secret_reseals (
+  database_name text not null,
+  key_id text not null,
+  resealed integer not null default 0,
+  remaining integer not null,
+  error text,
+  began_at timestamp with time zone not null,
+  checked_at timestamp with time zone not null,
+  constraint secret_reseals_pkey PRIMARY KEY (database_name)
+);
+alter table app.secret_reseals enable row level security;
 
 -- Machines that make operator tokens. scopes and project_ids are the ceiling of their tokens, now and later; project_ids null means every project of the organization.
 create table app.service_accounts (
@@ -885,6 +919,23 @@ create policy "workers renew templates" on app.templates for update to control_w
   using (true)
   with check (true);
 
+-- Projects that move to another server. following: the rows are there and changes follow; switched: the project is served there, and what it left behind goes.
+create table app.tenant_moves (
+  project_id uuid not null,
+  from_cluster_id uuid not null,
+  to_cluster_id uuid not null,
+  state text not null default 'copying'::text,
+  started_at timestamp with time zone not null default internal.now(),
+  constraint tenant_moves_pkey PRIMARY KEY (project_id),
+  constraint tenant_moves_from_cluster_id_fkey FOREIGN KEY (from_cluster_id) REFERENCES app.clusters(id) ON DELETE RESTRICT,
+  constraint tenant_moves_project_id_fkey FOREIGN KEY (project_id) REFERENCES app.projects(id) ON DELETE CASCADE,
+  constraint tenant_moves_to_cluster_id_fkey FOREIGN KEY (to_cluster_id) REFERENCES app.clusters(id) ON DELETE RESTRICT,
+  constraint tenant_moves_state_known CHECK ((state = ANY (ARRAY['copying'::text, 'following'::text, 'switched'::text])))
+);
+CREATE INDEX tenant_moves_from ON app.tenant_moves USING btree (from_cluster_id);
+CREATE INDEX tenant_moves_to ON app.tenant_moves USING btree (to_cluster_id);
+alter table app.tenant_moves enable row level security;
+
 -- Where each project's database is, how far its making has come, and which program it runs.
 create table app.tenants (
   project_id uuid not null,
@@ -906,10 +957,19 @@ create table app.tenants (
   swept_at timestamp with time zone,
   -- When an empty database was last begun in place of one that was gone, or null.
   data_lost_at timestamp with time zone,
+  -- Why the project is not served although its database is there: an operator has paused it, or it is moving to another server. Null: it is served.
+  hold text,
+  hold_note text,
+  held_since timestamp with time zone,
+  -- Connections that one server process may hold to the database at most; null: DATABASE_CONNECTIONS_PER_TENANT.
+  most_connections integer,
   constraint tenants_pkey PRIMARY KEY (project_id),
   constraint tenants_cluster_id_fkey FOREIGN KEY (cluster_id) REFERENCES app.clusters(id) ON DELETE RESTRICT,
   constraint tenants_project_id_fkey FOREIGN KEY (project_id) REFERENCES app.projects(id) ON DELETE CASCADE,
+  constraint tenants_hold_known CHECK ((hold = ANY (ARRAY['paused'::text, 'moving'::text]))),
+  constraint tenants_hold_note_at_most_200 CHECK ((char_length(hold_note) <= 200)),
   constraint tenants_migration_status_known CHECK ((migration_status = ANY (ARRAY['current'::text, 'pending'::text, 'failed'::text]))),
+  constraint tenants_most_connections_2_to_1000 CHECK (((most_connections >= 2) AND (most_connections <= 1000))),
   constraint tenants_status_known CHECK ((status = ANY (ARRAY['provisioning'::text, 'ready'::text, 'failed'::text])))
 );
 CREATE INDEX tenants_behind ON app.tenants USING btree (content_hash);
@@ -933,6 +993,25 @@ create policy "workers update tenants" on app.tenants for update to control_work
   using (true)
   with check (true);
 
+-- Requests that apps made on each day (UTC), and the bytes that were sent for them. A server process has a row of its own, and writes what it has counted since
+-- the beginning of the day: a report that is repeated changes nothing, and processes never wait for each other. The rows of a day that is over are joined
+-- under the nil uuid.
+create table app.traffic_reports (
+  project_id uuid not null,
+  day date not null,
+  reporter uuid not null,
+  api_requests bigint not null,
+  egress_bytes bigint not null,
+  constraint traffic_reports_pkey PRIMARY KEY (project_id, day, reporter),
+  constraint traffic_reports_project_id_fkey FOREIGN KEY (project_id) REFERENCES app.projects(id) ON DELETE CASCADE
+);
+CREATE INDEX traffic_reports_of_day ON app.traffic_reports USING btree (day);
+alter table app.traffic_reports enable row level security;
+create policy "members read the traffic of their projects" on app.traffic_reports for select to control_developer
+  using ((project_id IN ( SELECT p.id
+   FROM app.projects p
+  WHERE (p.organization_id = ANY (( SELECT internal.organization_ids() AS organization_ids)::uuid[])))));
+
 -- Who asked for access: at most 10,000 mailboxes, each with the note of its first request.
 create table app.waitlist_entries (
   id uuid not null default internal.new_id(),
@@ -951,6 +1030,128 @@ create policy "anybody joins the waitlist" on app.waitlist_entries for insert to
   with check (true);
 create policy "sign-up counts the waitlist" on app.waitlist_entries for select to control_auth
   using (true);
+
+-- The attempt log of each delivery, from 1.
+create table app.webhook_attempts (
+  delivery_id uuid not null,
+  webhook_id uuid,
+  n integer not null,
+  at timestamp with time zone not null,
+  status_code integer,
+  error text,
+  duration_ms integer not null,
+  response_excerpt text,
+  constraint webhook_attempts_pkey PRIMARY KEY (delivery_id, n),
+  constraint webhook_attempts_delivery_id_fkey FOREIGN KEY (delivery_id) REFERENCES app.webhook_deliveries(id) ON DELETE CASCADE
+);
+alter table app.webhook_attempts enable row level security;
+create policy "workers log attempts" on app.webhook_attempts for insert to control_worker
+  with check (true);
+create policy "workers read attempts" on app.webhook_attempts for select to control_worker
+  using (true);
+
+-- How far the trail in a project's own database has been reported: the position of a seal. A project that nobody watches has no row.
+create table app.webhook_audit_cursors (
+  project_id uuid not null,
+  "position" bigint not null,
+  constraint webhook_audit_cursors_pkey PRIMARY KEY (project_id),
+  constraint webhook_audit_cursors_project_id_fkey FOREIGN KEY (project_id) REFERENCES app.projects(id) ON DELETE CASCADE
+);
+alter table app.webhook_audit_cursors enable row level security;
+
+-- How badly a webhook fares: deliveries that ended in dlq and attempts that failed, each since the last that was delivered.
+create table app.webhook_breakers (
+  webhook_id uuid not null,
+  dlq_in_row integer not null default 0,
+  failed_in_row integer not null default 0,
+  failing_since timestamp with time zone,
+  degraded_at timestamp with time zone,
+  probed_at timestamp with time zone,
+  constraint webhook_breakers_pkey PRIMARY KEY (webhook_id),
+  constraint webhook_breakers_webhook_id_fkey FOREIGN KEY (webhook_id) REFERENCES app.webhooks(id) ON DELETE CASCADE
+);
+alter table app.webhook_breakers enable row level security;
+create policy "workers begin to count" on app.webhook_breakers for insert to control_worker
+  with check (true);
+create policy "workers count" on app.webhook_breakers for update to control_worker
+  using (true)
+  with check (true);
+create policy "workers read breakers" on app.webhook_breakers for select to control_worker
+  using (true);
+
+-- One per webhook and event; event_name is the type. payload is the body, built once: retries and replays are the same to the byte. Those of a deleted webhook are removed by a worker.
+create table app.webhook_deliveries (
+  id uuid not null,
+  webhook_id uuid not null,
+  secret_id uuid not null,
+  event_id uuid not null,
+  event_name text not null,
+  payload text not null,
+  status text not null default 'pending'::text,
+  failed_reason text,
+  attempts integer not null default 0,
+  series_attempts integer not null default 0,
+  next_attempt_at timestamp with time zone,
+  held_until timestamp with time zone,
+  created_at timestamp with time zone not null default internal.now(),
+  settled_at timestamp with time zone,
+  constraint webhook_deliveries_pkey PRIMARY KEY (id),
+  constraint webhook_deliveries_once_per_event UNIQUE (webhook_id, event_id),
+  constraint webhook_deliveries_failed_reason_known CHECK ((failed_reason = ANY (ARRAY['attempts_exhausted'::text, 'held_too_long'::text, 'gone'::text, 'target_not_allowed'::text, 'subscription_disabled'::text]))),
+  constraint webhook_deliveries_status_known CHECK ((status = ANY (ARRAY['pending'::text, 'delivered'::text, 'failed'::text, 'dlq'::text])))
+);
+CREATE INDEX webhook_deliveries_by_status ON app.webhook_deliveries USING btree (webhook_id, status, created_at DESC, id DESC);
+CREATE INDEX webhook_deliveries_created ON app.webhook_deliveries USING btree (created_at);
+CREATE INDEX webhook_deliveries_held ON app.webhook_deliveries USING btree (webhook_id, held_until) WHERE (held_until IS NOT NULL);
+CREATE INDEX webhook_deliveries_newest ON app.webhook_deliveries USING btree (webhook_id, created_at DESC, id DESC);
+alter table app.webhook_deliveries enable row level security;
+create policy "workers forget deliveries" on app.webhook_deliveries for delete to control_worker
+  using (true);
+create policy "workers read deliveries" on app.webhook_deliveries for select to control_worker
+  using (true);
+create policy "workers settle deliveries" on app.webhook_deliveries for update to control_worker
+  using (true)
+  with check (true);
+
+-- Signing secrets, encrypted by the server. A delivery keeps the one that it was queued with.
+create table app.webhook_secrets (
+  id uuid not null,
+  webhook_id uuid not null,
+  secret_sealed text not null,
+  created_at timestamp with time zone not null default internal.now(),
+  replaced_at timestamp with time zone,
+  constraint webhook_secrets_pkey PRIMARY KEY (id),
+  constraint webhook_secrets_webhook_id_fkey FOREIGN KEY (webhook_id) REFERENCES app.webhooks(id) ON DELETE CASCADE
+);
+CREATE INDEX webhook_secrets_of_webhook ON app.webhook_secrets USING btree (webhook_id);
+alter table app.webhook_secrets enable row level security;
+create policy "workers read signing secrets" on app.webhook_secrets for select to control_worker
+  using (true);
+
+-- Webhooks of the control plane: what happens to the projects of an organization. event_types {*} is every type but audit.event.
+create table app.webhooks (
+  id uuid not null default internal.new_id(),
+  organization_id uuid not null,
+  event_types text[] not null,
+  target_url text not null,
+  status text not null default 'active'::text,
+  secret_id uuid not null,
+  created_at timestamp with time zone not null default internal.now(),
+  updated_at timestamp with time zone not null default internal.now(),
+  -- Since when it watches audit.event, which projects report after a while; null while it does not.
+  audit_since timestamp with time zone,
+  constraint webhooks_pkey PRIMARY KEY (id),
+  constraint webhooks_organization_id_fkey FOREIGN KEY (organization_id) REFERENCES app.organizations(id) ON DELETE CASCADE,
+  constraint webhooks_event_types_some CHECK ((cardinality(event_types) > 0)),
+  constraint webhooks_status_known CHECK ((status = ANY (ARRAY['active'::text, 'disabled'::text, 'degraded'::text])))
+);
+CREATE INDEX webhooks_of_organization ON app.webhooks USING btree (organization_id, created_at DESC, id DESC);
+alter table app.webhooks enable row level security;
+create policy "workers read webhooks" on app.webhooks for select to control_worker
+  using (true);
+create policy "workers switch webhooks off" on app.webhooks for update to control_worker
+  using (true)
+  with check ((status <> 'active'::text));
 
 -- Heartbeats. graphile-worker holds a dead worker's jobs for four hours; the sweep frees those of workers that are silent here.
 create table app.workers (

@@ -4266,11 +4266,19 @@ create table internal.definitions (
   -- References to other definitions, [{"path": "$.segment_id", "kind": "segment", "by": "id"}]: path is an SQL/JSON path into the JSON of a row, by is id or key.
   refs jsonb not null default '[]'::jsonb,
   declared_in text not null,
+  -- The name of the kind in a document of promotion; null means the kind followed by s.
+  promoted_as text,
+  -- Why rows of this kind stay in their project; null for a kind that is copied.
+  kept_back text,
+  -- The references of a row in its copied form, where a hook internal.<kind>_promoted gives it another form than its JSON; null means refs.
+  promoted_refs jsonb,
   constraint definitions_pkey PRIMARY KEY (kind),
   constraint definitions_table_name_unique UNIQUE (table_name),
   constraint definitions_found_by_known CHECK ((found_by = ANY (ARRAY['id'::text, 'key'::text, 'id or key'::text]))),
   constraint definitions_key_where_found_by_key CHECK (((found_by = 'id'::text) OR (key_column IS NOT NULL))),
   constraint definitions_kind_form CHECK ((kind ~ '^[a-z][a-z_]*$'::text)),
+  constraint definitions_promoted_as_form CHECK ((promoted_as ~ '^[a-z][a-z_]*$'::text)),
+  constraint definitions_promoted_refs_is_list CHECK ((jsonb_typeof(promoted_refs) = 'array'::text)),
   constraint definitions_refs_is_list CHECK ((jsonb_typeof(refs) = 'array'::text)),
   constraint definitions_table_name_form CHECK ((table_name ~ '^app\.[a-z][a-z_]*$'::text))
 );

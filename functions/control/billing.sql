@@ -25,7 +25,7 @@ begin
              'period', json_build_object('start', internal.iso(month at time zone 'UTC'), 'end', internal.iso((month + interval '1 month') at time zone 'UTC')),
              'subscription', internal.subscription_json(internal.subscription_of(project.id, billing_get.provider)),
              'meters', json_build_object('api_requests', coalesce(sum(t.api_requests), 0), 'egress_bytes', coalesce(sum(t.egress_bytes), 0)))
-      from app.project_traffic t
+      from app.traffic_reports t
      where t.project_id = project.id and t.day >= month::date and t.day < (month + interval '1 month')::date));
 end $$;
 comment on function api.billing_get is
@@ -40,7 +40,7 @@ begin
     select json_build_object('api_requests', json_agg(d.api_requests order by d.day), 'egress_bytes', json_agg(d.egress_bytes order by d.day))
       from (select g.day, coalesce(sum(t.api_requests), 0) as api_requests, coalesce(sum(t.egress_bytes), 0) as egress_bytes
               from (select s::date as day from generate_series(traffic_series.first::timestamp, traffic_series.last::timestamp, interval '1 day') s) g
-              left join app.project_traffic t on t.project_id = project.id and t.day = g.day
+              left join app.traffic_reports t on t.project_id = project.id and t.day = g.day
              group by g.day) d));
 end $$;
 comment on function api.traffic_series is
@@ -159,14 +159,14 @@ begin
   if internal.caller() <> 'worker' then
     raise exception 'traffic is reported by servers, not by %', internal.caller();
   end if;
-  insert into app.project_traffic as t (project_id, day, reporter, api_requests, egress_bytes)
+  insert into app.traffic_reports as t (project_id, day, reporter, api_requests, egress_bytes)
   select c.project_id, c.day, traffic_add.reporter, c.api_requests, c.egress_bytes
     from json_to_recordset(traffic_add.counted) as c (project_id uuid, day date, api_requests bigint, egress_bytes bigint)
     join app.projects p on p.id = c.project_id
    where p.deleted_at is null
    order by c.project_id, c.day
      for key share of p
-  on conflict on constraint project_traffic_pkey do update
+  on conflict on constraint traffic_reports_pkey do update
      set api_requests = greatest(t.api_requests, excluded.api_requests), egress_bytes = greatest(t.egress_bytes, excluded.egress_bytes);
 end $$;
 comment on function internal.traffic_add is
@@ -191,13 +191,13 @@ begin
     raise exception 'forgetting is the daily job''s';
   end if;
   delete from app.billing_events e where e.received_at < internal.now() - interval '90 days';
-  delete from app.project_traffic t where t.day < today - 400;
+  delete from app.traffic_reports t where t.day < today - 400;
   -- servers report a day for two days after it
   with gone as (
-    delete from app.project_traffic t where t.day < today - 3 and t.reporter <> nobody
+    delete from app.traffic_reports t where t.day < today - 3 and t.reporter <> nobody
     returning t.project_id, t.day, t.api_requests, t.egress_bytes
   )
-  insert into app.project_traffic as t (project_id, day, reporter, api_requests, egress_bytes)
+  insert into app.traffic_reports as t (project_id, day, reporter, api_requests, egress_bytes)
   select g.project_id, g.day, nobody, sum(g.api_requests), sum(g.egress_bytes) from gone g group by 1, 2
   on conflict (project_id, day, reporter) do update
      set api_requests = t.api_requests + excluded.api_requests, egress_bytes = t.egress_bytes + excluded.egress_bytes;

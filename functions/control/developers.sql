@@ -361,19 +361,21 @@ create or replace trigger tg_developers__account_state
 create or replace function internal.tg_projects__account_state() returns trigger
 language plpgsql volatile security definer set search_path = '' as $$
 declare
-  owner_id constant uuid := case when tg_op = 'DELETE' then old.developer_id else new.developer_id end;
+  -- of a project whose creator has deleted their account, the heir; the former creator too, who may live on
+  owner_ids constant uuid[] := case tg_op when 'DELETE' then array[old.developer_id] else array[old.developer_id, new.developer_id] end;
 begin
   -- two projects of an account that change concurrently: the later transaction sees the change of the earlier one
-  perform from app.developers d where d.id = owner_id for no key update;
+  perform from app.developers d where d.id = any (owner_ids) order by d.id for no key update;
   update app.developers d
      set account_state = internal.account_state(d), updated_at = internal.now()
-   where d.id = owner_id and d.account_state <> internal.account_state(d);
+   where d.id = any (owner_ids) and d.account_state <> internal.account_state(d);
   return null;
 end $$;
-comment on function internal.tg_projects__account_state is 'Updates account_state when a project changes its tier or is deleted. Locks the account.';
+comment on function internal.tg_projects__account_state is
+  'Updates account_state when a project changes its tier, is deleted, or gets another creator. Locks the accounts.';
 create or replace trigger tg_projects__account_state
-  after update of tier, deleted_at on app.projects
-  for each row when (old.tier <> new.tier or old.deleted_at is distinct from new.deleted_at)
+  after update of tier, deleted_at, developer_id on app.projects
+  for each row when (old.tier <> new.tier or old.deleted_at is distinct from new.deleted_at or old.developer_id is distinct from new.developer_id)
   execute function internal.tg_projects__account_state();
 create or replace trigger tg_projects__account_state_gone
   after delete on app.projects

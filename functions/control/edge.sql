@@ -1,5 +1,18 @@
 -- Look-ups that fill the server's project cache: the project of an API key, the place of the project's database, the keys that sign its tokens.
 -- The server caches the results for at most 30 seconds.
+create or replace function internal.signing_keys(project_id uuid) returns setof app.project_signing_keys
+language sql stable as $$
+  select k.*
+    from app.project_signing_keys k
+   where k.project_id = signing_keys.project_id
+     and not exists (select from app.project_signing_keys newer
+                      where newer.project_id = k.project_id and newer.use_from > k.use_from
+                        and newer.use_from <= internal.now() - interval '2 hours')
+   order by k.use_from desc
+$$;
+comment on function internal.signing_keys is
+  'The keys of a project''s session tokens, newest first: one that will sign within a minute, the one that signs, and those before it for two hours after they signed last.';
+
 create or replace function internal.edge_json(project_id uuid) returns json
 language sql stable as $$
   select json_build_object(
@@ -7,12 +20,17 @@ language sql stable as $$
            'effective_tier', internal.effective_tier(p.tier, p.comped), 'comped', p.comped, 'user_search_enabled', p.user_search_enabled,
            'graphql_enabled', p.graphql_enabled,
            'rest_enabled', p.rest_enabled,
-           'signing', json_build_object('key_id', s.key_id, 'public_jwk', s.public_jwk, 'sealed', s.sealed),
+           -- for servers of a former release
+           'signing', (select json_build_object('key_id', s.key_id, 'public_jwk', s.public_jwk, 'sealed', s.sealed)
+                         from internal.signing_keys(p.id) s where s.use_from <= internal.now() order by s.use_from desc limit 1),
+           'signing_keys', (select json_agg(json_build_object('key_id', s.key_id, 'public_jwk', s.public_jwk, 'sealed', s.sealed,
+                                                              'use_from', internal.iso(s.use_from)) order by s.use_from desc)
+                              from internal.signing_keys(p.id) s),
            'tenant', case when t.project_id is not null then json_build_object(
              'status', t.status, 'cluster_id', t.cluster_id, 'database_name', t.database_name,
-             'schema_version', t.schema_version, 'content_hash', t.content_hash) end)
+             'schema_version', t.schema_version, 'content_hash', t.content_hash,
+             'hold', t.hold, 'most_connections', t.most_connections) end)
     from app.projects p
-    join app.project_signing_keys s on s.project_id = p.id
     left join app.tenants t on t.project_id = p.id
    where p.id = edge_json.project_id and p.deleted_at is null
 $$;

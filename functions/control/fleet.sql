@@ -335,9 +335,10 @@ begin
   delete from app.developer_sessions s where coalesce(s.ended_at, s.expires_at) < internal.now() - interval '30 days';
   perform internal.purge_accounts();
   perform internal.purge_billing();
+  perform internal.purge_webhooks();
   return internal.reply(200, 'true');
 end $$;
-comment on function api.control_maintain is 'Daily: deletes expired rate-limit windows, operations, sessions, codes, tokens and traffic.';
+comment on function api.control_maintain is 'Daily: deletes expired rate-limit windows, operations, sessions, codes, tokens, traffic and deliveries of webhooks.';
 
 create or replace function api.workers_gone(silent_seconds int) returns api.reply
 language plpgsql volatile as $$

@@ -148,3 +148,26 @@ end $$;
 comment on function internal.operator_developer_set is
   'Marks a developer''s address verified, or sets whether the account may create projects (on; off: not before a code is redeemed; revoked). Refuses 404
    NOT_FOUND. Locks the account.';
+
+create or replace function internal.operator_signing_key_add(project_id uuid, signing json) returns json
+language plpgsql volatile as $$
+declare
+  project constant app.projects := internal.operator_project(operator_signing_key_add.project_id);
+  starts constant timestamptz := internal.now() + interval '1 minute';
+begin
+  if exists (select from app.project_signing_keys k where k.project_id = project.id and k.use_from > internal.now()) then
+    perform internal.fail(409, 'CONFLICT', 'The project was given a key within the last minute, which does not sign yet.');
+  end if;
+  delete from app.project_signing_keys k
+   where k.project_id = project.id and not exists (select from internal.signing_keys(project.id) s where s.key_id = k.key_id);
+  insert into app.project_signing_keys (project_id, key_id, public_jwk, sealed, use_from)
+  values (project.id, operator_signing_key_add.signing ->> 'key_id', operator_signing_key_add.signing -> 'public_jwk',
+          operator_signing_key_add.signing ->> 'sealed', starts);
+  perform internal.audit('projects.update', 'projects', project.id::text,
+                         json_build_object('signing_key', json_build_array(null, operator_signing_key_add.signing ->> 'key_id')), scope => project.id);
+  perform internal.changed('project:' || project.id);
+  return json_build_object('name', project.name, 'use_from', internal.iso(starts));
+end $$;
+comment on function internal.operator_signing_key_add is
+  'Gives a project a new key for session tokens, {key_id, public_jwk, sealed}, which signs after a minute, when every server accepts it: {name, use_from}. Removes keys that nothing valid was signed with.
+   Refuses 404 NOT_FOUND, 409 CONFLICT while the former new key does not sign yet. Locks the project.';

@@ -76,6 +76,15 @@ language sql immutable as $$
 $$;
 comment on function internal.provisioning_steps is 'The steps of provisioning a tenant, all pending.';
 
+create or replace function internal.provisioning_absent_json() returns json
+language sql stable as $$
+  select json_build_object(
+    'status', 'failed', 'workflow_id', null, 'current_step', null, 'steps', internal.provisioning_steps(), 'attempt', 0,
+    'is_stalled', false, 'started_at', null, 'completed_at', null,
+    'error', json_build_object('code', 'NOT_STARTED', 'message', 'No cluster had free capacity. POST reprovision to try again.'))
+$$;
+comment on function internal.provisioning_absent_json is 'The progress of a project that was created while no cluster was open: provisioning has not started.';
+
 create or replace function internal.provisioning_start(project_id uuid, database_name text) returns text
 language plpgsql volatile security definer set search_path = '' as $$
 declare
@@ -85,6 +94,9 @@ begin
     raise exception 'a database is made for the caller''s own projects only';
   end if;
   if cluster is null then
+    perform internal.control_event('project.provisioning_failed', p.organization_id, p.id,
+                                   internal.json_merge(internal.project_json(p), json_build_object('provisioning', internal.provisioning_absent_json())))
+       from app.projects p where p.id = provisioning_start.project_id;
     return 'failed';
   end if;
   insert into app.tenants (project_id, cluster_id, database_name, workflow_id, steps)
@@ -257,10 +269,7 @@ begin
   select t.* into tenant from app.tenants t where t.project_id = project.id;
   if tenant.project_id is null then
     -- no cluster was open when the project was created: provisioning has not started
-    return internal.reply(200, json_build_object(
-      'status', 'failed', 'workflow_id', null, 'current_step', null, 'steps', internal.provisioning_steps(), 'attempt', 0,
-      'is_stalled', false, 'started_at', null, 'completed_at', null,
-      'error', json_build_object('code', 'NOT_STARTED', 'message', 'No cluster had free capacity. POST reprovision to try again.')));
+    return internal.reply(200, internal.provisioning_absent_json());
   end if;
   return internal.reply(200, internal.provisioning_json(tenant));
 end $$;

@@ -2,6 +2,8 @@ alter table app.clusters enable row level security;
 alter table app.templates enable row level security;
 alter table app.installation enable row level security;
 alter table app.workers enable row level security;
+-- operators' commands alone, as the owner
+alter table app.tenant_moves enable row level security;
 
 create policy "workers read projects" on app.projects for select to control_worker using (true);
 create policy "workers read tenants" on app.tenants for select to control_worker using (true);

@@ -31,8 +31,11 @@ grant execute on function internal.catalog_item_before_write, internal.catalog_i
   api.catalog_prices_put, api.catalog_contents_put, api.catalog_import
   to app_admin;
 
-insert into internal.definitions (kind, table_name, singular, plural, key_column, fixed_columns, max_count, create_order, refs, declared_in)
-values ('catalog_item', 'app.catalog_items', 'item', 'items', 'key', '{key,item_type}', 5000, 40,
+insert into internal.definitions (kind, table_name, singular, plural, key_column, fixed_columns, max_count, create_order, promoted_as, refs, promoted_refs, declared_in)
+values ('catalog_item', 'app.catalog_items', 'item', 'items', 'key', '{key,item_type}', 5000, 40, 'catalog',
    '[{"path": "$.catalog_item_prices[*].currency_code", "kind": "currency", "by": "key"},
-     {"path": "$.bundle_contents[*].catalog_items.key", "kind": "catalog_item", "by": "key"}]', current_setting('trellis.file'));
+     {"path": "$.bundle_contents[*].catalog_items.key", "kind": "catalog_item", "by": "key"}]',
+   -- an item is copied in the form in which it is created
+   '[{"path": "$.prices[*].currency_code", "kind": "currency", "by": "key"},
+     {"path": "$.bundle_contents[*].content_item_key", "kind": "catalog_item", "by": "key"}]', current_setting('trellis.file'));
 select internal.definition_declare('catalog_item');

@@ -54,6 +54,6 @@ values
   ('app.ledger_requests', 'app_user_id', 'ledger_requests', null, '{}', null, 'move', 'cascade',
    'answers that the ledgers hold, kept against repetition', current_setting('trellis.file'));
 
-insert into internal.definitions (kind, table_name, singular, plural, key_column, found_by, fixed_columns, state_columns, max_count, create_order, declared_in)
-values ('currency', 'app.currencies', 'currency', 'currencies', 'code', 'key', '{code}', '{regen_since}', 100, 10, current_setting('trellis.file'));
+insert into internal.definitions (kind, table_name, singular, plural, key_column, found_by, fixed_columns, state_columns, max_count, create_order, promoted_as, declared_in)
+values ('currency', 'app.currencies', 'currency', 'currencies', 'code', 'key', '{code}', '{regen_since}', 100, 10, 'currencies', current_setting('trellis.file'));
 select internal.definition_declare('currency');

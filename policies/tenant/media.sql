@@ -54,11 +54,11 @@ grant execute on function internal.media_assets_hold, internal.media_catalog_che
   api.media_list_admin, api.media_update, api.storage_buckets, api.storage_usage, api.storage_objects, api.storage_delete
   to app_admin;
 
-insert into internal.definitions (kind, table_name, singular, plural, found_by, max_count, create_order, declared_in)
-values ('media_folder', 'app.media_folders', 'folder', 'folders', 'id', 1000, 60, current_setting('trellis.file'));
+insert into internal.definitions (kind, table_name, singular, plural, found_by, max_count, create_order, kept_back, declared_in)
+values ('media_folder', 'app.media_folders', 'folder', 'folders', 'id', 1000, 60, 'files are not copied', current_setting('trellis.file'));
 select internal.definition_declare('media_folder');
-insert into internal.definitions (kind, table_name, singular, plural, key_column, found_by, fixed_columns, max_count, create_order, declared_in)
-values ('media_catalog', 'app.media_catalogs', 'catalog', 'catalogs', 'slug', 'key', '{slug}', 200, 61, current_setting('trellis.file'));
+insert into internal.definitions (kind, table_name, singular, plural, key_column, found_by, fixed_columns, max_count, create_order, kept_back, declared_in)
+values ('media_catalog', 'app.media_catalogs', 'catalog', 'catalogs', 'slug', 'key', '{slug}', 200, 61, 'files are not copied', current_setting('trellis.file'));
 select internal.definition_declare('media_catalog');
 
 alter table app.media_jobs enable row level security;

@@ -43,6 +43,6 @@ values
    array['claimer_id', 'reward_referee'],
    null, 'one of each code, and one of a user''s', 'set null', null, current_setting('trellis.file'));
 
-insert into internal.definitions (kind, table_name, singular, plural, key_column, found_by, invalid_code, fixed_columns, state_columns, create_order, declared_in)
-values ('referral_code', 'app.referral_codes', 'referral code', 'referral codes', 'code', 'id', 'INVALID_INPUT', '{code}', '{lookup,uses,app_user_id}', 50, current_setting('trellis.file'));
+insert into internal.definitions (kind, table_name, singular, plural, key_column, found_by, invalid_code, fixed_columns, state_columns, create_order, kept_back, declared_in)
+values ('referral_code', 'app.referral_codes', 'referral code', 'referral codes', 'code', 'id', 'INVALID_INPUT', '{code}', '{lookup,uses,app_user_id}', 50, 'codes belong to users', current_setting('trellis.file'));
 select internal.definition_declare('referral_code');

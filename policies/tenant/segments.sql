@@ -31,6 +31,8 @@ values
   ('app.segment_members', 'app_user_id', 'segments', array['segment_id', 'app_user_id', 'entered_at'],
    null, 'move', 'delete', null, current_setting('trellis.file'));
 
-insert into internal.definitions (kind, table_name, singular, plural, key_column, fixed_columns, max_count, create_order, declared_in)
-values ('segment', 'app.segments', 'segment', 'segments', 'key', '{key,kind}', 200, 35, current_setting('trellis.file'));
+insert into internal.definitions (kind, table_name, singular, plural, key_column, fixed_columns, max_count, create_order, promoted_refs, declared_in)
+values ('segment', 'app.segments', 'segment', 'segments', 'key', '{key,kind}', 200, 35,
+   -- rules are a tree, whose leaves name other segments
+   '[{"path": "$.rules.**.segment_id", "kind": "segment", "by": "id"}]', current_setting('trellis.file'));
 select internal.definition_declare('segment');

@@ -79,8 +79,8 @@ values
    array['app_user_id', 'moved_at', 'from_zone', 'to_zone'],
    'streaks', 'keep survivor', 'cascade', null, current_setting('trellis.file'));
 
-insert into internal.definitions (kind, table_name, singular, plural, key_column, not_found_code, fixed_columns, max_count, create_order, declared_in)
-values ('streak_definition', 'app.streak_definitions', 'streak', 'streaks', 'key', 'STREAK_NOT_FOUND', '{key}', 50, 20, current_setting('trellis.file'));
+insert into internal.definitions (kind, table_name, singular, plural, key_column, not_found_code, fixed_columns, max_count, create_order, promoted_as, declared_in)
+values ('streak_definition', 'app.streak_definitions', 'streak', 'streaks', 'key', 'STREAK_NOT_FOUND', '{key}', 50, 20, 'streaks', current_setting('trellis.file'));
 select internal.definition_declare('streak_definition');
 
 insert into internal.feed_events (action, event_name, target_property, group_property, shown, declared_in)

@@ -49,7 +49,7 @@ grant execute on function internal.webhook_attempts_json, internal.webhook_deliv
   internal.webhook_delivery_not_found, api.webhook_delivery_list, api.webhook_delivery_get, api.webhook_delivery_replay, api.webhook_replay_check
   to app_admin;
 grant execute on function internal.webhook_body, internal.webhook_event_json, internal.webhook_sendable_json, internal.webhook_retry_seconds,
-  internal.webhook_retry_at, internal.webhook_hold_interval, internal.webhook_probe_interval, internal.webhook_record_outcome, internal.webhook_delivery_begun,
+  internal.webhook_retry_at, internal.webhook_schedule, internal.webhook_hold_interval, internal.webhook_probe_interval, internal.webhook_record_outcome, internal.webhook_delivery_begun,
   internal.webhook_attempt, api.webhook_delivery_begin, api.webhook_attempt_finish, api.webhook_attempt_record, api.webhook_test, api.webhook_probe_begin, api.webhook_release, api.webhook_replay_batch, api.webhook_purge
   to app_worker;
 grant execute on function internal.purge__webhooks to app_worker;
@@ -60,6 +60,6 @@ values
   ('app.webhook_deliveries', 'app_user_id', 'webhook_deliveries', null, '{}', 'events', 'move', 'delete',
    'copies of events that the events section holds', current_setting('trellis.file'));
 
-insert into internal.definitions (kind, table_name, singular, plural, found_by, fixed_columns, state_columns, max_count, create_order, declared_in)
-values ('webhook', 'app.webhooks', 'webhook', 'webhook subscriptions', 'id', '{include_user}', '{secret_id}', 50, 20, current_setting('trellis.file'));
+insert into internal.definitions (kind, table_name, singular, plural, found_by, fixed_columns, state_columns, max_count, create_order, kept_back, declared_in)
+values ('webhook', 'app.webhooks', 'webhook', 'webhook subscriptions', 'id', '{include_user}', '{secret_id}', 50, 20, 'its receiver knows a secret, and it belongs to one environment', current_setting('trellis.file'));
 select internal.definition_declare('webhook');

@@ -7,10 +7,8 @@ import { readProgram, root } from '#server/database/files.ts'
 import { controlName, type Programs } from '#server/database/prepare.ts'
 import { type Progress, sentenceOf } from '#server/database/progress.ts'
 import {
-  addCluster,
   type FleetStatus,
   fleetStatus,
-  listClusters,
   needsMigrating,
   readyTenants,
   reloadInstallation,
@@ -244,27 +242,12 @@ const create = async ([kind, name]: readonly string[]): Promise<number> => {
   return 0
 }
 
-/** The address comes from the environment: arguments can be read by every user of the machine. */
-const clusters = ([action = 'list', name = '', capacity = '500']: readonly string[]): Promise<number> =>
+const clusters = (rest: readonly string[]): Promise<number> =>
   onFoundation(async (foundation) => {
     const cluster = clusterOf(foundation)
     await requireControl(foundation, cluster)
-    const prefix = foundation.config.DATABASE_PREFIX
-    const dsn = process.env['CLUSTER_URL']
-    if (action === 'add') {
-      if (!dsn || !/^[a-z][a-z0-9_-]{0,62}$/.test(name) || !/^[1-9]\d{0,5}$/.test(capacity)) {
-        throw new StartError(
-          'Say its name, and its address: CLUSTER_URL=postgres://... npm run db:cluster -- add second 500',
-        )
-      }
-      await addCluster(cluster, prefix, foundation.secrets, { name, dsn, capacity: Number(capacity) })
-    } else if (action !== 'list') throw new StartError('Say what to do: npm run db:cluster -- list, or add.')
-    for (const row of await listClusters(cluster, prefix)) {
-      print(
-        `${row.name.padEnd(16)}${counted(row.tenants, 'project', 'projects')} of ${row.capacity}${row.is_open ? '' : ', closed'}`,
-      )
-    }
-    return 0
+    const { clusterCommand } = await import('./clusters.ts')
+    return clusterCommand(foundation, cluster, rest, print)
   })
 
 /** The Postgres that runs: nothing is started, and nothing is written. */
@@ -293,6 +276,12 @@ const url = async ([projectId, ...rest]: readonly string[]): Promise<number> => 
     ? await whereIs(cluster, prefix, projectId, secrets)
     : { dsn: cluster.dsn, database: controlName(prefix) }
   const found = new URL(place.dsn)
+  if (!config.DATABASE_URL && place.dsn === cluster.dsn) {
+    // during a rotation, the password may be that of another key than the oldest: connecting finds out which
+    const client = await connectAdmin(cluster, maintenanceDatabase(cluster), false)
+    found.password = encodeURIComponent(String(client.password))
+    await client.end()
+  }
   found.pathname = `/${place.database}`
   found.searchParams.delete('pooler')
   found.searchParams.set('options', '-c role=trellis_owner')

@@ -33,6 +33,8 @@ export type Statement = {
   readonly name: string
   readonly text: string
   readonly values: readonly (string | null)[]
+  /** What a trace calls it: `api.name` where it is the call of a function. */
+  readonly operation?: string
   readonly evicted?: readonly string[]
   /** The format of each column, 0 text and 1 binary; without it all are text. */
   readonly formats?: readonly number[]

@@ -3,6 +3,7 @@ import { join } from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
 import pg from 'pg'
 import { root } from '#server/database/files.ts'
+import { learnPasswords } from '#server/database/passwords.ts'
 import type { Target } from '#server/database/pools.ts'
 import { type Secrets, scramVerifier } from '#server/secrets.ts'
 
@@ -27,7 +28,14 @@ export type Role = (typeof controlRoles)[number] | (typeof tenantRoles)[number]
  */
 export type Cluster = { readonly id: string; readonly dsn: string; readonly socketDirectory?: string | null }
 
-const loginPassword = (secrets: Secrets, login: string) => secrets.derive(`login:${login}`, 24).toString('base64url')
+const loginPassword = (secrets: Secrets, login: string) =>
+  secrets.deriveCurrent(`login:${login}`, 24).toString('base64url')
+
+/** Lets this process connect with the passwords of every key: which one a login has changes while keys are rotated. */
+export const learnLogins = (secrets: Secrets): void => {
+  for (const role of [...controlRoles, ...tenantRoles])
+    learnPasswords(secrets.deriveAll(`login:login_${role}`, 24).map((bytes) => bytes.toString('base64url')))
+}
 
 const address = (cluster: Cluster, pooled = false) => {
   const url = new URL(cluster.dsn)

@@ -1,8 +1,10 @@
 import type pg from 'pg'
 import type { Logger } from 'pino'
+import { boundOf } from '#server/database/bound.ts'
 import { type Claims, runOneSync, type Statement, type TakeRow } from '#server/database/call.ts'
+import { callSpan, endFailed, leaseSpan } from '#server/database/call_span.ts'
 import { cancelStatement } from '#server/database/cancel.ts'
-import { type Cluster, type Role, targetOf } from '#server/database/cluster.ts'
+import { type Cluster, learnLogins, type Role, targetOf } from '#server/database/cluster.ts'
 import { type DatabaseError, failureOf, refusalOfComment } from '#server/database/failures.ts'
 import { type Asker, createPools, type PoolLimits, type Pools, type Target } from '#server/database/pools.ts'
 import { shareOf } from '#server/database/shares.ts'
@@ -13,7 +15,13 @@ import type { Secrets } from '#server/secrets.ts'
 import { type Measures, noMeasures } from '#server/telemetry/measures.ts'
 
 /** A database as a call names it. */
-export type Place = { readonly cluster: Cluster; readonly database: string; readonly kind: 'control' | 'tenant' }
+export type Place = {
+  readonly cluster: Cluster
+  readonly database: string
+  readonly kind: 'control' | 'tenant'
+  /** Connections that this process may hold to it, where an operator has set fewer than others have. */
+  readonly mostConnections?: number
+}
 
 /** What an api function answered. `body` is the JSON envelope as it is sent. */
 export type Reply = {
@@ -116,76 +124,36 @@ export type DatabaseOptions = {
   readonly measures?: Pick<Measures, 'call' | 'refusedLease'>
 }
 
-const identifier = /^[a-z_][a-z0-9_]*$/
-
-/** What a call answers: of `api.reply` its columns and two settings, of `api.lines` both columns. */
-const columnsOf = {
-  reply:
-    "r.status, r.body::text, r.headers::text, pg_catalog.current_setting('app.due_at', true), pg_catalog.current_setting('app.changed', true)",
-  lines: 'r.lines, r.next_cursor',
-} as const
-
-/** The text of a call is made of names alone; values are always parameters. */
-const statementOf = (kind: keyof typeof columnsOf, name: string, names: readonly string[]) => {
-  for (const part of [name, ...names]) if (!identifier.test(part)) throw new Error(`not a name: ${part}`)
-  const list = names.map((argument, index) => `"${argument}" => $${index + 1}`).join(', ')
-  return {
-    // the arguments present are part of the shape, and so of the prepared statement's name
-    name: `${name}(${names.join(',')})`,
-    text: `select ${columnsOf[kind]} from api."${name}"(${list}) r`,
-  }
-}
-
-/** Postgres truncates names of prepared statements silently at 63 bytes: longer ones are numbered here. */
-const statements = new Map<string, { name: string; text: string }>()
-const statementFor = (kind: keyof typeof columnsOf, name: string, names: readonly string[]) => {
-  const key = `${kind} ${name}(${names.join(',')})`
-  let statement = statements.get(key)
-  if (!statement) {
-    statement = { ...statementOf(kind, name, names), name: `t${statements.size}_${name}`.slice(0, 60) }
-    statements.set(key, statement)
-  }
-  return statement
-}
-
-const boundOf = (kind: keyof typeof columnsOf, name: string, args: Arguments): Statement => {
-  const present = Object.entries(args).filter(([, value]) => value !== undefined)
-  const shape = statementFor(
-    kind,
-    name,
-    present.map(([key]) => key),
-  )
-  return { ...shape, values: present.map(([, value]) => encode(value)) }
-}
-
-const encode = (value: unknown): string | null => {
-  if (value === null) return null
-  if (typeof value === 'string') return value
-  if (typeof value === 'object') return JSON.stringify(value)
-  return String(value)
-}
-
 export const createDatabase = (options: DatabaseOptions): Database => {
   const { measures = noMeasures } = options
+  learnLogins(options.secrets)
   const pools = createPools({ ...options.limits, onRefused: measures.refusedLease })
   const running = new Set<RunningCall>()
   const named = options.limits.named !== false
   // the password of a login is derived: a tenth of a request's time, were it done each time
   const targets = createLru<Target>(20_000)
   const target = (place: Place, role: Role): Target => {
-    const key = `${place.cluster.id} ${place.database} ${role}`
+    const key = `${place.cluster.id} ${place.database} ${role} ${place.mostConnections ?? ''}`
     const known = targets.get(key)
     if (known) return known
     const login = targetOf(place.cluster, place.database, role, options.secrets)
-    const made = { ...login, isControl: place.kind === 'control' }
+    const { kind, mostConnections } = place
+    const made = { ...login, isControl: kind === 'control', ...(mostConnections ? { mostConnections } : {}) }
     targets.set(key, made)
     return made
   }
 
   const execute: Database['execute'] = async (place, role, claims, prepare, settings = {}) => {
     const share = shareOf(role, claims.caller)
-    const lease = await pools.lease(target(place, role), share, claims.userId, settings.asker)
+    const asked = performance.now()
+    const lease = await pools.lease(target(place, role), share, claims.userId, settings.asker).catch((error) => {
+      leaseSpan(asked, performance.now(), error)
+      throw error
+    })
     const began = performance.now()
+    leaseSpan(asked, began)
+    const statement = prepare(lease.client)
+    const span = callSpan(place, role, statement.operation, began - asked)
     const held: RunningCall = {
       client: lease.client,
       began,
@@ -199,7 +167,7 @@ export const createDatabase = (options: DatabaseOptions): Database => {
       const [row = []] = await runOneSync(
         lease.client,
         { ...claims, role },
-        prepare(lease.client),
+        statement,
         {
           readOnly: settings.readOnly ?? false,
           timeoutMs: settings.timeoutMs ?? options.timeoutMs,
@@ -212,10 +180,12 @@ export const createDatabase = (options: DatabaseOptions): Database => {
       )
       const milliseconds = performance.now() - began
       measures.call(place.kind, share.kind, 'ok', milliseconds)
+      span.end()
       return { row: amended(row, late), milliseconds }
     } catch (error) {
       measures.call(place.kind, share.kind, 'failed', performance.now() - began)
       const failure = failureOf(error)
+      endFailed(span, failure, error)
       broken = failure.kind === 'unavailable' && failure.connectionLost
       throw error
     } finally {

@@ -246,6 +246,8 @@ export const writeSettings = async (place: Place, { sync, maxConnections }: Sett
     "autovacuum_naptime = '5min'",
     // after a crash, fsync of each tenant's thousand files takes half a minute; Linux only
     ...(process.platform === 'linux' ? ['recovery_init_sync_method = syncfs'] : []),
+    // a project moves to another server by logical replication
+    'wal_level = logical',
     ...(sync ? [] : forTests),
     "timezone = 'UTC'",
     "log_timezone = 'UTC'",

@@ -90,17 +90,19 @@ const absentFiles = (program: Program, known: ReadonlyMap<string, string>): stri
   return [...known.keys()].filter((path) => !present.has(path))
 }
 
-/** Files that are gone take what they made with them. */
+/** Files that are gone take what they made with them, all at once: in any other way the order would matter in which they needed each other. */
 const dropAbsent = async (client: Client, program: Program, known: Map<string, string>): Promise<string[]> => {
   const absent = absentFiles(program, known)
-  for (const path of absent) {
-    await inTransaction(client, async () => {
-      await withdraw(client, path)
-      const leaning = await setAside(client, await objectsOf(client, path))
-      await client.query('delete from ops.files where path = $1', [path])
-      await functionsLoaded(client)
-      if (leaning.length > 0) throw new Error(`${path} is gone, but policies still use its functions`)
-    })
-  }
+  if (absent.length === 0) return absent
+  await inTransaction(client, async () => {
+    for (const path of absent) await withdraw(client, path)
+    const made = []
+    for (const path of absent) made.push(...(await objectsOf(client, path)))
+    const leaning = await setAside(client, made)
+    await client.query('delete from ops.files where path = any ($1)', [absent])
+    await functionsLoaded(client)
+    if (leaning.length > 0)
+      throw new Error(`${absent.join(', ')} is gone, but other functions or policies still use its functions`)
+  })
   return absent
 }

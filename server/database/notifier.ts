@@ -1,6 +1,8 @@
 import pg from 'pg'
 import type { Logger } from 'pino'
 import { adminConfig, type Cluster } from '#server/database/cluster.ts'
+import { followKey, keysChanged } from '#server/database/keys.ts'
+import type { Secrets } from '#server/secrets.ts'
 
 /** The NOTIFY channel of cache invalidation: a comma-separated list of what changed; scripts notify running servers too. */
 export const changedChannel = 'trellis_changed'
@@ -18,7 +20,7 @@ export type Notifier = {
  * lost with the connection delays a revocation and loses nothing.
  */
 export const createNotifier = (
-  control: { cluster: Cluster; database: string },
+  control: { cluster: Cluster; database: string; secrets: Secrets },
   log: Logger,
   drop: (changed: string) => void,
   forgetEverything: () => void,
@@ -27,6 +29,13 @@ export const createNotifier = (
   let closed = false
   let pending: string[] = []
   let flushing: Promise<void> | undefined
+
+  const follow = async (listening: pg.Client) => {
+    if (!(await followKey(listening, control.secrets)))
+      log.error(
+        'SECRETS_KEY lacks the key that is current: what others encrypt cannot be read here. Start this process with it.',
+      )
+  }
 
   const connect = async (): Promise<void> => {
     if (closed) return
@@ -43,11 +52,16 @@ export const createNotifier = (
     next.once('end', () => next.removeListener('error', lost))
     next.on('error', () => undefined)
     next.on('notification', ({ payload }) => {
-      for (const changed of payload?.split(',') ?? []) drop(changed)
+      for (const changed of payload?.split(',') ?? []) {
+        drop(changed)
+        if (changed === keysChanged)
+          follow(next).catch((error: Error) => log.warn({ error: error.message }, 'cannot read which key is current'))
+      }
     })
     try {
       await next.connect()
       await next.query(`listen ${changedChannel}`)
+      await follow(next)
       client = next
       // notifications sent before the reconnect are lost
       forgetEverything()

@@ -1,54 +1,10 @@
 import pg from 'pg'
 import { prepareConnection } from '#server/database/call.ts'
+import type { Asker, Lease, PoolLimits, PoolState, Pools, Target } from '#server/database/pool_types.ts'
 import { groupLimit, kindsOfControl, kindsOfTenant, leavesEnough, type Share } from '#server/database/shares.ts'
 import { refusal } from '#server/errors.ts'
 
-/** The connection parameters of one login to one database. */
-export type Target = {
-  readonly key: string
-  readonly host: string
-  readonly port: number
-  readonly database: string
-  readonly user: string
-  readonly password: string
-  readonly ssl?: pg.ClientConfig['ssl'] | undefined
-  /** The control database: tenants together leave room for its connections. */
-  readonly isControl?: boolean
-}
-
-/** The client socket of a call. When it has closed, the result of the call is not needed any more. */
-export type Asker = {
-  readonly destroyed: boolean
-  once(event: 'close', listener: () => void): unknown
-  off(event: 'close', listener: () => void): unknown
-}
-
-export type Lease = { readonly client: pg.Client; release(broken?: boolean): void }
-
-export type Pools = {
-  /**
-   * A connection of this login, within `waitMs`, else 503 TENANT_UNAVAILABLE; 429 RATE_LIMITED for an end user whose own calls
-   * use all that one user may. Who waits gives the place up at once when its asker has gone.
-   */
-  lease(target: Target, share: Share, user?: string | null, asker?: Asker): Promise<Lease>
-  /** Closes idle connections to a database at once and the busy ones when they are given back. */
-  forget(databaseKey: string): Promise<void>
-  readonly open: number
-  /** What the pools hold now, with the databases that use most connections, at most so many of them. */
-  state(mostDatabases: number): PoolState
-  close(): Promise<void>
-}
-
-/** Leases and waiting calls. */
-type Use = { readonly leases: number; readonly waiters: number }
-
-export type PoolState = {
-  readonly open: number
-  readonly idle: number
-  /** By kind of caller, of all databases. */
-  readonly callers: Readonly<Record<Share['kind'], Use>>
-  readonly busiest: readonly (Use & { readonly name: string })[]
-}
+export type { Asker, Lease, PoolLimits, PoolState, Pools, Target } from '#server/database/pool_types.ts'
 
 type Slot = {
   readonly client: pg.Client
@@ -90,24 +46,6 @@ type Tenant = {
   readonly users: Map<string, UserCalls>
 }
 
-export type PoolLimits = {
-  readonly total: number
-  readonly perTenant: number
-  /** Calls of one end user that may hold a connection at once. */
-  readonly perUser?: number
-  /** A user whose calls hold a connection longer than this, on average, has one at a time. */
-  readonly slowMs?: number
-  /** Milliseconds of a clock that never goes back. */
-  readonly clock?: () => number
-  readonly idleMs?: number
-  readonly waitMs?: number
-  readonly callsPerConnection?: number
-  readonly connectMs?: number
-  readonly named?: boolean
-  /** Called for each call that gets no connection: it waited in vain, its user has too many under way, or its asker has gone. */
-  readonly onRefused?: (kind: Share['kind'], reason: 'busy' | 'user' | 'gone') => void
-}
-
 const retryAfter = { 'Retry-After': '2' }
 const unavailable = (why: string) =>
   refusal(503, 'TENANT_UNAVAILABLE', `The database is not available: ${why}.`, null, retryAfter)
@@ -141,6 +79,7 @@ export const createPools = (limits: PoolLimits): Pools => {
   const { perUser = 2, slowMs = 100, clock = () => performance.now(), onRefused } = limits
   const forTenants = total - Math.min(limits.perTenant, Math.floor(total / 4))
   const perTenant = Math.min(limits.perTenant, forTenants)
+  const mostOf = ({ mostConnections = perTenant }: Target) => Math.min(mostConnections, perTenant)
   const tenants = new Map<string, Tenant>()
   const hungry = new Set<Tenant>()
   // leases of all tenants, without control's, by group
@@ -185,8 +124,8 @@ export const createPools = (limits: PoolLimits): Pools => {
   }
 
   /** Makes room for one more connection of this tenant, or says that there is none. */
-  const evictIdle = (tenant: Tenant): boolean => {
-    if (tenant.open >= perTenant) {
+  const evictIdle = (tenant: Tenant, target: Target): boolean => {
+    while (tenant.open >= mostOf(target)) {
       const other = tenant.idle[0]
       if (!other) return false
       void discard(other)
@@ -200,11 +139,13 @@ export const createPools = (limits: PoolLimits): Pools => {
   }
 
   /** Whether this kind of caller may hold one more connection: of the database, and of all that tenants may hold. */
-  const hasShare = (tenant: Tenant, { isControl }: Target, share: Share): boolean => {
+  const hasShare = (tenant: Tenant, target: Target, share: Share): boolean => {
     const { group, kind } = share
-    if ((tenant.busy.get(group) ?? 0) >= groupLimit(perTenant)) return false
+    const { isControl } = target
+    const most = mostOf(target)
+    if ((tenant.busy.get(group) ?? 0) >= groupLimit(most)) return false
     const kinds = isControl ? kindsOfControl : kindsOfTenant
-    if ((tenant.busy.get(kind) ?? 0) > 0 && !leavesEnough(perTenant, kinds, tenant.busy, share)) return false
+    if ((tenant.busy.get(kind) ?? 0) > 0 && !leavesEnough(most, kinds, tenant.busy, share)) return false
     if (isControl) return true
     const [front = 0, back = 0] = [busy.get('front'), busy.get('back')]
     return front + back < forTenants && (group === 'front' ? front : back) < groupLimit(forTenants)
@@ -284,7 +225,7 @@ export const createPools = (limits: PoolLimits): Pools => {
       occupy(tenant, target, share, 1)
       return Promise.resolve(lend(slot, share, user))
     }
-    if (!evictIdle(tenant)) return undefined
+    if (!evictIdle(tenant, target)) return undefined
     occupy(tenant, target, share, 1)
     return connect(target, share, user)
   }

@@ -3,6 +3,7 @@ import pg from 'pg'
 import type { Logger } from 'pino'
 import { adminConfig, bootstrapRoles, type Cluster, connectAdmin, databaseExists } from '#server/database/cluster.ts'
 import type { Program } from '#server/database/files.ts'
+import { checkKeys, storeKeys } from '#server/database/keys.ts'
 import { withClusterLock } from '#server/database/locks.ts'
 import { createControl, migrateDatabase } from '#server/database/migrate.ts'
 import { repairPrivileges, restoredAmong } from '#server/database/privileges.ts'
@@ -97,9 +98,9 @@ export const prepareInstallation = (
       const [migrated, built] = await Promise.allSettled([prepareControl(), isBuilt ? null : prepareTemplate()])
       if (migrated.status === 'rejected') throw migrated.reason
       if (built.status === 'rejected') throw built.reason
-      await storeKey(cluster, control, secrets)
       const client = await connectAdmin(cluster, control)
       try {
+        await storeKeys(client, secrets)
         const clusterId = await ensureCluster(client)
         await noteRestored(client, clusterId, restored)
         if (!isBuilt) {
@@ -162,31 +163,15 @@ const checkVersion = async (admin: pg.Client): Promise<void> => {
     throw new StartError(`Postgres ${Math.floor(version / 10000)} is too old: 15 to 18 are supported.`)
 }
 
-const keyCheck = (secrets: Secrets) => secrets.mac('installation', 'trellis')
-
 const checkKey = async (cluster: Cluster, control: string, secrets: Secrets): Promise<void> => {
   const client = await connectAdmin(cluster, control, false)
   try {
-    const { rows: found } = await client.query<{ exists: boolean }>(
+    const { rows } = await client.query<{ exists: boolean }>(
       `select to_regclass('app.installation') is not null as exists`,
     )
-    if (!found[0]?.exists) return
+    if (!rows[0]?.exists) return
     await client.query('set role trellis_owner')
-    const { rows } = await client.query<{ key_check: string }>('select key_check from app.installation')
-    if (rows[0] && rows[0].key_check !== keyCheck(secrets)) {
-      throw new StartError('SECRETS_KEY is not the one that this data was made with. Put the former key back.')
-    }
-  } finally {
-    await client.end()
-  }
-}
-
-const storeKey = async (cluster: Cluster, control: string, secrets: Secrets): Promise<void> => {
-  const client = await connectAdmin(cluster, control)
-  try {
-    await client.query('insert into app.installation (key_check) values ($1) on conflict (only_one) do nothing', [
-      keyCheck(secrets),
-    ])
+    await checkKeys(client, secrets)
   } finally {
     await client.end()
   }

@@ -42,25 +42,32 @@ export type Statements = {
     question: Question,
     settings: CallSettings,
   ): Promise<Answered>
+  /** What is kept now, of how many projects. */
+  readonly state: { readonly bytes: number; readonly places: number; readonly entries: number }
   /** Forgets every statement when a project's database is another one (`tenant:<id>`): its versions begin again. */
   drop(changed: string): void
 }
 
-/** Statements that a process keeps for a project, and names that one connection has prepared. */
-const keptPerPlace = 500
-const keptPlaces = 500
+/** The bytes of compiled statements that a process keeps, by default, and the part of them that one project may have. */
+const keptBytes = 64 * 1_048_576
+const partOfPlace = 16
+const keptPlaces = 5_000
+/** Names that one connection has prepared. */
 const preparedPerConnection = 100
 /** A text as long as this is one caller's oddity: it is parsed each time and kept nowhere. */
 const longest = 32_768
 const attempts = 8
 
 type Names = Lru<string>
-type Compilations = Lru<Compiled>
+/** What is kept, with its bytes: twice the JSON that it was read from, as heap snapshots show, with its key. */
+type Kept = { readonly compiled: Compiled; readonly bytes: number }
+type Compilations = Lru<Kept>
 
 /** Keeps compiled statements, runs them, and finds out what a failure means by asking the compiler again. */
-export const createStatements = (database: Database): Statements => {
-  const places = createLru<Compilations>(keptPlaces)
-  const compiling = new Map<string, Promise<Compiled>>()
+export const createStatements = (database: Database, mostBytes: number = keptBytes): Statements => {
+  let bytes = 0
+  const places = createLru<Compilations>(keptPlaces, { dispose: (kept) => kept.clear() })
+  const compiling = new Map<string, Promise<Kept>>()
   const prepared = new WeakMap<object, Names>()
   let numbered = 0
 
@@ -68,9 +75,23 @@ export const createStatements = (database: Database): Statements => {
     const key = `${place.cluster.id}/${place.database}`
     const known = places.get(key)
     if (known) return known
-    const made: Compilations = createLru(keptPerPlace)
+    const made: Compilations = createLru(Math.ceil(mostBytes / partOfPlace), {
+      bytesOf: (kept) => kept.bytes,
+      dispose: (kept) => {
+        bytes -= kept.bytes
+      },
+    })
     places.set(key, made)
     return made
+  }
+
+  /** Keeps a statement; the projects that have asked for none for longest lose all of theirs to make room. */
+  const keep = (place: Place, key: string, made: Kept) => {
+    const kept = keptFor(place)
+    if (made.bytes > kept.maxSize) return
+    kept.set(key, made)
+    bytes += made.bytes
+    while (bytes > mostBytes && places.size > 1) places.pop()
   }
 
   const compile = async (
@@ -79,7 +100,7 @@ export const createStatements = (database: Database): Statements => {
     claims: Omit<Claims, 'role'>,
     { kind, collection, request }: Question,
     settings: CallSettings,
-  ): Promise<Compiled> => {
+  ): Promise<Kept> => {
     const args = { kind, collection, request }
     const reply = await database.call(place, role, claims, 'collection_statement', args, {
       ...settings,
@@ -87,7 +108,8 @@ export const createStatements = (database: Database): Statements => {
     })
     const { data } = JSON.parse(reply.body) as { data: CompiledJson }
     numbered += 1
-    return readCompiled(data, data.text.length > longest ? '' : `c${numbered}`)
+    const compiled = readCompiled(data, data.text.length > longest ? '' : `c${numbered}`)
+    return { compiled, bytes: 2 * reply.body.length }
   }
 
   /** The cached statement of this shape, or a new one; concurrent callers wait for one that is being compiled. */
@@ -101,19 +123,20 @@ export const createStatements = (database: Database): Statements => {
     const key = keyOf(role, question)
     const kept = keptFor(place)
     const known = kept.get(key)
-    if (known) return known
+    if (known) return known.compiled
     const flight = `${place.cluster.id}/${place.database} ${key}`
     const running = compiling.get(flight)
-    if (running) return running
+    if (running) return (await running).compiled
     const made = compile(place, role, claims, question, settings)
-      .then((compiled) => {
-        if (compiled.name && key.length <= longest) kept.set(key, compiled)
-        return compiled
+      .then((found) => {
+        const made = { ...found, bytes: found.bytes + 2 * key.length }
+        if (made.compiled.name && key.length <= longest) keep(place, key, made)
+        return made
       })
       .finally(() => compiling.delete(flight))
     // one that waits and one that asked fail alike, and only once each
     compiling.set(flight, made)
-    return made
+    return (await made).compiled
   }
 
   /** As this connection runs it: under its name, and with the name that must go for it. */
@@ -142,7 +165,8 @@ export const createStatements = (database: Database): Statements => {
     settings: CallSettings,
   ): Promise<{ readonly version: string | null; readonly reply: Answered | null }> => {
     const { raw, pages } = compiled
-    const prepare = (client: object) => prepareOn(client, compiled, values)
+    const operation = `collection ${kind}`
+    const prepare = (client: object) => ({ ...prepareOn(client, compiled, values), operation })
     if (!raw) {
       const { row, milliseconds } = await database.execute(place, role, claims, prepare, settings)
       const [status, , , , , version = null] = row
@@ -169,6 +193,11 @@ export const createStatements = (database: Database): Statements => {
   }
 
   return {
+    get state() {
+      let entries = 0
+      for (const kept of places.values()) entries += kept.size
+      return { bytes, places: places.size, entries }
+    },
     drop(changed) {
       if (changed.startsWith('tenant:')) places.clear()
     },

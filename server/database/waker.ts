@@ -1,6 +1,7 @@
 import type pg from 'pg'
 import type { Logger } from 'pino'
 import { createLru } from '#server/lru.ts'
+import { activeSpan, outside, traceparentOf } from '#server/telemetry/spans.ts'
 
 /** Wakes the workers for a tenant that has due work. */
 export type Waker = {
@@ -25,6 +26,8 @@ export const createWaker = (
   noteWritten: (projectIds: string[]) => Promise<void>,
 ): Waker => {
   let due = new Map<string, number>()
+  // the request or job that woke a tenant last, where it is traced: the drain's trace names it
+  let causes = new Map<string, string>()
   let swept = new Set<string>()
   let fresh: string[] = []
   let isSealDue = false
@@ -38,12 +41,14 @@ export const createWaker = (
       id,
       at: new Date(at).toISOString(),
       kind: at <= Date.now() + 1000 ? 'now' : 'timer',
+      traceparent: causes.get(id),
     }))
     const now = new Date().toISOString()
-    for (const id of swept) wakes.push({ id, at: now, kind: 'sweep' })
+    for (const id of swept) wakes.push({ id, at: now, kind: 'sweep', traceparent: undefined })
     const written = fresh
     const seals = isSealDue
     due = new Map()
+    causes = new Map()
     swept = new Set()
     fresh = []
     isSealDue = false
@@ -56,15 +61,19 @@ export const createWaker = (
     }
   }
   const soon = () => {
-    timer ??= setTimeout(() => {
-      running = running.then(send)
-    }, 20)
+    timer ??= outside(() =>
+      setTimeout(() => {
+        running = running.then(send)
+      }, 20),
+    )
   }
 
   return {
     wake(projectId, dueAt) {
       const at = Date.parse(dueAt)
       due.set(projectId, Math.min(at, due.get(projectId) ?? at))
+      const cause = activeSpan()
+      if (cause?.isSampled) causes.set(projectId, traceparentOf(cause))
       soon()
     },
     wakeSwept(projectId) {
@@ -98,11 +107,11 @@ const addSeal = `select graphile_worker.add_job('audit__seal', job_key := 'audit
 
 // a lower priority goes first
 const addDrains = `
-  select graphile_worker.add_job('tenant__drain', json_build_object('project_id', w.id),
+  select graphile_worker.add_job('tenant__drain', json_strip_nulls(json_build_object('project_id', w.id, 'traceparent', w.traceparent)),
            job_key := w.id || ':' || w.kind,
            run_at := case when w.kind = 'timer'
                           then least(w.at, coalesce((select j.run_at from graphile_worker.jobs j where j.key = w.id || ':timer'), w.at))
                           else now() end,
            priority := case when w.kind = 'sweep' then 10 else 0 end,
            max_attempts := 5)
-    from json_to_recordset($1) as w (id text, at timestamptz, kind text)`
+    from json_to_recordset($1) as w (id text, at timestamptz, kind text, traceparent text)`

@@ -41,6 +41,7 @@ import {
   type Resolved,
   type Route,
 } from '#server/http/route.ts'
+import { endTrace, traceRequests } from '#server/http/trace.ts'
 import { routeUpgrades, wantsWebSocket } from '#server/http/upgrade.ts'
 import type { Services } from '#server/services.ts'
 import type { Stopping } from '#server/stopping.ts'
@@ -116,6 +117,7 @@ export const createApp = ({ areas, services, observe }: AppOptions): FastifyInst
     else done(unsupported(request.headers['content-type']), undefined)
   })
 
+  traceRequests(app, services)
   guardProtocol(app)
   limitBodies(app, 30_000)
   routeUpgrades(app)
@@ -139,6 +141,7 @@ export const createApp = ({ areas, services, observe }: AppOptions): FastifyInst
     const route = (request.routeOptions.config as { trellis?: { route: Route } }).trellis?.route
     request.log.info(
       {
+        ...endTrace(request, reply.statusCode),
         project: request.trellisProject,
         caller: request.trellisCaller,
         route: route ? `${route.method} ${route.path}` : undefined,

@@ -3,7 +3,7 @@ import type { FastifyRequest } from 'fastify'
 import { dataOf } from '#server/database/database.ts'
 import { refusal } from '#server/errors.ts'
 import { bearer } from '#server/http/credentials.ts'
-import type { CachedKey, CachedProject } from '#server/http/project_cache.ts'
+import type { CachedKey, CachedProject, Hold } from '#server/http/project_cache.ts'
 import type { Route } from '#server/http/route.ts'
 import { uuidPattern } from '#server/http/schemas.ts'
 import type { SessionClaims } from '#server/http/tokens.ts'
@@ -22,20 +22,28 @@ export const keyOf = async (request: FastifyRequest, services: Services): Promis
   return found
 }
 
-/** The project's database; until it is ready the response is 503 (502 if the area declares so). */
-export const tenantPlace = (services: Services, project: CachedProject, route: Route) => {
-  if (!project.place) {
-    const status = services.areaOf(route).unavailable ?? 503
-    throw refusal(
+const heldBack: Readonly<Record<Hold, readonly [message: string, retryAfter: string]>> = {
+  paused: ['This project is paused by the operator of the service.', '60'],
+  moving: ['This project moves to another server: try again in a moment.', '1'],
+}
+
+/** Why a project that has no place here is not served; `details.reason` names it. */
+export const unserved = ({ hold }: CachedProject, status: 502 | 503 = 503) => {
+  if (!hold)
+    return refusal(
       status,
       'TENANT_UNAVAILABLE',
       'The database of this project is being created: try again later.',
       null,
-      {
-        'Retry-After': '2',
-      },
+      { 'Retry-After': '2' },
     )
-  }
+  const [message, retryAfter] = heldBack[hold]
+  return refusal(status, 'TENANT_UNAVAILABLE', message, { reason: hold }, { 'Retry-After': retryAfter })
+}
+
+/** The project's database; until it is ready the response is 503 (502 if the area declares so). */
+export const tenantPlace = (services: Services, project: CachedProject, route: Route) => {
+  if (!project.place) throw unserved(project, services.areaOf(route).unavailable)
   services.checkMigrated(project, route)
   return project.place
 }

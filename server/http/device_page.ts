@@ -24,11 +24,13 @@ const signOut = async () => {
 }
 const act = (form, work) => form.addEventListener('submit', async (event) => {
   event.preventDefault()
+  // a button that is disabled is not in the data
+  const data = Object.fromEntries(new FormData(form, event.submitter))
   const buttons = [...form.querySelectorAll('button')]
   buttons.forEach((button) => { button.disabled = true })
   status.textContent = 'One moment.'
   try {
-    status.textContent = await work(Object.fromEntries(new FormData(form, event.submitter)))
+    status.textContent = await work(data)
   } catch (error) {
     status.textContent = error.message
   } finally {

@@ -3,6 +3,14 @@ import { type Database, dataOf, type Place } from '#server/database/database.ts'
 import { type CacheState, createCache } from '#server/http/cache.ts'
 import { sha256 } from '#server/secrets.ts'
 
+export type SigningKey = {
+  readonly keyId: string
+  readonly publicJwk: JsonWebKey
+  readonly sealed: string
+  /** Milliseconds of the epoch. */
+  readonly useFrom: number
+}
+
 /** A project in the cache: where its database is and how its tokens are signed. */
 export type CachedProject = {
   readonly projectId: string
@@ -14,12 +22,17 @@ export type CachedProject = {
   readonly userSearchEnabled: boolean
   readonly graphqlEnabled: boolean
   readonly restEnabled: boolean
-  readonly signing: { readonly keyId: string; readonly publicJwk: JsonWebKey; readonly sealed: string }
-  /** Null while the database is being created. */
+  /** The keys of session tokens, newest first; the newest whose time has come signs. */
+  readonly signing: readonly SigningKey[]
+  /** Null while the database is being created, and while it is held. */
   readonly place: Place | null
+  readonly hold: Hold | null
   readonly schemaVersion: string
   readonly contentHash: string
 }
+
+/** Why a project is not served although it has a database. */
+export type Hold = 'paused' | 'moving'
 
 type JsonWebKey = Record<string, string>
 
@@ -38,15 +51,19 @@ type CachedProjectRow = {
   user_search_enabled: boolean
   graphql_enabled: boolean
   rest_enabled: boolean
-  signing: { key_id: string; public_jwk: JsonWebKey; sealed: string }
+  signing_keys: { key_id: string; public_jwk: JsonWebKey; sealed: string; use_from: string }[]
   tenant: {
     status: string
     cluster_id: string
     database_name: string
     schema_version: string
     content_hash: string
+    hold: Hold | null
+    most_connections: number | null
   } | null
 }
+
+type TenantPlace = Pick<NonNullable<CachedProjectRow['tenant']>, 'database_name' | 'most_connections'>
 
 export type ProjectCache = {
   /** The project of an API key, by the key's text; null when it is unknown or inactive. */
@@ -59,6 +76,9 @@ export type ProjectCache = {
   caches(): Readonly<Record<string, CacheState>>
 }
 
+/** One that is paused is asked for as often as before; one that moves is back in a moment. */
+const isKept = ({ place, hold }: CachedProject) => place !== null || hold === 'paused'
+
 /** Loads projects from control and caches them for at most 30 seconds; a project that is not ready is never cached. */
 export const createProjectCache = (
   database: Database,
@@ -70,7 +90,8 @@ export const createProjectCache = (
 
   const projectOf = async (row: CachedProjectRow): Promise<CachedProject> => {
     const ready = row.tenant?.status === 'ready' ? row.tenant : null
-    const cluster = ready ? await clusterOf(ready.cluster_id) : null
+    const served = ready && !ready.hold ? ready : null
+    const cluster = served ? await clusterOf(served.cluster_id) : null
     return {
       projectId: row.project_id,
       organizationId: row.organization_id,
@@ -80,12 +101,24 @@ export const createProjectCache = (
       userSearchEnabled: row.user_search_enabled,
       graphqlEnabled: row.graphql_enabled,
       restEnabled: row.rest_enabled,
-      signing: { keyId: row.signing.key_id, publicJwk: row.signing.public_jwk, sealed: row.signing.sealed },
-      place: ready && cluster ? { cluster, database: ready.database_name, kind: 'tenant' } : null,
+      signing: row.signing_keys.map(({ key_id, public_jwk, sealed, use_from }) => ({
+        keyId: key_id,
+        publicJwk: public_jwk,
+        sealed,
+        useFrom: Date.parse(use_from),
+      })),
+      place: served && cluster ? placeOn(cluster, served) : null,
+      hold: ready?.hold ?? null,
       schemaVersion: ready?.schema_version ?? '',
       contentHash: ready?.content_hash ?? '',
     }
   }
+  const placeOn = (cluster: Cluster, { database_name, most_connections }: TenantPlace): Place => ({
+    cluster,
+    database: database_name,
+    kind: 'tenant',
+    ...(most_connections === null ? {} : { mostConnections: most_connections }),
+  })
   const ask = async <T>(name: string, args: Record<string, string>) =>
     dataOf<T | null>(await database.call(control, 'control_auth', { caller: 'edge' }, name, args))
 
@@ -101,14 +134,14 @@ export const createProjectCache = (
         )
         return row ? { keyId: row.key_id, keyType: row.key_type, project: await projectOf(row.project) } : null
       }
-      return keys.get(hash, load, (entry) => entry.project.place !== null)
+      return keys.get(hash, load, (entry) => isKept(entry.project))
     },
     byProject(projectId) {
       const load = async (): Promise<CachedProject | null> => {
         const row = await ask<CachedProjectRow>('edge_project', { project_id: projectId })
         return row ? projectOf(row) : null
       }
-      return projects.get(projectId, load, (project) => project.place !== null)
+      return projects.get(projectId, load, isKept)
     },
     drop(changed) {
       const [kind, id = ''] = changed.split(':')

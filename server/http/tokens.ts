@@ -1,6 +1,6 @@
 import { createPrivateKey, generateKeyPairSync, type KeyObject, randomBytes, randomUUID } from 'node:crypto'
 import { importJWK, jwtVerify, SignJWT } from 'jose'
-import type { CachedProject } from '#server/http/project_cache.ts'
+import type { CachedProject, SigningKey } from '#server/http/project_cache.ts'
 import { createLru } from '#server/lru.ts'
 import { type Secrets, sha256 } from '#server/secrets.ts'
 
@@ -42,21 +42,31 @@ export type Tokens = {
 }
 
 export const createTokens = (secrets: Secrets, now: () => Date): Tokens => {
-  const developerKey = secrets.derive('developer access tokens')
-  const developerRefreshKey = secrets.derive('developer refresh tokens')
+  const developerPurpose = 'developer access tokens'
+  const developerRefreshPurpose = 'developer refresh tokens'
   const privateKeys = createLru<KeyObject>(1000)
   const publicKeys = createLru<Awaited<ReturnType<typeof importJWK>>>(1000)
 
   const seconds = () => Math.floor(now().getTime() / 1000)
-  const clientKey = (project: CachedProject) => secrets.derive(`client refresh tokens ${project.projectId}`)
+  const clientPurpose = (project: CachedProject) => `client refresh tokens ${project.projectId}`
+  const keys = createLru<{ readonly current: string; readonly all: Uint8Array[] }>(2000)
+  /** The keys of a purpose, the current one first. */
+  const keysOf = (purpose: string): Uint8Array[] => {
+    const known = keys.get(purpose)
+    if (known?.current === secrets.current) return known.all
+    const made = { current: secrets.current, all: secrets.deriveAll(purpose) }
+    keys.set(purpose, made)
+    return made.all
+  }
+  const keyOf = (purpose: string): Uint8Array => keysOf(purpose)[0]!
 
-  const refresh = async (key: Uint8Array, sid: string, lifetime: number, extra: Record<string, string> = {}) => {
+  const refresh = async (purpose: string, sid: string, lifetime: number, extra: Record<string, string> = {}) => {
     const token = await new SignJWT({ sid, typ: 'refresh', ...extra })
       .setProtectedHeader({ alg: 'HS256', typ: 'JWT' })
       .setJti(randomUUID())
       .setIssuedAt(seconds())
       .setExpirationTime(seconds() + lifetime)
-      .sign(key)
+      .sign(keyOf(purpose))
     return { token, hash: sha256(token) }
   }
 
@@ -71,29 +81,48 @@ export const createTokens = (secrets: Secrets, now: () => Date): Tokens => {
     }
   }
 
-  const readRefresh = async (token: string, key: Uint8Array, projectId?: string): Promise<Verified<RefreshClaims>> => {
-    const verified = await read(token, key, 'HS256')
+  /** Of a token that any of the keys has signed. */
+  const readSigned = async (token: string, purpose: string) => {
+    for (const key of keysOf(purpose)) {
+      const verified = await read(token, key, 'HS256')
+      if (verified.kind !== 'invalid') return verified
+    }
+    return { kind: 'invalid' } as const
+  }
+
+  const readRefresh = async (token: string, purpose: string, projectId?: string): Promise<Verified<RefreshClaims>> => {
+    const verified = await readSigned(token, purpose)
     if (verified.kind !== 'valid') return verified
     const { sid, typ, pid } = verified.claims
     if (typeof sid !== 'string' || typ !== 'refresh' || (projectId && pid !== projectId)) return { kind: 'invalid' }
     return { kind: 'valid', claims: { sid } }
   }
 
-  const privateKeyOf = (project: CachedProject): KeyObject => {
-    let key = privateKeys.get(project.signing.keyId)
+  const signingKeyOf = ({ projectId, signing }: CachedProject): { keyId: string; key: KeyObject } => {
+    const found = signing.find(({ useFrom }) => useFrom <= now().getTime()) ?? signing.at(-1)
+    if (!found) throw new Error(`the project ${projectId} has no signing key`)
+    let key = privateKeys.get(found.keyId)
     if (!key) {
-      key = createPrivateKey(secrets.decrypt(`signing key ${project.projectId}`, project.signing.sealed))
-      privateKeys.set(project.signing.keyId, key)
+      key = createPrivateKey(secrets.decrypt(`signing key ${projectId}`, found.sealed))
+      privateKeys.set(found.keyId, key)
+    }
+    return { keyId: found.keyId, key }
+  }
+  const publicKeyOf = async ({ keyId, publicJwk }: SigningKey) => {
+    let key = publicKeys.get(keyId)
+    if (!key) {
+      key = await importJWK(publicJwk, 'ES256')
+      publicKeys.set(keyId, key)
     }
     return key
   }
-  const publicKeyOf = async (project: CachedProject) => {
-    let key = publicKeys.get(project.signing.keyId)
-    if (!key) {
-      key = await importJWK(project.signing.publicJwk, 'ES256')
-      publicKeys.set(project.signing.keyId, key)
+  /** Of a session token that one of the project's keys has signed. */
+  const readSession = async ({ signing }: CachedProject, token: string) => {
+    for (const key of signing) {
+      const verified = await read(token, await publicKeyOf(key), 'ES256')
+      if (verified.kind !== 'invalid' || key === signing.at(-1)) return verified
     }
-    return key
+    return { kind: 'invalid' } as const
   }
 
   return {
@@ -103,27 +132,30 @@ export const createTokens = (secrets: Secrets, now: () => Date): Tokens => {
         .setSubject(developerId)
         .setIssuedAt(seconds())
         .setExpirationTime(seconds() + developerAccessSeconds)
-        .sign(developerKey),
-    developerRefresh: (sid) => refresh(developerRefreshKey, sid, developerRefreshSeconds),
+        .sign(keyOf(developerPurpose)),
+    developerRefresh: (sid) => refresh(developerRefreshPurpose, sid, developerRefreshSeconds),
     async verifyDeveloperAccess(token) {
-      const verified = await read(token, developerKey, 'HS256')
+      const verified = await readSigned(token, developerPurpose)
       if (verified.kind !== 'valid') return verified
       const { sub, sid, typ, iat, exp } = verified.claims
       if (typeof sub !== 'string' || typeof sid !== 'string' || typ !== 'access') return { kind: 'invalid' }
       if (typeof iat !== 'number' || typeof exp !== 'number' || iat < cutover) return { kind: 'invalid' }
       return { kind: 'valid', claims: { developerId: sub, sid, expiresAt: exp } }
     },
-    verifyDeveloperRefresh: (token) => readRefresh(token, developerRefreshKey),
-    session: (project, claims) =>
-      new SignJWT({ pid: project.projectId, sid: claims.sid, anon: claims.anon })
-        .setProtectedHeader({ alg: 'ES256', typ: 'JWT', kid: project.signing.keyId })
+    verifyDeveloperRefresh: (token) => readRefresh(token, developerRefreshPurpose),
+    session: async (project, claims) => {
+      const { keyId, key } = signingKeyOf(project)
+      return new SignJWT({ pid: project.projectId, sid: claims.sid, anon: claims.anon })
+        .setProtectedHeader({ alg: 'ES256', typ: 'JWT', kid: keyId })
         .setSubject(claims.userId)
         .setIssuedAt(seconds())
         .setExpirationTime(seconds() + sessionSeconds)
-        .sign(privateKeyOf(project)),
-    clientRefresh: (project, sid) => refresh(clientKey(project), sid, clientRefreshSeconds, { pid: project.projectId }),
+        .sign(key)
+    },
+    clientRefresh: (project, sid) =>
+      refresh(clientPurpose(project), sid, clientRefreshSeconds, { pid: project.projectId }),
     async verifySession(project, token) {
-      const verified = await read(token, await publicKeyOf(project), 'ES256')
+      const verified = await readSession(project, token)
       if (verified.kind !== 'valid') return verified
       const { sub, sid, pid, anon, exp } = verified.claims
       if (typeof sub !== 'string' || typeof sid !== 'string' || pid !== project.projectId || typeof exp !== 'number') {
@@ -134,7 +166,7 @@ export const createTokens = (secrets: Secrets, now: () => Date): Tokens => {
         claims: { userId: sub, sid, anon: typeof anon === 'string' ? anon : null, expiresAt: exp },
       }
     },
-    verifyClientRefresh: (project, token) => readRefresh(token, clientKey(project), project.projectId),
+    verifyClientRefresh: (project, token) => readRefresh(token, clientPurpose(project), project.projectId),
   }
 }
 

@@ -2,6 +2,7 @@ import type { Readable } from 'node:stream'
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
 import { dataOf } from '#server/database/database.ts'
 import { refusal } from '#server/errors.ts'
+import { unserved } from '#server/http/client_credentials.ts'
 import { envelopeOf } from '#server/http/errors.ts'
 import { discardBody } from '#server/http/protocol.ts'
 import { sendStream } from '#server/http/stream.ts'
@@ -145,10 +146,7 @@ const filesOf = ({ media }: Services): FileStorage => {
 const checkOpen = async (services: Services, { projectId, assetId, version, mimeType }: UploadLink) => {
   const project = await services.projectCache.byProject(projectId)
   if (!project) throw forbidden()
-  if (!project.place)
-    throw refusal(503, 'TENANT_UNAVAILABLE', 'The database of this project is being made.', null, {
-      'Retry-After': '2',
-    })
+  if (!project.place) throw unserved(project)
   const open = await services.database.call(
     project.place,
     'app_worker',

@@ -7,6 +7,7 @@ import type { Logger } from 'pino'
 import { StartError } from '#server/errors.ts'
 import { type Cidr, isExempt, isPublicAddress } from '#server/providers/addresses.ts'
 import { resolveByDns, resolveBySystem } from '#server/providers/outbound.ts'
+import { spanned } from '#server/telemetry/spans.ts'
 
 /** One message to one person. `from` and `replyTo` default to the installation's own. */
 export type Message = {
@@ -108,27 +109,33 @@ export const createMail = (options: MailOptions): Mail => {
     }
   }
 
+  const deliver = async (message: Message, by: SmtpConfig | null | undefined): Promise<void> => {
+    const mail = compose(message)
+    if (by) {
+      const own = await openTransport(by, allowedCidrs, longestMs)
+      await own.transport.sendMail(mail).finally(own.close)
+      return
+    }
+    if (smtp) {
+      await smtp.sendMail(mail)
+      return
+    }
+    const { message: raw } = (await files.sendMail(mail)) as unknown as { message: Buffer }
+    const name = `${now().toISOString().replaceAll(':', '-')}-${message.to.replace(/[^A-Za-z0-9.@+_-]/g, '_').slice(0, 100)}`
+    await mkdir(folder, { recursive: true, mode: 0o700 })
+    const file = await freeName(folder, name)
+    // written under another name first, so that readers of the folder never see a partial file
+    await writeFile(`${file}.part`, raw, { mode: 0o600 })
+    await rename(`${file}.part`, file)
+    log.info({ subject: message.subject, file }, 'mail written: SMTP_URL is not set')
+  }
+
   return {
-    async send(message, by) {
-      const mail = compose(message)
-      if (by) {
-        const own = await openTransport(by, allowedCidrs, longestMs)
-        await own.transport.sendMail(mail).finally(own.close)
-        return
-      }
-      if (smtp) {
-        await smtp.sendMail(mail)
-        return
-      }
-      const { message: raw } = (await files.sendMail(mail)) as unknown as { message: Buffer }
-      const name = `${now().toISOString().replaceAll(':', '-')}-${message.to.replace(/[^A-Za-z0-9.@+_-]/g, '_').slice(0, 100)}`
-      await mkdir(folder, { recursive: true, mode: 0o700 })
-      const file = await freeName(folder, name)
-      // written under another name first, so that readers of the folder never see a partial file
-      await writeFile(`${file}.part`, raw, { mode: 0o600 })
-      await rename(`${file}.part`, file)
-      log.info({ subject: message.subject, file }, 'mail written: SMTP_URL is not set')
-    },
+    // not to whom
+    send: (message, by) =>
+      spanned('send mail', 'client', { 'trellis.provider': by ? 'smtp' : smtp ? 'SMTP_URL' : 'folder' }, () =>
+        deliver(message, by),
+      ),
     async verify(by) {
       const own = await openTransport(by, allowedCidrs, longestMs)
       await own.transport.verify().finally(own.close)
@@ -137,6 +144,12 @@ export const createMail = (options: MailOptions): Mail => {
       smtp?.close()
     },
   }
+}
+
+/** Connects to the server of SMTP_URL and signs in, without sending; throws what went wrong. */
+export const checkSmtp = async (smtpUrl: string): Promise<void> => {
+  const transport = createTransport(smtpOptions(smtpUrl))
+  await transport.verify().finally(() => transport.close())
 }
 
 const usualPorts = [25, 465, 587, 2465, 2525, 2587]

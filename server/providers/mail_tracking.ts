@@ -13,7 +13,7 @@ const trackedUrl = ({ secrets, publicUrl }: Surroundings, { project, message, ur
 
 /** Reads a token; null for one that was not made here. */
 export const readTracked = (secrets: Secrets, token: string): Tracked | null => {
-  if (!/^v1(\.[\w-]+){3}$/.test(token)) return null
+  if (!/^(v1|v2\.[0-9a-f]{8})(\.[\w-]+){3}$/.test(token)) return null
   try {
     const [project, message, url] = JSON.parse(secrets.decrypt(purpose, token)) as (string | null)[]
     return project && message ? { project, message, url: url ?? null } : null

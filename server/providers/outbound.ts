@@ -45,6 +45,8 @@ export type OutboundRequest = {
   readonly url: string
   readonly headers: Readonly<Record<string, string>>
   readonly body: string
+  /** For whom it is, by default a receiver of webhooks. */
+  readonly purpose?: 'webhook' | 'sms' | 'push_token'
   /** How much of the response body to return, at most 64 KB; 1 KB by default. */
   readonly excerptBytes?: number
 }

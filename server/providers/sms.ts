@@ -23,6 +23,7 @@ export const sendSms = async (outbound: Outbound, config: SmsConfig, message: Te
     // providers that support the header deduplicate a message that is sent twice
     headers: { 'user-agent': 'Trellis', 'idempotency-key': message.id, ...headers, 'content-type': type },
     body,
+    purpose: 'sms',
   })
   if (error !== null) throw new Error(`the provider of text messages cannot be reached: ${error}`)
   if (statusCode === null || statusCode < 200 || statusCode > 299)

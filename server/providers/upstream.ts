@@ -3,7 +3,9 @@ import type { Logger } from 'pino'
 import { Agent, type Dispatcher } from 'undici'
 import type { Config } from '#server/config.ts'
 import { createCircuits } from '#server/providers/circuits.ts'
+import { setAnswered, traceHeaders, upstreamSpan } from '#server/providers/upstream_span.ts'
 import { type Measures, noMeasures } from '#server/telemetry/measures.ts'
+import { errorType, within } from '#server/telemetry/spans.ts'
 
 /** Providers whose API this server calls, each with the variable that holds its base URL. */
 export const providers = {
@@ -269,7 +271,9 @@ export const createUpstream = (options: UpstreamOptions): Upstream => {
     bounds: Bounds,
     until: number,
   ) => {
-    const options = prepared(urls[providers[request.provider]], request)
+    const base = urls[providers[request.provider]]
+    const options = prepared(base, request)
+    options.headers = { ...options.headers, ...traceHeaders(request.provider, base) }
     const mayRepeat = request.idempotent ?? request.method === 'GET'
     for (let made = 1; ; made += 1) {
       const answer = await kind.send(options, bounds).catch(failureOf)
@@ -289,6 +293,7 @@ export const createUpstream = (options: UpstreamOptions): Upstream => {
     const { provider, projectId, method, path, signal, timeoutMs = usualTimeoutMs } = request
     const key = `${provider} ${projectId}`
     const began = clock()
+    const span = upstreamSpan(request, urls[providers[provider]])
     const finished = (answer: Received | Failure, attempts: number, status: number | null) => {
       if (answer.failure === 'ABORTED') circuits.undecided(key)
       else if (answer.failure !== null || answer.status >= 500) circuits.failed(key)
@@ -306,11 +311,16 @@ export const createUpstream = (options: UpstreamOptions): Upstream => {
       }
       log.debug(fields, 'provider called')
       measures.providerCall(provider, answer.failure ?? `${Math.floor(answer.status / 100)}xx`, ms)
+      setAnswered(span, status, attempts)
+      span.end(answer.failure ?? (answer.status >= 400 ? String(answer.status) : undefined))
     }
-    if (!circuits.admits(key)) return { failure: 'PROVIDER_UNAVAILABLE', reason: 'circuit is open', isSent: false }
+    if (!circuits.admits(key)) {
+      span.end('circuit_open')
+      return { failure: 'PROVIDER_UNAVAILABLE', reason: 'circuit is open', isSent: false }
+    }
     const bounds = createBounds(signal, timeoutMs, totalMs)
     try {
-      const { answer, made } = await attempts(request, kind, bounds, began + timeoutMs)
+      const { answer, made } = await within(span, () => attempts(request, kind, bounds, began + timeoutMs))
       if (answer.failure !== null) {
         bounds.end()
         finished(answer, made, null)
@@ -324,6 +334,7 @@ export const createUpstream = (options: UpstreamOptions): Upstream => {
     } catch (error) {
       // a request that cannot be sent is a defect of its caller, and says nothing about the provider
       bounds.end()
+      span.end(errorType(error))
       circuits.undecided(key)
       throw error
     }

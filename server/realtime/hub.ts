@@ -8,6 +8,7 @@ import { deliver, type Subscription } from '#server/realtime/subscription.ts'
 /** What one project's subscribers on this server share: it reads the project's events while it has connections, and is gone afterwards. */
 export type Hub = {
   readonly projectId: string
+  readonly place: Place
   readonly log: Logger
   readonly now: () => Date
   readonly call: Database['call']
@@ -313,6 +314,7 @@ export const createHub = (options: HubOptions): Hub => {
 
   const hub: Hub = {
     projectId,
+    place,
     log,
     now,
     call: database.call,

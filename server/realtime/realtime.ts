@@ -40,11 +40,13 @@ export type RealtimeOptions = {
 /** Other processes are told at most this often: each NOTIFY takes a lock of the whole cluster. */
 const announceMs = 20
 
+const isSamePlace = (a: Place, b: Place) => a.database === b.database && a.cluster.id === b.cluster.id
+
 export const createRealtime = (options: RealtimeOptions): Realtime => {
   const { database, log, now } = options
   const serverId = randomUUID()
   const hubs = new Map<string, Hub>()
-  const allClosings = new Map<string, Closings>()
+  const allClosings = new Map<string, { readonly closings: Closings; readonly place: Place }>()
   const published = new Set<string>()
   let announcing: NodeJS.Timeout | undefined
   let isStopped = false
@@ -53,7 +55,9 @@ export const createRealtime = (options: RealtimeOptions): Realtime => {
     const { project, place } = credential.resolved
     if (!project) throw new Error('a connection belongs to a project')
     const known = hubs.get(project.projectId)
-    if (known) return known
+    if (known && isSamePlace(known.place, place)) return known
+    // the project has moved to another server: those who listened before it connect again
+    known?.closeAll(closing.restart, 'connect again')
     const { projectId } = project
     const closings = closingsOf(projectId, place)
     const hub: Hub = createHub({
@@ -69,7 +73,7 @@ export const createRealtime = (options: RealtimeOptions): Realtime => {
       onEmpty() {
         if (hubs.get(projectId) === hub) hubs.delete(projectId)
         void closings.flushed().then(() => {
-          if (!hubs.has(projectId) && allClosings.get(projectId) === closings) allClosings.delete(projectId)
+          if (!hubs.has(projectId) && allClosings.get(projectId)?.closings === closings) allClosings.delete(projectId)
         })
       },
     })
@@ -79,7 +83,7 @@ export const createRealtime = (options: RealtimeOptions): Realtime => {
 
   const closingsOf = (projectId: string, place: Place): Closings => {
     const known = allClosings.get(projectId)
-    if (known) return known
+    if (known && isSamePlace(known.place, place)) return known.closings
     const closings = createClosings(async (ids) => {
       const claims = { caller: 'worker', projectId }
       await database
@@ -88,7 +92,7 @@ export const createRealtime = (options: RealtimeOptions): Realtime => {
           log.warn({ project: projectId, error: error.message }, 'connections of realtime that are closed still count'),
         )
     })
-    allClosings.set(projectId, closings)
+    allClosings.set(projectId, { closings, place })
     return closings
   }
 
@@ -96,7 +100,7 @@ export const createRealtime = (options: RealtimeOptions): Realtime => {
   const isLive = async ({ resolved, sid, userId, keyHash }: Credential): Promise<boolean> => {
     const projectId = resolved.project?.projectId ?? ''
     const project = await options.projectCache().byProject(projectId)
-    if (project?.place?.database !== resolved.place.database) return false
+    if (!project?.place || !isSamePlace(project.place, resolved.place)) return false
     if (keyHash !== null) {
       const args = { key_hash: keyHash }
       const key = await database.call(options.control, 'control_auth', { caller: 'edge' }, 'edge_key', args)
@@ -166,7 +170,7 @@ export const createRealtime = (options: RealtimeOptions): Realtime => {
       isStopped = true
       clearTimeout(announcing)
       for (const hub of [...hubs.values()]) hub.closeAll(closing.restart, 'the server stops')
-      await Promise.all([...allClosings.values()].map((closings) => closings.flushed()))
+      await Promise.all([...allClosings.values()].map(({ closings }) => closings.flushed()))
     },
   }
 }

@@ -3,6 +3,7 @@ import type { Logger } from 'pino'
 import type { Config } from '#server/config.ts'
 import { restUri } from '#server/database/cluster.ts'
 import type { Database, Place } from '#server/database/database.ts'
+import { keysChanged } from '#server/database/keys.ts'
 import { refusal } from '#server/errors.ts'
 import { findPostgrest } from '#server/rest/binary.ts'
 import { type Postgrest, startPostgrest } from '#server/rest/process.ts'
@@ -16,8 +17,12 @@ export type Lease = Pick<Postgrest, 'http' | 'pid'> & RestTokens & { release(): 
 export type Doors = {
   /** Starts the project's PostgREST if it does not run. Refuses 503 REST_UNAVAILABLE, REST_BUSY. */
   lease(projectId: string, place: Place): Promise<Lease>
-  /** `project:<id>` and `tenant:<id>`: what runs for it ends once it serves no request. */
+  /** `project:<id>` and `tenant:<id>`: what runs for it ends once it serves no request, and its sockets are checked. */
   drop(changed: string): void
+  /** A socket of the project is open: `check` is called when the project may have changed. Returns what ends that. */
+  watch(projectId: string, check: () => void): () => void
+  /** Changes may have been missed: every socket is checked. */
+  checkAll(): void
   /** Projects whose PostgREST runs, with its process. */
   running(): ReadonlyMap<string, number>
   stop(): Promise<void>
@@ -63,6 +68,8 @@ const busy = () =>
 export const createDoors = ({ config, database, secrets, log, clock }: DoorsOptions): Doors => {
   const doors = new Map<string, Door>()
   const failedAt = new Map<string, number>()
+  /** What checks the open sockets of a project. */
+  const checks = new Map<string, Set<() => void>>()
   /** Also those that no new request gets, until they have ended. */
   const living = new Map<Door, string>()
   let isStopped = false
@@ -181,11 +188,29 @@ export const createDoors = ({ config, database, secrets, log, clock }: DoorsOpti
     },
     drop(changed) {
       const [kind, id = ''] = changed.split(':')
+      // each was started with the password of the former key: those that serve requests end with them
+      if (kind === keysChanged)
+        for (const [projectId, door] of [...doors]) {
+          door.isStale = true
+          if (door.leases === 0) void end(projectId, door)
+        }
       if (kind !== 'project' && kind !== 'tenant') return
+      for (const check of checks.get(id) ?? []) check()
       const door = doors.get(id)
       if (!door) return
       door.isStale = true
       if (door.leases === 0) void end(id, door)
+    },
+    watch(projectId, check) {
+      const watching = checks.get(projectId) ?? new Set()
+      checks.set(projectId, watching.add(check))
+      return () => {
+        watching.delete(check)
+        if (watching.size === 0 && checks.get(projectId) === watching) checks.delete(projectId)
+      }
+    },
+    checkAll() {
+      for (const watching of checks.values()) for (const check of watching) check()
     },
     running: () => new Map([...doors].flatMap(([id, door]) => (door.process ? [[id, door.process.pid]] : []))),
     async stop() {

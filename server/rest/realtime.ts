@@ -72,11 +72,13 @@ const connect = async (
   }
   upgrade.socket.once('close', known)
   reply.hijack()
-  takeOver(services, request, upgrade, known)
+  takeOver(services, request, { upgrade, projectId: project.projectId, known })
   return reply
 }
 
-const takeOver = (services: Services, request: FastifyRequest, upgrade: Upgrade, known: () => void) => {
+type Arrival = { readonly upgrade: Upgrade; readonly projectId: string; readonly known: () => void }
+
+const takeOver = (services: Services, request: FastifyRequest, { upgrade, projectId, known }: Arrival) => {
   const { headers } = request
   takeUpgrade(upgrade.request)
   server.handleUpgrade(upgrade.request, upgrade.socket, upgrade.head, (socket) => {
@@ -110,10 +112,18 @@ const takeOver = (services: Services, request: FastifyRequest, upgrade: Upgrade,
       },
       now: services.now,
     })
+    const check = async () => {
+      const project = await services.projectCache.byProject(projectId)
+      if (!project?.restEnabled) close(closing.unauthorized, 'the REST door of this project is off')
+    }
+    const unwatch = services.rest.watch(projectId, () => void check().catch(() => undefined))
+    // it may have been switched off since the key was read
+    void check().catch(() => undefined)
     socket.on('message', (data: Buffer, isBinary) => channels.receive(data, isBinary))
     socket.on('error', () => undefined)
     socket.on('close', () => {
       clearTimeout(unknown)
+      unwatch()
       channels.ended()
     })
   })

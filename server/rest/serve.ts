@@ -8,6 +8,7 @@ import { addressKey } from '#server/http/rate_limiter.ts'
 import { sendStream } from '#server/http/stream.ts'
 import { callerOf } from '#server/rest/caller.ts'
 import type { Lease } from '#server/rest/doors.ts'
+import { type Exchanged, exchange } from '#server/rest/exchange.ts'
 import type { Services } from '#server/services.ts'
 
 const methods = ['GET', 'HEAD', 'POST', 'PATCH', 'PUT', 'DELETE'] as const
@@ -50,7 +51,7 @@ const answer = async (services: Services, request: FastifyRequest, reply: Fastif
   if (isWrite) services.waker.written(projectId)
   const role = resolved.role === 'app_server' ? 'app_server' : 'app_rest'
   const response = await ask(lease, request, lease.tokenFor({ ...claims, role }))
-  if (isWrite && response.statusCode < 400) {
+  if (isWrite && response.status < 400) {
     // what triggers queued and published is not in the response of PostgREST
     services.waker.wake(projectId, new Date().toISOString())
     services.realtime.published(projectId)
@@ -61,7 +62,7 @@ const answer = async (services: Services, request: FastifyRequest, reply: Fastif
 /** Of what a client sends, PostgREST gets these: neither credentials nor what proxies add. */
 const passedHeaders = ['accept', 'content-type', 'prefer', 'range', 'range-unit', 'if-none-match', 'if-match']
 
-const ask = async (lease: Lease, request: FastifyRequest, token: string): Promise<Dispatcher.ResponseData> => {
+const ask = async (lease: Lease, request: FastifyRequest, token: string): Promise<Exchanged> => {
   const headers: Record<string, string> = { authorization: `Bearer ${token}` }
   for (const name of passedHeaders) {
     const value = request.headers[name]
@@ -75,7 +76,7 @@ const ask = async (lease: Lease, request: FastifyRequest, token: string): Promis
   const body = request.body as Buffer | undefined
   const path = (request.raw.url ?? '').slice(prefix.length)
   try {
-    return await lease.http.request({
+    return await exchange(lease.http, {
       path,
       method: request.method as Dispatcher.HttpMethod,
       headers,
@@ -100,25 +101,22 @@ const returnedHeaders = [
   'allow',
 ]
 
-const passOn = async (response: Dispatcher.ResponseData, request: FastifyRequest, reply: FastifyReply) => {
+const passOn = (response: Exchanged, request: FastifyRequest, reply: FastifyReply) => {
   for (const name of returnedHeaders) {
     const value = response.headers[name]
     if (typeof value === 'string') reply.header(name, value)
   }
   const profile = response.headers['content-profile']
   if (profile === 'rest') reply.header('content-profile', 'public')
-  reply.status(response.statusCode)
-  if (request.method === 'HEAD') {
-    await response.body.dump()
-    return reply.send('')
-  }
-  if (response.statusCode >= 400) return sendFailure(response, reply)
-  return sendStream(reply, response.body)
+  reply.status(response.status)
+  const { body } = response
+  if (!Buffer.isBuffer(body)) return sendStream(reply, body)
+  if (request.method === 'HEAD') return reply.send('')
+  return response.status >= 400 ? sendFailure(body.toString(), reply) : reply.send(body)
 }
 
 /** A refusal of the project's own rules (internal.fail) gets its status and code; the others are PostgREST's words. */
-const sendFailure = async (response: Dispatcher.ResponseData, reply: FastifyReply) => {
-  const text = await response.body.text()
+const sendFailure = (text: string, reply: FastifyReply) => {
   reply.removeHeader('content-length')
   const { code, message, details } = fieldsOf(text)
   if (code !== 'TR000') return reply.send(text)

@@ -44,7 +44,7 @@ const putProvider = (context: HandlerContext) => {
   return context.call('ai_provider_put', {
     name,
     api_key_sealed: context.services.secrets.encrypt(keyPurpose(projectOf(context), name), api_key),
-    key_id: 'v1',
+    key_id: context.services.secrets.current,
     api_key_preview: previewOf(api_key),
   })
 }

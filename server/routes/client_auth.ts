@@ -202,7 +202,7 @@ export const clientAuth = area({
       summary: "Public keys of the project's session tokens",
       handle: async ({ resolved }) => ({
         status: 200,
-        body: JSON.stringify({ data: { keys: [projectOf(resolved).signing.publicJwk] } }),
+        body: JSON.stringify({ data: { keys: projectOf(resolved).signing.map(({ publicJwk }) => publicJwk) } }),
         headers: { 'cache-control': 'private, max-age=300' },
       }),
       replies: { 200: data(z.strictObject({ keys: z.array(z.record(z.string(), z.string())) })) },

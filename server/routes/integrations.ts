@@ -107,7 +107,7 @@ const put = (context: HandlerContext) => {
       integrationPurpose(context.resolved.project?.projectId ?? '', provider),
       JSON.stringify(config),
     ),
-    key_id: 'v1',
+    key_id: secrets.current,
     root_url: publicUrl,
   })
 }

@@ -1,4 +1,5 @@
 import { z } from 'zod'
+import { type Arguments, dataOf } from '#server/database/database.ts'
 import { refusal } from '#server/errors.ts'
 import { administrator } from '#server/http/callers.ts'
 import { tenantPlace } from '#server/http/client_credentials.ts'
@@ -28,54 +29,130 @@ const Plan = z.strictObject({
   ),
   blocked: z.array(Blocked),
 })
-const Document = z.strictObject({
-  version: z.literal(1),
-  definitions: z.record(z.string(), z.record(z.string(), z.record(z.string(), Json))),
-  left_out: z.array(Blocked),
+const Definitions = z.record(z.string(), z.record(z.string(), z.record(z.string(), Json)))
+const Document = z.strictObject({ version: z.literal(1), definitions: Definitions, left_out: z.array(Blocked) })
+const Sent = z.object({
+  version: z.literal(1, 'must be 1'),
+  definitions: Definitions,
+  left_out: z.array(Blocked).max(1000, 'must have at most 1000 rows').optional(),
 })
+const Applied = z.strictObject({
+  operation_id: Uuid,
+  status: z.enum(['waiting', 'succeeded']),
+  plan_hash: z.string(),
+  confirm_required: z.boolean(),
+})
+const Hash = z.string().regex(/^[0-9a-f]{64}$/, 'must be the plan_hash of a plan')
+const selection = {
+  kinds: Kinds.optional(),
+  keys: Keys.optional().describe('Of these kinds only these keys'),
+  prune: z.boolean().optional(),
+}
+
+/** Thousands of rows are compared, and each is written by the function of its own route. */
+const timeoutMs = 60_000
+
+type Options = { readonly kinds?: unknown; readonly keys?: unknown; readonly prune?: unknown }
+type Done = { readonly plan_hash: string; readonly confirm_required: boolean; readonly ops: number | null }
 
 const forbidden = (why: string) => refusal(403, 'PROJECT_FORBIDDEN', why)
 
 /** The target of a plan: another project of the same organization, which the caller's token must not exclude. The role is the organization's. */
-const targetOf = async ({ services, resolved, body }: HandlerContext, at: Route) => {
+const targetOf = async ({ services, resolved, request }: HandlerContext, id: string, at: Route) => {
   const { project: source, developer: held } = resolved
-  const target = await services.projectCache.byProject((body['target_project_id'] as string).toLowerCase())
+  const target = await services.projectCache.byProject(id.toLowerCase())
   if (!held || !target || target.organizationId !== source?.organizationId) {
     throw forbidden('The target must be a project of the same organization.')
   }
   if (held.token?.projectIds && !held.token.projectIds.includes(target.projectId)) {
     throw forbidden('This token is limited to other projects.')
   }
-  return { target, held, place: tenantPlace(services, target, at) }
+  const claims = { ...resolved.claims, projectId: target.projectId, actor: actorOf(request, held, target) }
+  return { id: target.projectId, place: tenantPlace(services, target, at), claims }
 }
 
+/** A call of the control database as this developer. */
+const control = ({ services, resolved }: HandlerContext, name: string, args: Arguments, failure: string) =>
+  services.database.call(
+    services.control,
+    'control_developer',
+    resolved.claims,
+    name,
+    {
+      project_id: resolved.project?.projectId,
+      ...args,
+    },
+    { failure },
+  )
+
 const plan = async (context: HandlerContext) => {
-  const { body, call, resolved, services, request } = context
-  const { target, held, place } = await targetOf(context, planned)
+  const { body, call, resolved, services } = context
+  const target = await targetOf(context, body['target_project_id'] as string, planned)
   const { kinds, keys, prune } = body
-  const exported = await call('promotion_export', { kinds })
-  const claims = { ...resolved.claims, projectId: target.projectId, actor: actorOf(request, held, target) }
+  const exported = await call('promotion_export', { kinds }, { timeoutMs })
   // the text of the export, so that no number is read as a double
   const args = { source_project_id: resolved.project?.projectId, document: exported.body, kinds, keys, prune }
-  return services.database.call(place, 'app_admin', claims, 'promotion_plan', args, {
+  const answer = await services.database.call(target.place, 'app_admin', target.claims, 'promotion_plan', args, {
     readOnly: true,
+    timeoutMs,
     failure: 'FETCH_FAILED',
   })
+  const { plan_hash } = dataOf<{ plan_hash: string }>(answer)
+  await control(
+    context,
+    'promotion_planned',
+    { plan_hash, target_project_id: target.id, options: { kinds, keys, prune } },
+    'FETCH_FAILED',
+  )
+  return answer
 }
+
+const apply = async (context: HandlerContext) => {
+  const { body, call, resolved, services } = context
+  const { plan_hash, confirm } = body
+  // the source is asked first: a database that is away is 503, whatever the hash means
+  await call('promotion_export', { kinds: ['roles'] })
+  const found = dataOf<{ target_project_id: string; options: Options }>(
+    await control(context, 'promotion_find', { plan_hash }, 'UPDATE_FAILED'),
+  )
+  const target = await targetOf(context, found.target_project_id, applied)
+  const { kinds, keys, prune } = found.options
+  const exported = await call('promotion_export', { kinds }, { timeoutMs })
+  const answer = await services.database.call(
+    target.place,
+    'app_admin',
+    target.claims,
+    'promotion_apply',
+    { source_project_id: resolved.project?.projectId, document: exported.body, plan_hash, confirm, kinds, keys, prune },
+    { timeoutMs, failure: 'UPDATE_FAILED' },
+  )
+  services.waker.written(target.id)
+  if (answer.dueAt) services.waker.wake(target.id, answer.dueAt)
+  return record(context, 'promotion.apply', target.id, dataOf<Done>(answer))
+}
+
+const imports = async (context: HandlerContext) => {
+  const { body, call, query, resolved } = context
+  const { document, plan_hash, confirm, kinds, keys, prune } = body
+  const dry_run = query['dry_run'] !== false
+  // as text, so that no number is read as a double
+  const args = { document: JSON.stringify(document), plan_hash, confirm, kinds, keys, prune, dry_run }
+  const answer = await call('promotion_import', args, { timeoutMs })
+  if (dry_run) return answer
+  return record(context, 'promotion.import', resolved.project?.projectId ?? '', dataOf<Done>(answer))
+}
+
+const record = (context: HandlerContext, type: string, targetId: string, { plan_hash, ops }: Done) =>
+  control(context, 'promotion_record', { type, plan_hash, target_project_id: targetId, ops }, 'UPDATE_FAILED')
 
 const planned: Route = route('POST /admin/projects/:projectId/promotion/plan', {
   operationId: 'planPromotion',
   caller: administrator,
   summary: 'The differences between this project and another of the organization',
   description:
-    'What must change in the target so that its definitions equal those of this project, matched by key or name. `diff` is `{field: [target, source]}`. Deletions only with `prune`. Nothing is written.',
-  body: z.object({
-    target_project_id: Uuid,
-    kinds: Kinds.optional(),
-    keys: Keys.optional().describe('Of these kinds only these keys'),
-    prune: z.boolean().optional(),
-  }),
-  example: { target_project_id: '00000000-0000-4000-8000-000000000000', kinds: ['segment', 'flag'] },
+    'What must change in the target so that its definitions equal those of this project, matched by key or name. `diff` is `{field: [target, source]}`. Deletions only with `prune`. No definition is written.',
+  body: z.object({ target_project_id: Uuid, ...selection }),
+  example: { target_project_id: '00000000-0000-4000-8000-000000000000', kinds: ['segments', 'flags'] },
   handle: plan,
   readOnly: true,
   replies: { 200: data(Plan) },
@@ -83,15 +160,32 @@ const planned: Route = route('POST /admin/projects/:projectId/promotion/plan', {
   failure: 'FETCH_FAILED',
 })
 
+const applied: Route = route('POST /admin/projects/:projectId/promotion/apply', {
+  operationId: 'applyPromotion',
+  caller: administrator,
+  summary: 'Apply a plan to its target, all or nothing',
+  description:
+    'The plan is computed again first: when it differs, 409 `PLAN_CHANGED`. A plan with deletions is applied when `confirm` equals `plan_hash`; before, its operation waits.',
+  body: z.object({ plan_hash: Hash, confirm: Hash.optional() }),
+  example: { plan_hash: '0'.repeat(64) },
+  handle: apply,
+  replies: { 202: data(Applied) },
+  refusals: {
+    409: ['ALREADY_RUNNING', 'PLAN_CHANGED', 'PLAN_BLOCKED', 'CONFIRM_MISMATCH', 'LIMIT_REACHED'],
+  },
+  failure: 'UPDATE_FAILED',
+})
+
 export const promotion = area({
   stem: 'promotion',
   title: 'Promotion',
   part: 'Platform',
-  about: 'Definitions of a project as one document, and what another project lacks of them.',
+  about: 'Definitions of a project as one document, and copying them to another project.',
   source: 'supplement',
   invalid: 'INVALID_BODY',
   routes: [
     planned,
+    applied,
     route('GET /admin/projects/:projectId/promotion/export', {
       operationId: 'exportPromotion',
       caller: administrator,
@@ -102,6 +196,27 @@ export const promotion = area({
       replies: { 200: data(Document) },
       refusals: { 409: ['LIMIT_REACHED'] },
       failure: 'FETCH_FAILED',
+    }),
+    route('POST /admin/projects/:projectId/promotion/import', {
+      operationId: 'importPromotion',
+      caller: administrator,
+      summary: 'Plan or apply a document of definitions to this project',
+      description:
+        'With `dry_run=true`, the default, the plan of the document for this project; with `dry_run=false` it is applied, all or nothing. `plan_hash` makes sure that it is the plan that was seen.',
+      query: {
+        dry_run: z
+          .enum(['true', 'false'], 'must be true or false')
+          .transform((value) => value === 'true')
+          .optional(),
+      },
+      body: z.object({ document: Sent, plan_hash: Hash.optional(), confirm: Hash.optional(), ...selection }),
+      example: {
+        document: { version: 1, definitions: { roles: { editor: { name: 'Editor', permissions: ['posts.write'] } } } },
+      },
+      handle: imports,
+      replies: { 200: data(Plan), 202: data(Applied) },
+      refusals: { 409: ['ALREADY_RUNNING', 'PLAN_CHANGED', 'PLAN_BLOCKED', 'CONFIRM_MISMATCH', 'LIMIT_REACHED'] },
+      failure: 'UPDATE_FAILED',
     }),
   ],
 })

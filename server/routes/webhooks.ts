@@ -1,12 +1,24 @@
-import { randomBytes } from 'node:crypto'
 import { z } from 'zod'
 import { dataOf } from '#server/database/database.ts'
-import { refusal } from '#server/errors.ts'
 import { administrator } from '#server/http/callers.ts'
 import { definitions } from '#server/http/definitions.ts'
 import { area, type HandlerContext, route } from '#server/http/route.ts'
 import { Cursor, cursorPage, data, JsonObject, Limit, Text, Time, Uuid } from '#server/http/schemas.ts'
-import { isAcknowledged, type Sendable, sealSecret, sendDelivery } from '#server/providers/webhooks.ts'
+import {
+  Attempt,
+  addressRefusals,
+  checkTarget,
+  createWebhook,
+  Delivery,
+  DeliveryStatus,
+  Rotated,
+  rotateWebhookSecret,
+  Secret,
+  sendSample,
+  TargetUrl,
+  Tested,
+} from '#server/http/webhooks.ts'
+import type { Sendable } from '#server/providers/webhooks.ts'
 
 const Webhook = z.strictObject({
   id: Uuid,
@@ -19,7 +31,6 @@ const Webhook = z.strictObject({
   created_at: Time,
   updated_at: Time,
 })
-const Secret = z.string().regex(/^[0-9a-f]{64}$/)
 const Stats = z.strictObject({
   delivered_24h: z.int(),
   failed_24h: z.int(),
@@ -28,39 +39,13 @@ const Stats = z.strictObject({
 })
 
 const EventName = z.string().regex(/^[a-z][a-z0-9_.-]{0,127}$/, 'must match ^[a-z][a-z0-9_.-]{0,127}$')
-const TargetUrl = z.string().min(1, 'is required').max(2048, 'must have at most 2048 characters')
 const Description = Text(1000).nullable().optional()
 const Filter = JsonObject.nullable().optional()
 
-const DeliveryStatus = z.enum(['pending', 'delivered', 'failed', 'dlq'])
-const Attempt = z.strictObject({
-  n: z.int(),
-  at: Time,
-  status_code: z.int().nullable(),
-  error: z.string().nullable(),
-  duration_ms: z.int(),
-})
-const Delivery = z.strictObject({
-  id: Uuid,
-  webhook_id: Uuid,
-  event_id: Uuid,
-  event_name: z.string(),
-  idempotency_key: Uuid,
-  status: DeliveryStatus,
-  failed_reason: z
-    .enum(['attempts_exhausted', 'held_too_long', 'gone', 'target_not_allowed', 'subscription_disabled'])
-    .nullable(),
-  attempt_count: z.int(),
-  next_attempt_at: Time.nullable(),
-  held_until: Time.nullable(),
-  created_at: Time,
-  settled_at: Time.nullable(),
-  attempts: z.array(Attempt),
-})
 const DeliveryDetail = Delivery.extend({
   attempts: z.array(Attempt.extend({ response_excerpt: z.string().nullable() })),
   payload: JsonObject,
-})
+}).meta({ title: 'WebhookDeliveryDetail' })
 const Replay = z.strictObject({
   operation_id: Uuid,
   type: z.literal('webhooks.replay'),
@@ -68,28 +53,10 @@ const Replay = z.strictObject({
   progress: z.strictObject({ done: z.int(), total: z.int() }).nullable(),
 })
 
-const addressRefusals = ['TARGET_URL_NOT_ALLOWED', 'TARGET_URL_NOT_HTTPS']
 const webhookId = { webhookId: Uuid }
 const deliveryId = { deliveryId: Uuid }
 
-const checkTarget = async ({ services }: HandlerContext, url: unknown): Promise<void> => {
-  const problem = await services.outbound.checkUrl(String(url))
-  if (problem) throw refusal(400, problem.code, problem.message, { field: 'target_url', reason: problem.message })
-}
-
-/** 32 random bytes, in the form that is shown and the form that is stored. */
-const newSecret = ({ services }: HandlerContext) => {
-  const secret = randomBytes(32).toString('hex')
-  return { secret, secret_sealed: sealSecret(services.secrets, secret) }
-}
-
-/** The secret is made and shown here, once, and stored sealed. */
-const create = async (context: HandlerContext) => {
-  await checkTarget(context, context.body['target_url'])
-  const { secret, secret_sealed } = newSecret(context)
-  const reply = await context.call('webhook_create', { ...context.body, secret_sealed })
-  return { status: reply.status, body: JSON.stringify({ data: { ...dataOf<object>(reply), secret } }) }
-}
+const create = (context: HandlerContext) => createWebhook(context, 'webhook_create')
 
 const update = async (context: HandlerContext) => {
   const { body, params } = context
@@ -97,11 +64,7 @@ const update = async (context: HandlerContext) => {
   return context.call('definition_update', { kind: 'webhook', id_or_key: params['webhookId'], patch: body })
 }
 
-const rotateSecret = async (context: HandlerContext) => {
-  const { secret, secret_sealed } = newSecret(context)
-  const reply = await context.call('webhook_rotate_secret', { webhook_id: context.params['webhookId'], secret_sealed })
-  return { status: reply.status, body: JSON.stringify({ data: { secret } }) }
-}
+const rotateSecret = (context: HandlerContext) => rotateWebhookSecret(context, 'webhook_rotate_secret')
 
 /** Sends a synthetic delivery now, as workers send real ones. Only the workers' role may read secrets, so the call uses that role. */
 const test = async (context: HandlerContext) => {
@@ -110,17 +73,7 @@ const test = async (context: HandlerContext) => {
     { webhook_id: context.params['webhookId'] },
     { role: 'app_worker', readOnly: true },
   )
-  const delivery = dataOf<Sendable>(asked)
-  await checkTarget(context, delivery.target_url)
-  const outcome = await sendDelivery(context.services, delivery)
-  const answer = {
-    status_code: outcome.statusCode,
-    error: outcome.error,
-    duration_ms: outcome.durationMs,
-    response_excerpt: outcome.responseExcerpt,
-    delivered: isAcknowledged(outcome),
-  }
-  return { status: 200, body: JSON.stringify({ data: answer }) }
+  return sendSample(context, dataOf<Sendable>(asked))
 }
 
 /** The project's database validates the range; control stores the operation that replays it. */
@@ -201,7 +154,7 @@ const subscriptions = [
     summary: 'Rotate the signing secret, for deliveries that are queued from now on; shown once',
     params: webhookId,
     handle: rotateSecret,
-    replies: { 200: data(z.strictObject({ secret: Secret })) },
+    replies: { 200: Rotated },
     refusals: { 400: ['INVALID_ID'] },
     failure: 'UPDATE_FAILED',
   }),
@@ -210,17 +163,7 @@ const subscriptions = [
     summary: "Send a synthetic svc.webhook.test now, and return the receiver's response",
     params: webhookId,
     handle: test,
-    replies: {
-      200: data(
-        z.strictObject({
-          status_code: z.int().nullable(),
-          error: z.string().nullable(),
-          duration_ms: z.int(),
-          response_excerpt: z.string(),
-          delivered: z.boolean(),
-        }),
-      ),
-    },
+    replies: { 200: Tested },
     refusals: { 400: ['INVALID_ID', ...addressRefusals] },
     failure: 'CREATE_FAILED',
   }),

@@ -4,10 +4,12 @@ import type { Logger } from 'pino'
 import type { Config } from '#server/config.ts'
 import { createMeasures, type Measures, noMeasures } from '#server/telemetry/measures.ts'
 import type { Sources } from '#server/telemetry/sources.ts'
+import { createTraces, noTraces, type Traces } from '#server/telemetry/traces.ts'
 
-/** Metrics of a process: off unless the environment names who reads them. */
+/** Metrics and traces of a process: off unless the environment names who reads them. */
 export type Telemetry = {
   readonly measures: Measures
+  readonly traces: Traces
   /** Exports what `sources` knows too, from here on. */
   observe(sources: Sources): void
   /** Answers GET /metrics on the port of the API; null where METRICS_TOKEN is not set. */
@@ -21,6 +23,7 @@ export type Telemetry = {
 
 const off: Telemetry = {
   measures: noMeasures,
+  traces: noTraces,
   observe: () => undefined,
   scrape: null,
   listen: async () => undefined,
@@ -28,7 +31,7 @@ const off: Telemetry = {
   close: async () => undefined,
 }
 
-type Settings = Pick<Config, 'HOST' | 'METRICS_PORT' | 'METRICS_TOKEN' | 'OTEL_EXPORTER_OTLP_ENDPOINT'>
+type Settings = Pick<Config, 'HOST' | 'METRICS_PORT' | 'METRICS_TOKEN'> & Parameters<typeof createTraces>[0]
 
 /**
  * OpenTelemetry's own SDK: Prometheus text for who asks, OTLP sent every minute. Its modules are read only where one of these is wanted, 20 MB
@@ -41,7 +44,9 @@ export const createTelemetry = async (config: Settings, log: Logger): Promise<Te
   const [{ MeterProvider, PeriodicExportingMetricReader }, { resourceFromAttributes }, { observe }] = await Promise.all(
     [import('@opentelemetry/sdk-metrics'), import('@opentelemetry/resources'), import('#server/telemetry/sources.ts')],
   )
-  const resource = resourceFromAttributes({ 'service.name': 'trellis', 'process.pid': process.pid })
+  const named = { 'service.name': 'trellis', 'process.pid': process.pid }
+  const resource = resourceFromAttributes(named)
+  const traces = await createTraces(config, named, log)
   const { PrometheusExporter } = await import('@opentelemetry/exporter-prometheus')
   const prometheus = isScraped
     ? new PrometheusExporter({ preventServerStart: true, withoutScopeInfo: true, withoutTargetInfo: true })
@@ -76,6 +81,7 @@ export const createTelemetry = async (config: Settings, log: Logger): Promise<Te
 
   return {
     measures: createMeasures(meter),
+    traces,
     observe(sources) {
       observing = observe(meter, sources)
     },
@@ -99,9 +105,12 @@ export const createTelemetry = async (config: Settings, log: Logger): Promise<Te
       server?.close()
       server?.closeAllConnections()
       // sends what OTLP has not had yet, while the databases still answer
-      await provider
-        .shutdown()
-        .catch((error: Error) => log.warn({ error: error.message }, 'the last metrics were not sent'))
+      await Promise.all([
+        traces.close(),
+        provider
+          .shutdown()
+          .catch((error: Error) => log.warn({ error: error.message }, 'the last metrics were not sent')),
+      ])
       observing?.close()
     },
   }

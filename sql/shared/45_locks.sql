@@ -38,6 +38,8 @@ return case advisory_lock_key.name
   when 'ai prompts' then 7305441180
   -- admitting calls of providers under a spend ceiling: each sees what those before it have reserved
   when 'spend ceiling' then 7305441190
+  -- applying a plan of promotion: one at a time
+  when 'promotion' then 7305441211
   -- bulk updates of users that change unique fields: two that want each other's addresses would wait in a circle
   when 'users bulk update' then hashtextextended('users bulk update', 0)
 end;

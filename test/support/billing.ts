@@ -52,3 +52,18 @@ export const createTestBilling = () => {
   }
   return { provider, state, webhook }
 }
+
+/** A billing provider for tests of every route: any webhook is genuine, and reports the same event. */
+export const configuredBilling = (): BillingProvider => ({
+  ...createTestBilling().provider,
+  handleWebhook: async () => ({
+    id: 'event',
+    projectId: '00000000-0000-4000-8000-000000000000',
+    occurredAt: new Date('2026-01-01T00:00:00Z'),
+    tier: 'pro',
+    status: 'active',
+    customerRef: null,
+    endsAt: null,
+    cancelAtPeriodEnd: false,
+  }),
+})

@@ -140,12 +140,13 @@ export const ask = async (
   return { status: response.status, body: (await response.json()) as any }
 }
 
-/** A developer, a ready project and a signed-in user, over HTTP. */
-export const createTestProject = async (url: string) => {
-  const signup = await ask(url, 'POST', '/v1/auth/developer/signup', {
+/** A developer, a ready project and a signed-in user, over HTTP; `from` are headers of those who sign up, such as an address. */
+export const createTestProject = async (url: string, from: Record<string, string> = {}) => {
+  const credentials = {
     email: `p${Date.now()}${Math.random()}@example.org`,
     password: 'correct horse 42 battery',
-  })
+  }
+  const signup = await ask(url, 'POST', '/v1/auth/developer/signup', credentials, from)
   const developer = { authorization: `Bearer ${signup.body.data.access_token}` }
   const made = await ask(url, 'POST', '/v1/admin/projects', { name: 'process' }, developer)
   const { id } = made.body.data.project
@@ -156,7 +157,7 @@ export const createTestProject = async (url: string) => {
     await new Promise((resolve) => setTimeout(resolve, 30))
   }
   const key = { 'x-api-key': made.body.data.api_keys.client.key as string }
-  const signedIn = await ask(url, 'POST', '/v1/client/auth/anonymous', {}, key)
+  const signedIn = await ask(url, 'POST', '/v1/client/auth/anonymous', {}, { ...key, ...from })
   const user = { ...key, authorization: `Bearer ${signedIn.body.data.session_token}` }
   return {
     developer,

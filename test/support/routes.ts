@@ -45,16 +45,17 @@ export const clientOf = (route: Route, { harness, project, user, developer }: Ca
   return route.path.startsWith('/client') ? user : harness.anyone
 }
 
-/** The declared example, which is good enough to reach the function behind the route; tokens must be real ones. */
-export const bodyOf = (route: Route, { user, developer }: Cast) => {
+/** The declared example, which is good enough to reach the function behind the route; tokens and projects must be real ones. */
+export const bodyOf = (route: Route, { user, developer, project }: Cast) => {
   const { example } = route
   if (Array.isArray(example)) return example
   if (!route.body) return undefined
   const refresh_token = route.path.startsWith('/client') ? user.refreshToken : developer.refreshToken
-  return { ...example, ...(example && 'refresh_token' in example ? { refresh_token } : {}) }
+  const real: Record<string, unknown> = { refresh_token, target_project_id: project.id }
+  return Object.fromEntries(Object.entries(example ?? {}).map(([name, value]) => [name, real[name] ?? value]))
 }
 
-const values = ['a', '1', uuid, '2026-01-01T00:00:00Z']
+const values = ['a', '1', uuid, '2026-01-01T00:00:00Z', 'https://app.example.org/signed-in']
 
 /** The parameters that a query must have, each with a value that its schema takes. */
 const queryOf = ({ query = {} }: Route, projectId: string) => {

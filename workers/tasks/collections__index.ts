@@ -4,6 +4,7 @@ import { dataOf, type Place } from '#server/database/database.ts'
 import { ApiError } from '#server/errors.ts'
 import type { Services } from '#server/services.ts'
 import { Stopped } from '#server/stopping.ts'
+import { servedPlace } from '#workers/operation.ts'
 import { job } from '#workers/task.ts'
 
 type Operation = {
@@ -29,7 +30,7 @@ export const collectionsIndex = job('collections__index', async (services, { ope
       .then((reply) => dataOf<T>(reply))
   const operation = await control<Operation | null>('operation_begin', {})
   if (!operation) return
-  const place = await services.fleet.placeOf(operation.project_id)
+  const place = await servedPlace(services, operation.project_id)
   if (!place) return
   const end = async (begun: Begun | null, reason: string | null) => {
     if (begun) await notifyIndexEnd(services, place, operation.project_id, begun, reason === null)

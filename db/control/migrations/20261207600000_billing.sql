@@ -22,7 +22,7 @@ create table app.billing_events (
 comment on table app.billing_events is 'Ids of the events that the billing provider reported, kept 90 days: a repeated one changes nothing.';
 create index billing_events_received on app.billing_events (received_at);
 
-create table app.project_traffic (
+create table app.traffic_reports (
   project_id   uuid not null references app.projects on delete cascade,
   day          date not null,
   reporter     uuid not null,
@@ -30,13 +30,13 @@ create table app.project_traffic (
   egress_bytes bigint not null,
   primary key (project_id, day, reporter)
 );
-comment on table app.project_traffic is
+comment on table app.traffic_reports is
   'Requests that apps made on each day (UTC), and the bytes that were sent for them. A server process has a row of its own, and writes what it has counted since
    the beginning of the day: a report that is repeated changes nothing, and processes never wait for each other. The rows of a day that is over are joined
    under the nil uuid.';
-create index project_traffic_of_day on app.project_traffic (day);
+create index traffic_reports_of_day on app.traffic_reports (day);
 
 -- migrate:down
-drop table app.project_traffic;
+drop table app.traffic_reports;
 drop table app.billing_events;
 drop table app.project_subscriptions;

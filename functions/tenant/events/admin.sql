@@ -9,18 +9,6 @@ language sql stable as $$
 $$;
 comment on function internal.event_full_json is 'An event as administrators see it.';
 
-create or replace function internal.time_parameter(name text, value text) returns timestamptz
-language plpgsql stable as $$
-declare
-  at constant timestamptz := internal.as_time(time_parameter.value);
-begin
-  if time_parameter.value is not null and at is null then
-    perform internal.invalid(time_parameter.name, 'must be an ISO 8601 time', 'INVALID_INPUT');
-  end if;
-  return at;
-end $$;
-comment on function internal.time_parameter is 'A time of the query string. Refuses 400 INVALID_INPUT.';
-
 create or replace function internal.events_newest(event_name text, app_user_id uuid, since timestamptz, until timestamptz,
                                                   before_at timestamptz, before_id uuid, most int)
 returns refcursor

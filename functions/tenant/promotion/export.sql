@@ -1,26 +1,14 @@
 -- The definitions of a project as one document that another project, or a repository, can be compared with: by keys, without ids and without the times
 -- of rows. Which entities there are, and what of them is configuration, is read from internal.definitions and the catalog: an entity that is added later
--- is copied without a change here, unless promotion_kept_back names it.
-create or replace function internal.promotion_kept_back(kind text) returns text
-language sql immutable parallel safe
-return case promotion_kept_back.kind
-  when 'webhook' then 'its receiver knows a secret, and it belongs to one environment'
-  when 'referral_code' then 'codes belong to users'
-  when 'media_folder' then 'files are not copied'
-  when 'media_catalog' then 'files are not copied'
-end;
-comment on function internal.promotion_kept_back is 'Why the rows of a kind stay in their project, or null for a kind that is copied.';
+-- is copied without a change here, unless its row says why it is kept back.
+create or replace function internal.promoted_as(d internal.definitions) returns text
+language sql immutable
+return coalesce((promoted_as.d).promoted_as, (promoted_as.d).kind || 's');
+comment on function internal.promoted_as is 'The name of a kind in documents and plans.';
 
 create or replace function internal.promotion_references(d internal.definitions) returns jsonb
 language sql immutable
-return case (promotion_references.d).kind
-  -- rules are a tree, whose leaves name other segments
-  when 'segment' then '[{"path": "$.rules.**.segment_id", "kind": "segment", "by": "id"}]'::jsonb
-  -- an item is copied in the form in which it is created
-  when 'catalog_item' then '[{"path": "$.prices[*].currency_code", "kind": "currency", "by": "key"},
-                             {"path": "$.bundle_contents[*].content_item_key", "kind": "catalog_item", "by": "key"}]'::jsonb
-  else (promotion_references.d).refs
-end;
+return coalesce((promotion_references.d).promoted_refs, (promotion_references.d).refs);
 comment on function internal.promotion_references is 'The references of a kind along paths of its copied form.';
 
 create or replace function internal.promotion_key_column(d internal.definitions) returns text
@@ -102,6 +90,11 @@ end $$;
 comment on function internal.promotion_named is
   'A value whose ids at the end of a path are replaced by keys. The steps of the path are fields, [*] (every element) and ** (every depth).';
 
+create or replace function internal.promotion_steps(path text) returns text[]
+language sql immutable
+return string_to_array(substr(replace(promotion_steps.path, '[*]', '.[*]'), 3), '.');
+comment on function internal.promotion_steps is 'The steps of a path of a reference, for promotion_named.';
+
 create or replace function internal.promotion_kinds(kinds text[]) returns setof internal.definitions
 language plpgsql stable as $$
 declare
@@ -109,7 +102,7 @@ declare
 begin
   select k.name into unknown
     from unnest(promotion_kinds.kinds) k (name)
-   where internal.promotion_kept_back(k.name) is not null or not exists (select from internal.definitions d where d.kind = k.name)
+   where not exists (select from internal.definitions d where d.kept_back is null and internal.promoted_as(d) = k.name)
    order by k.name
    limit 1;
   if found then
@@ -118,7 +111,7 @@ begin
   return query
     select d.*
       from internal.definitions d
-     where internal.promotion_kept_back(d.kind) is null and (promotion_kinds.kinds is null or d.kind = any (promotion_kinds.kinds))
+     where d.kept_back is null and (promotion_kinds.kinds is null or internal.promoted_as(d) = any (promotion_kinds.kinds))
      order by d.create_order, d.kind;
 end $$;
 comment on function internal.promotion_kinds is 'The kinds that are copied, all or those named, in the order in which they are created. Refuses 400 INVALID_BODY.';
@@ -140,10 +133,10 @@ begin
         from internal.promotion_rows(d.kind) r
        order by r.key collate "C"
     loop
-      promotion_definitions.kind := d.kind;
+      promotion_definitions.kind := internal.promoted_as(d);
       promotion_definitions.reason := case when promotion_definitions.code is not null then format('Two %s have this name.', d.plural) end;
       for reference in
-        select r.value ->> 'path' as path, names -> (r.value ->> 'kind') as names, o.singular
+        select r.value ->> 'path' as path, internal.promotion_steps(r.value ->> 'path') as steps, names -> (r.value ->> 'kind') as names, o.singular
           from jsonb_array_elements(internal.promotion_references(d)) r
           join internal.definitions o on o.kind = r.value ->> 'kind'
          where r.value ->> 'by' = 'id'
@@ -155,7 +148,7 @@ begin
           promotion_definitions.reason := format('It refers to a %s that was deleted.', reference.singular);
         end if;
         promotion_definitions.configuration := internal.promotion_named(
-          promotion_definitions.configuration, string_to_array(substr(replace(reference.path, '[*]', '.[*]'), 3), '.'), reference.names);
+          promotion_definitions.configuration, reference.steps, reference.names);
       end loop;
       return next;
     end loop;

@@ -1,4 +1,4 @@
--- The differences of the document of another project and the definitions of this one.
+-- The differences of a document of definitions, that of another project or of a repository, and the definitions of this project.
 create or replace function internal.promotion_diff(was jsonb, wanted jsonb) returns jsonb
 language sql immutable as $$
   select coalesce(jsonb_object_agg(coalesce(t.key, s.key), jsonb_build_array(t.value, s.value)), '{}')
@@ -8,74 +8,193 @@ language sql immutable as $$
 $$;
 comment on function internal.promotion_diff is '{field: [value here, value wanted]} of the fields that differ.';
 
-create or replace function internal.promotion_compared(document jsonb, kinds text[], keys jsonb, is_pruning boolean)
-returns table (op text, kind text, key text, diff jsonb, code text, reason text)
-language plpgsql stable as $$
-#variable_conflict use_column
+create or replace function internal.promotion_depths(edges jsonb) returns table (key text, depth int)
+language plpgsql immutable as $$
 declare
-  left_out constant jsonb := promotion_compared.document -> 'left_out';
+  pending jsonb := promotion_depths.edges;
+  ready text[];
 begin
-  return query
+  for level in 0 .. 10000 loop
+    exit when pending = '{}';
+    select array_agg(p.key) into ready
+      from jsonb_each(pending) p
+     where not exists (select from jsonb_array_elements_text(p.value) r (name) where pending ? r.name);
+    exit when ready is null;
+    return query select r.name, level from unnest(ready) r (name);
+    pending := pending - ready;
+  end loop;
+  return query select k.name, null::int from jsonb_object_keys(pending) k (name);
+end $$;
+comment on function internal.promotion_depths is
+  'How many references one after the other lead from a key to the end, of {key: [keys it refers to]}; null for a key from which a circle is reached.';
+
+create or replace function internal.promotion_differences(document jsonb, kinds text[], keys jsonb, is_pruning boolean)
+returns table (op text, kind text, key text, diff jsonb, wanted jsonb, was jsonb, code text, reason text)
+-- lists of a document have no statistics: a nested loop over them would be quadratic
+language sql stable set enable_nestloop = off as $$
   with here as materialized (
-    select h.kind, h.key, h.configuration, h.code, h.reason from internal.promotion_definitions(promotion_compared.kinds) h
+    select h.kind, h.key, h.configuration, h.code, h.reason from internal.promotion_definitions(promotion_differences.kinds) h
   ), there as materialized (
     select k.key as kind, r.key, r.value as configuration
-      from jsonb_each(promotion_compared.document -> 'definitions') k, jsonb_each(k.value) r
-  ), declared as (
-    select d.*, internal.promotion_references(d) as paths from internal.promotion_kinds(promotion_compared.kinds) d
-  ), chosen as (
-    select coalesce(t.kind, h.kind) as kind, coalesce(t.key, h.key) as key, h.configuration as was, t.configuration as wanted, h.code, h.reason
-      from (select distinct on (h.kind, h.key) h.* from here h) h
-      full join there t on t.kind = h.kind and t.key = h.key
-     where (t.key is not null or promotion_compared.is_pruning)
-       and (t.key is not null or not exists (select from jsonb_array_elements(left_out) l where (l.value ->> 'kind', l.value ->> 'key') = (h.kind, h.key)))
-       and t.configuration is distinct from h.configuration
-  ), compared as (
-    select case when c.was is null then 'create' when c.wanted is null then 'delete' else 'update' end as op,
-           d as declared, d.create_order, d.paths, c.kind, c.key, c.wanted, internal.promotion_diff(coalesce(c.was, '{}'), coalesce(c.wanted, '{}')) as diff,
-           c.was is not null and c.wanted is not null as is_kept, c.code, c.reason
-      from chosen c
-      join declared d on d.kind = c.kind
-     where not coalesce(promotion_compared.keys ? c.kind, false) or promotion_compared.keys -> c.kind ? c.key
-  ), judged as (
-    select c.op, c.kind, c.key, c.diff, c.create_order,
-           coalesce(
-             -- this side's name is ambiguous: the change could mean either row
-             case when c.code = 'AMBIGUOUS_NAME' then array[c.code, c.reason] end,
-             (select array['FIELD_FIXED', format('The target has this %s, and its %s cannot change.', (c.declared).singular, min(f.name))]
-                from unnest((c.declared).fixed_columns) f (name)
-               where c.is_kept and c.diff ? f.name
-              having count(*) > 0),
-             (select array['REFERENCE_MISSING', format('The target has no %s %s, and this plan creates none.', min(o.singular), min(v.value #>> '{}'))]
-                from jsonb_array_elements(c.paths) p
-                join internal.definitions o on o.kind = p.value ->> 'kind'
-               cross join lateral jsonb_path_query(c.wanted, (p.value ->> 'path')::jsonpath) v (value)
-               where v.value <> 'null'
-                 and not exists (select from here h where (h.kind, h.key) = (o.kind, v.value #>> '{}'))
-                 and not (exists (select from there t where (t.kind, t.key) = (o.kind, v.value #>> '{}'))
-                          and (not coalesce(promotion_compared.keys ? o.kind, false) or promotion_compared.keys -> o.kind ? (v.value #>> '{}')))
-              having count(*) > 0),
-             case when c.op = 'create' and (c.declared).max_count < (select count(*) from here h where h.kind = c.kind)
-                         + sum(case c.op when 'create' then 1 when 'delete' then -1 else 0 end) over (partition by c.kind)
-                  then array['LIMIT_REACHED', format('A project has at most %s %s.', (c.declared).max_count, (c.declared).plural)] end) as problem
-      from compared c
+      from jsonb_each(promotion_differences.document -> 'definitions') k, jsonb_each(k.value) r
+  ), left_out as materialized (
+    select distinct l.value ->> 'kind' as kind, l.value ->> 'key' as key
+      from jsonb_array_elements(coalesce(promotion_differences.document -> 'left_out', '[]')) l
   )
-  select j.op, j.kind, j.key, j.diff, j.problem[1], j.problem[2]
-    from judged j
-   -- what others refer to is created first and deleted last
-   order by j.op = 'delete', case when j.op = 'delete' then -j.create_order else j.create_order end, j.kind collate "C", j.key collate "C";
-  return query
-  select 'create', l.value ->> 'kind', l.value ->> 'key', '{}'::jsonb, l.value ->> 'code', l.value ->> 'reason'
-    from jsonb_array_elements(left_out) with ordinality l (value, n)
-   where not coalesce(promotion_compared.keys ? (l.value ->> 'kind'), false) or promotion_compared.keys -> (l.value ->> 'kind') ? (l.value ->> 'key')
-   order by l.n;
-end $$;
-comment on function internal.promotion_compared is
-  'What must change here to equal the document, and what is blocked, with a code: AMBIGUOUS_NAME, FIELD_FIXED, REFERENCE_MISSING, LIMIT_REACHED.
-   Deletions only when pruning. Refuses 400 INVALID_BODY.';
+  select case when h.configuration is null then 'create' when t.configuration is null then 'delete' else 'update' end,
+         coalesce(t.kind, h.kind), coalesce(t.key, h.key), internal.promotion_diff(coalesce(h.configuration, '{}'),
+           -- a field that the document does not name stays as it is
+           case when t.configuration is null then '{}' when h.configuration is null then t.configuration else h.configuration || t.configuration end),
+         t.configuration, h.configuration, h.code, h.reason
+    from (select distinct on (h.kind, h.key) h.* from here h) h
+    full join there t on t.kind = h.kind and t.key = h.key
+    left join left_out l on l.kind = h.kind and l.key = h.key
+   where case when t.key is null then promotion_differences.is_pruning and l.key is null
+              else h.key is null or h.configuration is distinct from h.configuration || t.configuration end
+     and (promotion_differences.kinds is null or coalesce(t.kind, h.kind) = any (promotion_differences.kinds))
+     and (not coalesce(promotion_differences.keys ? coalesce(t.kind, h.kind), false)
+          or promotion_differences.keys -> coalesce(t.kind, h.kind) ? coalesce(t.key, h.key))
+$$;
+comment on function internal.promotion_differences is
+  'The rows that differ, in no order: op, and the row as the document has it and as it is here. Deletions only when pruning. Refuses 400 INVALID_BODY.';
 
-create or replace function api.promotion_plan(source_project_id uuid, document text, kinds jsonb default null, keys jsonb default '{}', prune boolean default false)
-returns api.reply
+create or replace function internal.promotion_compared(document jsonb, kinds text[], keys jsonb, is_pruning boolean)
+returns table (op text, kind text, key text, diff jsonb, wanted jsonb, was jsonb, code text, reason text)
+-- lists of a document have no statistics: a nested loop over them would be quadratic
+language sql stable set enable_nestloop = off as $$
+  with differences as materialized (
+    select c.op, c.kind, c.key, c.diff, c.wanted, c.was, c.code, c.reason
+      from internal.promotion_differences(promotion_compared.document, promotion_compared.kinds, promotion_compared.keys, promotion_compared.is_pruning) c
+  ), declared as materialized (
+    select d.kind, internal.promoted_as(d) as name, d.singular, d.plural, d.fixed_columns, d.max_count, d.create_order, internal.promotion_references(d) as paths
+      from internal.definitions d
+     where d.kept_back is null
+  ), taken as materialized (
+    select distinct d.name, i.value as key from declared d, jsonb_each_text(internal.promotion_names(d.kind)) i
+  ), counted as (
+    select d.name, d.max_count < (select count(*) from taken t where t.name = d.name) + count(*) as is_full
+      from differences c
+      join declared d on d.name = c.kind
+     where c.op = 'create'
+     group by d.name, d.max_count
+  ), referred as materialized (
+    select distinct c.op, c.kind, c.key, o.name as other_kind, o.singular, v.value #>> '{}' as other
+      from differences c
+      join declared d on d.name = c.kind
+     cross join lateral jsonb_array_elements(d.paths) p
+      join declared o on o.kind = p.value ->> 'kind'
+     cross join lateral jsonb_path_query(case c.op when 'delete' then c.was else c.wanted end, (p.value ->> 'path')::jsonpath) v (value)
+     where v.value <> 'null'
+  ), missing as (
+    select r.kind, r.key, min(r.singular) as singular, min(r.other) as other
+      from referred r
+      left join taken t on t.name = r.other_kind and t.key = r.other
+      left join differences m on m.op = 'create' and m.kind = r.other_kind and m.key = r.other
+      left join differences g on g.op = 'delete' and g.kind = r.other_kind and g.key = r.other
+     where r.op <> 'delete' and (t.key is null or g.key is not null) and m.key is null
+     group by r.kind, r.key
+  ), deep as (
+    select e.kind, e.is_deletion, x.key, x.depth
+      from (select c.kind, c.op = 'delete' as is_deletion, jsonb_object_agg(c.key, coalesce(r.others, '[]')) as edges
+              from differences c
+              left join (select r.op, r.kind, r.key, jsonb_agg(r.other) as others from referred r where r.other_kind = r.kind group by r.op, r.kind, r.key) r
+                on r.op = c.op and r.kind = c.kind and r.key = c.key
+             where exists (select from referred r where r.other_kind = r.kind and r.kind = c.kind)
+             group by c.kind, c.op = 'delete') e
+     cross join lateral internal.promotion_depths(e.edges) x
+  ), judged as (
+    select c.op, c.kind, c.key, c.diff, c.wanted, c.was, d.create_order, coalesce(p.depth, 0) as depth,
+           case
+             -- this side's name is ambiguous: the change could mean either row
+             when c.code = 'AMBIGUOUS_NAME' then array[c.code, c.reason]
+             when c.op = 'update' and c.diff ?| d.fixed_columns
+               then array['FIELD_FIXED', format('The target has this %s, and its %s cannot change.', d.singular,
+                                                (select min(f.name) from unnest(d.fixed_columns) f (name) where c.diff ? f.name))]
+             when m.key is not null then array['REFERENCE_MISSING', format('The target has no %s %s, and this plan creates none.', m.singular, m.other)]
+             when p.key is not null and p.depth is null then array['REFERENCE_CYCLE', format('Its references to other %s form a circle.', d.plural)]
+             when c.op = 'create' and n.is_full then array['LIMIT_REACHED', format('A project has at most %s %s.', d.max_count, d.plural)] end as problem
+      from differences c
+      join declared d on d.name = c.kind
+      left join missing m on m.kind = c.kind and m.key = c.key
+      left join deep p on p.kind = c.kind and p.key = c.key and p.is_deletion = (c.op = 'delete')
+      left join counted n on n.name = c.kind
+  ), blocked as (
+    select l.value, l.n
+      from jsonb_array_elements(coalesce(promotion_compared.document -> 'left_out', '[]')) with ordinality l (value, n)
+     where (promotion_compared.kinds is null or l.value ->> 'kind' = any (promotion_compared.kinds))
+       and (not coalesce(promotion_compared.keys ? (l.value ->> 'kind'), false)
+            or promotion_compared.keys -> (l.value ->> 'kind') ? (l.value ->> 'key'))
+  )
+  select o.op, o.kind, o.key, o.diff, o.wanted, o.was, o.code, o.reason
+    from (select j.op, j.kind, j.key, j.diff, j.wanted, j.was, j.problem[1] as code, j.problem[2] as reason,
+                 -- what others refer to is created first and deleted last
+                 row_number() over (order by j.op = 'delete', case when j.op = 'delete' then -j.create_order else j.create_order end, j.kind collate "C",
+                                             case when j.op = 'delete' then -j.depth else j.depth end, j.key collate "C") as n
+            from judged j
+           union all
+          select 'create', b.value ->> 'kind', b.value ->> 'key', '{}', null, null, b.value ->> 'code', b.value ->> 'reason', 1000000000 + b.n from blocked b) o
+   order by o.n
+$$;
+comment on function internal.promotion_compared is
+  'What must change here to equal the document, in the order of its execution, and what is blocked, with a code: AMBIGUOUS_NAME, FIELD_FIXED,
+   REFERENCE_MISSING, REFERENCE_CYCLE, LIMIT_REACHED. Deletions only when pruning. Refuses 400 INVALID_BODY.';
+
+create or replace function internal.promotion_document_check(document jsonb) returns void
+language plpgsql stable as $$
+declare
+  problem record;
+begin
+  select k.key as kind into problem
+    from jsonb_each(promotion_document_check.document -> 'definitions') k
+   where not exists (select from internal.definitions d where d.kept_back is null and internal.promoted_as(d) = k.key)
+   order by k.key
+   limit 1;
+  if found then
+    perform internal.invalid('document.definitions', format('%s is not a kind that is copied', left(problem.kind, 63)), 'INVALID_BODY');
+  end if;
+  select k.key as kind, r.key, f.key as field,
+         case when o.fields ? f.key then 'has a value of the wrong type' else 'is not a field of this kind' end as reason
+    into problem
+    from jsonb_each(promotion_document_check.document -> 'definitions') k
+    join internal.definitions d on d.kept_back is null and internal.promoted_as(d) = k.key
+   cross join lateral (select jsonb_object_agg(s.name, s.types) as fields
+                         from (select s.name, case
+                                        when t.typcategory = 'B' then '{boolean}'::text[]
+                                        when t.oid = 'numeric'::regtype then '{number,string}'
+                                        when t.typcategory = 'N' then '{number}'
+                                        when t.typcategory = 'A' then '{array}'
+                                        when t.oid in ('json'::regtype, 'jsonb'::regtype) then '{boolean,number,string,array,object}'
+                                        else '{string}' end as types
+                                 from internal.definition_columns(d) s
+                                 join pg_catalog.pg_attribute a on a.attrelid = to_regclass(d.table_name) and a.attname = s.name
+                                 join pg_catalog.pg_type t on t.oid = a.atttypid
+                                where s.is_settable and s.name <> internal.promotion_key_column(d)
+                               union all
+                               -- parts of the copied form that are rows of other tables
+                               select distinct (internal.promotion_steps(p.value ->> 'path'))[1], '{array}'::text[]
+                                 from jsonb_array_elements(d.promoted_refs) p
+                                where p.value ->> 'path' like '$.%[*].%') s) o
+   cross join lateral jsonb_each(k.value) r
+   cross join lateral jsonb_each(r.value) f
+   where not o.fields ? f.key or jsonb_typeof(f.value) <> 'null' and not o.fields -> f.key ? jsonb_typeof(f.value)
+   order by k.key collate "C", r.key collate "C", f.key collate "C"
+   limit 1;
+  if found then
+    perform internal.invalid(format('document.definitions.%s.%s.%s', problem.kind, left(problem.key, 100), left(problem.field, 63)), problem.reason,
+                             'INVALID_BODY');
+  end if;
+end $$;
+comment on function internal.promotion_document_check is
+  'Whether a document has only kinds that are copied, with fields that they have, of the types of their columns: values are checked by the functions of
+   the kinds, when it is applied. Refuses 400 INVALID_BODY.';
+
+create or replace function internal.promotion_hash(source_project_id uuid, ops json, blocked json) returns text
+language sql stable
+return encode(sha256(convert_to(concat_ws(' ', promotion_hash.source_project_id, internal.project_id(), promotion_hash.ops, promotion_hash.blocked), 'UTF8')), 'hex');
+comment on function internal.promotion_hash is 'The hash of a plan: of both projects and of all that it would change.';
+
+create or replace function internal.promotion_plan(source_project_id uuid, document jsonb, kinds jsonb, keys jsonb, prune boolean,
+                                                   out plan json, out todo jsonb)
 language plpgsql stable as $$
 declare
   ops json;
@@ -83,14 +202,25 @@ declare
 begin
   select coalesce(json_agg(json_build_object('op', c.op, 'kind', c.kind, 'key', c.key, 'diff', c.diff) order by c.n) filter (where c.code is null), '[]'),
          coalesce(json_agg(json_build_object('kind', c.kind, 'key', c.key, 'code', c.code, 'reason', c.reason) order by c.n)
-                    filter (where c.code is not null), '[]')
-    into ops, blocked
-    from internal.promotion_compared(promotion_plan.document::jsonb -> 'data', internal.promotion_kinds_named(promotion_plan.kinds), promotion_plan.keys, promotion_plan.prune)
-         with ordinality c (op, kind, key, diff, code, reason, n);
-  return internal.reply(200, internal.promotion_fitting(json_build_object(
-    'plan_hash', encode(sha256(convert_to(concat_ws(' ', promotion_plan.source_project_id, internal.project_id(), ops, blocked), 'UTF8')), 'hex'),
-    'clean', json_array_length(ops) + json_array_length(blocked) = 0, 'ops', ops, 'blocked', blocked)));
+                    filter (where c.code is not null), '[]'),
+         coalesce(jsonb_agg(jsonb_build_object('op', c.op, 'kind', c.kind, 'key', c.key, 'wanted', c.wanted, 'fields',
+                                               (select jsonb_agg(f) from jsonb_object_keys(c.diff) f)) order by c.n) filter (where c.code is null), '[]')
+    into ops, blocked, promotion_plan.todo
+    from internal.promotion_compared(promotion_plan.document, internal.promotion_kinds_named(promotion_plan.kinds), promotion_plan.keys, promotion_plan.prune)
+         with ordinality c (op, kind, key, diff, wanted, was, code, reason, n);
+  promotion_plan.plan := json_build_object(
+    'plan_hash', internal.promotion_hash(promotion_plan.source_project_id, ops, blocked),
+    'clean', json_array_length(ops) + json_array_length(blocked) = 0, 'ops', ops, 'blocked', blocked);
 end $$;
+comment on function internal.promotion_plan is 'The plan as responses show it, and what applying it does: [{op, kind, key, wanted, fields}]. Refuses 400 INVALID_BODY.';
+
+create or replace function api.promotion_plan(source_project_id uuid, document text, kinds jsonb default null, keys jsonb default '{}', prune boolean default false)
+returns api.reply
+language sql stable as $$
+  select internal.reply(200, internal.promotion_fitting(p.plan))
+    from internal.promotion_plan(promotion_plan.source_project_id, promotion_plan.document::jsonb -> 'data', promotion_plan.kinds, promotion_plan.keys,
+                                 promotion_plan.prune) p
+$$;
 comment on function api.promotion_plan is
   'The plan that makes this project equal to the export of another one, whose envelope is document: {plan_hash, clean, ops[{op, kind, key, diff {field:
    [here, there]}}], blocked[{kind, key, code, reason}]}. Reads only. Refuses 400 INVALID_BODY, 409 LIMIT_REACHED (8 MB). Supplement A8.';

@@ -1,13 +1,4 @@
 -- Webhook fan-out: the hook of the event pipeline that creates one delivery for each subscription that matches an event, and the body to send.
-create or replace function internal.uuid5(namespace uuid, name text) returns uuid
-language sql immutable parallel safe as $$
-  -- RFC 9562, version 5; Postgres has SHA-1 only in the extension pgcrypto
-  select encode(
-    set_byte(set_byte(h.digest, 6, (get_byte(h.digest, 6) & 15) | 80), 8, (get_byte(h.digest, 8) & 63) | 128), 'hex')::uuid
-    from (select substring(extensions.digest(uuid_send(uuid5.namespace) || convert_to(uuid5.name, 'UTF8'), 'sha1') from 1 for 16) as digest) h
-$$;
-comment on function internal.uuid5 is 'The name-based UUID (version 5) of a name within a namespace: the idempotency key of a delivery.';
-
 create or replace function internal.webhook_body(id uuid, type text, project_id text, event json, "user" json) returns text
 language sql stable
 return json_build_object(
@@ -102,19 +93,6 @@ comment on function internal.event_plan__webhooks is 'The ids of the subscriptio
 create or replace trigger tg_webhooks__event_plans
   after insert or delete or update of status, event_name on app.webhooks
   for each statement execute function internal.tg_event_plans();
-
-create or replace function internal.tg_webhook_deliveries__due() returns trigger
-language plpgsql volatile security definer set search_path = '' as $$
-begin
-  perform internal.enqueue('webhooks__deliver', new.id::text, due_at => new.next_attempt_at, lane => 'webhook ' || new.webhook_id);
-  return null;
-end $$;
-comment on function internal.tg_webhook_deliveries__due is 'Queues the task of a delivery again when the delivery is replayed or released.';
-
-create or replace trigger tg_webhook_deliveries__due
-  after update of status, next_attempt_at on app.webhook_deliveries
-  for each row when (new.next_attempt_at is not null and old.next_attempt_at is null)
-  execute function internal.tg_webhook_deliveries__due();
 
 create or replace function internal.purge__webhooks(most int default 5000) returns bigint
 language sql volatile security definer set search_path = '' as $$

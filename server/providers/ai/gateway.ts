@@ -12,7 +12,9 @@ import {
 import { google } from '#server/providers/ai/google.ts'
 import { mistral, openai } from '#server/providers/ai/openai.ts'
 import { createEventReader } from '#server/providers/ai/server_events.ts'
+import { modelSpan, problemType, setUsed } from '#server/providers/ai/span.ts'
 import { type Failure, failureOf, type StreamedResponse, type Upstream } from '#server/providers/upstream.ts'
+import { noSpan, type Span, within } from '#server/telemetry/spans.ts'
 
 export const dialects = { anthropic, openai, google, mistral } as const
 export type AiProvider = keyof typeof dialects
@@ -84,14 +86,31 @@ const requestOf = (
   signal,
 })
 
+/** Work within the span of a call of a model, which ends with it, or, where it is kept open, only when it fails. */
+const inSpan = async <T>(span: Span, work: () => Promise<T>, isKeptOpen = false): Promise<T> => {
+  try {
+    const result = await within(span, work)
+    if (!isKeptOpen) span.end()
+    return result
+  } catch (error) {
+    span.end(problemType(error))
+    throw error
+  }
+}
+
 /** A whole answer. Throws ProviderError. */
-export const complete = async (exchange: Exchange, chat: ChatRequest, hasImages: boolean): Promise<Piece> => {
-  const answer = await exchange.upstream.call({ ...requestOf(exchange, exchange.dialect.request(chat)), maxBytes })
-  if (answer.failure !== null) throw problemOf(answer)
-  if (answer.status >= 300) throw refusalOf(answer.status, answer.json(), hasImages)
-  const piece = exchange.dialect.read(answer.json())
-  if (!piece) throw failed()
-  return piece
+export const complete = (exchange: Exchange, chat: ChatRequest, hasImages: boolean): Promise<Piece> => {
+  const { upstream, dialect } = exchange
+  const span = modelSpan('chat', dialect.provider, chat.model, chat)
+  return inSpan(span, async () => {
+    const answer = await upstream.call({ ...requestOf(exchange, dialect.request(chat)), maxBytes })
+    if (answer.failure !== null) throw problemOf(answer)
+    if (answer.status >= 300) throw refusalOf(answer.status, answer.json(), hasImages)
+    const piece = dialect.read(answer.json())
+    if (!piece) throw failed()
+    setUsed(span, piece.usage ?? {}, piece.finishReason)
+    return piece
+  })
 }
 
 /** Opens a stream: resolves when the provider has begun to answer. Throws ProviderError. */
@@ -100,14 +119,37 @@ export const openStream = async (
   chat: ChatRequest,
   hasImages: boolean,
 ): Promise<AsyncIterable<readonly Piece[]>> => {
-  const answer = await exchange.upstream.stream({
-    ...requestOf(exchange, exchange.dialect.request(chat)),
-    idleMs: exchange.timeoutMs,
-    totalMs: exchange.streamMs,
-  })
-  if (answer.failure !== null) throw problemOf(answer)
-  if (answer.status >= 300) throw refusalOf(answer.status, await readRefusal(answer), hasImages)
-  return pieces(exchange.dialect, answer)
+  const { upstream, dialect, timeoutMs: idleMs, streamMs: totalMs } = exchange
+  const span = modelSpan('chat', dialect.provider, chat.model, chat)
+  const open = async () => {
+    const answer = await upstream.stream({ ...requestOf(exchange, dialect.request(chat)), idleMs, totalMs })
+    if (answer.failure !== null) throw problemOf(answer)
+    if (answer.status >= 300) throw refusalOf(answer.status, await readRefusal(answer), hasImages)
+    return answer
+  }
+  const read = pieces(dialect, await inSpan(span, open, true))
+  return span === noSpan ? read : observed(span, read)
+}
+
+/** Ends the span of a stream when the stream ends, however it does. */
+async function* observed(span: Span, read: AsyncIterable<readonly Piece[]>) {
+  let usage: Usage = {}
+  let error: string | undefined = 'ABORTED'
+  try {
+    for await (const found of read) {
+      for (const piece of found) {
+        usage = { ...usage, ...piece.usage }
+        setUsed(span, usage, piece.finishReason)
+      }
+      yield found
+    }
+    error = undefined
+  } catch (thrown) {
+    error = problemType(thrown)
+    throw thrown
+  } finally {
+    span.end(error)
+  }
 }
 
 /** The beginning of a refusal's body. */
@@ -148,24 +190,46 @@ async function* pieces({ readEvent, endsSilently }: Dialect, { body }: StreamedR
   if (!isOver) throw failed()
 }
 
-/** The provider's own request and response, bytes unchanged. Throws ProviderError. */
-export const relay = async (exchange: Exchange, wire: Wire): Promise<StreamedResponse> => {
-  const answer = await exchange.upstream.stream({ ...requestOf(exchange, wire), idleMs: exchange.timeoutMs })
-  if (answer.failure !== null) throw problemOf(answer)
-  return answer
+/** The provider's own request and response, bytes unchanged, and its span, which its reader ends. Throws ProviderError. */
+export const relay = async (
+  exchange: Exchange,
+  wire: Wire,
+  model: string,
+): Promise<StreamedResponse & { readonly span: Span }> => {
+  const { upstream, dialect, timeoutMs: idleMs } = exchange
+  const span = modelSpan('chat', dialect.provider, model)
+  const open = async () => {
+    const answer = await upstream.stream({ ...requestOf(exchange, wire), idleMs })
+    if (answer.failure !== null) throw problemOf(answer)
+    return answer
+  }
+  return { ...(await inSpan(span, open, true)), span }
 }
 
 /** Whether the body of a native request asks for a stream. */
 export const isStreamed = (body: Readonly<Record<string, unknown>>) => body['stream'] === true
 
-/** Embeddings in OpenAI's format. Throws ProviderError. */
-export const embed = async (
-  exchange: Exchange,
-  json: { readonly model: string; readonly input: string | readonly string[]; readonly dimensions?: number },
-): Promise<{
+type EmbeddingRequest = {
+  readonly model: string
+  readonly input: string | readonly string[]
+  readonly dimensions?: number
+}
+type Embedded = {
   readonly embeddings: readonly (readonly number[])[]
   readonly usage: { prompt_tokens: number; total_tokens: number }
-}> => {
+}
+
+/** Embeddings in OpenAI's format. Throws ProviderError. */
+export const embed = (exchange: Exchange, json: EmbeddingRequest): Promise<Embedded> => {
+  const span = modelSpan('embeddings', exchange.dialect.provider, json.model)
+  return inSpan(span, async () => {
+    const made = await embedUntraced(exchange, json)
+    setUsed(span, { input: made.usage.prompt_tokens })
+    return made
+  })
+}
+
+const embedUntraced = async (exchange: Exchange, json: EmbeddingRequest): Promise<Embedded> => {
   const answer = await exchange.upstream.call({
     ...requestOf(exchange, { path: '/v1/embeddings', json }),
     maxBytes: 64 * 1024 * 1024,

@@ -116,6 +116,7 @@ const authorize = async (
     headers: { 'content-type': 'application/x-www-form-urlencoded', 'user-agent': 'Service-Push/1' },
     body: new URLSearchParams({ grant_type: 'urn:ietf:params:oauth:grant-type:jwt-bearer', assertion }).toString(),
     excerptBytes: 16 * 1024,
+    purpose: 'push_token',
   })
   const { statusCode: status } = answer
   if (answer.refused) return { outcome: 'refused', status: null, code: 'TOKEN_URI_NOT_ALLOWED' }

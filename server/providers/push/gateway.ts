@@ -10,6 +10,7 @@ import {
   tooLarge,
 } from '#server/providers/push/message.ts'
 import type { Services } from '#server/services.ts'
+import { spanned } from '#server/telemetry/spans.ts'
 
 /** A connected provider with its config, which only this server can read. */
 export type Sealed = { readonly provider: 'apns' | 'fcm'; readonly config_sealed: string }
@@ -58,6 +59,23 @@ const log: Pick<Provider, 'send'> = {
   },
 }
 
+/** One notification to one device: not to which. */
+const sendTraced = (projectId: string, provider: string, send: () => Promise<Answer>): Promise<Answer> =>
+  spanned(
+    `send ${provider}`,
+    'client',
+    { 'trellis.provider': provider, 'trellis.project': projectId },
+    async (span) => {
+      const answer = await send()
+      span.set({
+        'http.response.status_code': answer.status ?? undefined,
+        'trellis.outcome': answer.outcome,
+        'trellis.code': answer.code ?? undefined,
+      })
+      return answer
+    },
+  )
+
 type Result = {
   readonly id: string
   readonly attempt_id: string
@@ -76,7 +94,8 @@ export const sendAll = (
   const toDevice = async (delivery: Claimed, device: Device) => {
     // disconnected since the claim: nothing was sent
     const absent: Answer = { outcome: 'failed', status: null, code: 'PUSH_NOT_CONFIGURED' }
-    const answer = (await providers.get(device.provider)?.send(delivery, device)) ?? absent
+    const send = providers.get(device.provider)?.send
+    const answer = send ? await sendTraced(projectId, device.provider, () => send(delivery, device)) : absent
     return { ...answer, push_token_id: device.id, provider: device.provider }
   }
   return Promise.all(

@@ -16,8 +16,10 @@ import type { Answer, HandlerContext } from '#server/http/route.ts'
 import { type Dialect, type Piece, parsed, textOf, type Usage } from '#server/providers/ai/chat.ts'
 import { type AiProvider, dialects, isStreamed, ProviderError, relay, spentOf } from '#server/providers/ai/gateway.ts'
 import { createEventReader } from '#server/providers/ai/server_events.ts'
+import { setUsed } from '#server/providers/ai/span.ts'
 import type { StreamedResponse } from '#server/providers/upstream.ts'
 import type { EmbeddingsRequest, NativeMessage } from '#server/routes/ai/shapes.ts'
+import type { Span } from '#server/telemetry/spans.ts'
 
 /** The end of a response is read for its usage, up to this length. */
 const mostRead = 4 * 1024 * 1024
@@ -73,7 +75,7 @@ type Relayed = {
 async function* bytesOf(
   context: Surroundings,
   client: ReturnType<typeof watchClient>,
-  { status, headers, body }: StreamedResponse,
+  { status, headers, body, span }: StreamedResponse & { readonly span: Span },
   { provider, model, inputBytes, maxTokens }: Relayed,
 ) {
   const tap = createTap(dialects[provider], headers)
@@ -90,6 +92,8 @@ async function* bytesOf(
     if (outcome === 'failed') throw error
   } finally {
     client.release()
+    setUsed(span, tap.seen.usage)
+    span.end(outcome === 'succeeded' ? undefined : outcome === 'failed' ? String(status) : 'ABORTED')
     // a refused request costs nothing
     const spent =
       status < 300
@@ -123,7 +127,7 @@ export const forward = async (context: HandlerContext): Promise<Answer> => {
   try {
     const exchange = exchangeWith(context, provider, await sealedKey(context, provider), client.signal)
     const row = { provider, model: textOf(body['model']) || 'unknown' }
-    const answer = await relay(exchange, wire).catch(async (error: unknown) => {
+    const answer = await relay(exchange, wire, row.model).catch(async (error: unknown) => {
       if (!(error instanceof ProviderError)) throw error
       const { code } = error.problem
       await keep(context, {

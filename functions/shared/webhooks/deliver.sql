@@ -1,4 +1,15 @@
--- One attempt of a webhook delivery: the request to send, the handling of its outcome, and the retry schedule (back-off with jitter).
+-- Webhooks of projects and of the control plane: one implementation, loaded into both kinds of database, over tables of the same names. Each database
+-- has its own internal.enqueue and internal.webhook_schedule: a project's tasks are rows of its outbox, those of the control database are jobs.
+-- This file: one attempt of a delivery, that is the request to send, the handling of its outcome, and the retry schedule (back-off with jitter).
+create or replace function internal.uuid5(namespace uuid, name text) returns uuid
+language sql immutable parallel safe as $$
+  -- RFC 9562, version 5; Postgres has SHA-1 only in the extension pgcrypto
+  select encode(
+    set_byte(set_byte(h.digest, 6, (get_byte(h.digest, 6) & 15) | 80), 8, (get_byte(h.digest, 8) & 63) | 128), 'hex')::uuid
+    from (select substring(extensions.digest(uuid_send(uuid5.namespace) || convert_to(uuid5.name, 'UTF8'), 'sha1') from 1 for 16) as digest) h
+$$;
+comment on function internal.uuid5 is 'The name-based UUID (version 5) of a name within a namespace: the idempotency key of a delivery.';
+
 create or replace function internal.webhook_sendable_json(delivery_id uuid) returns json
 language sql stable as $$
   select json_build_object(
@@ -12,17 +23,6 @@ language sql stable as $$
    where d.id = webhook_sendable_json.delivery_id and d.status = 'pending'
 $$;
 comment on function internal.webhook_sendable_json is 'Everything that a worker needs for one attempt of a pending delivery; null when the delivery is finished or deleted.';
-
-create or replace function internal.webhook_delivery_begun(delivery_id uuid) returns json
-language sql stable as $$
-  select internal.webhook_sendable_json(d.id)
-    from app.webhook_deliveries d
-    join app.webhooks w on w.id = d.webhook_id
-   where d.id = webhook_delivery_begun.delivery_id and d.status = 'pending' and d.held_until is null and w.status = 'active'
-$$;
-comment on function internal.webhook_delivery_begun is
-  'The request to send for a delivery whose outbox row is leased. Null when the delivery must be changed first, which api.webhook_delivery_begin
-   does.';
 
 create or replace function api.webhook_delivery_begin(delivery_id uuid) returns api.reply
 language plpgsql volatile as $$
@@ -56,7 +56,7 @@ begin
   return internal.reply(200, null);
 end $$;
 comment on function api.webhook_delivery_begin is
-  '{delivery} to send now, or null when there is nothing to send; only the outbox schedules the next attempt. A delivery of a degraded
+  '{delivery} to send now, or null when there is nothing to send; only internal.webhook_attempt schedules the next attempt. A delivery of a degraded
    subscription is held from now on; a delivery of a disabled subscription becomes failed. Both lock the subscription against changes.';
 
 create or replace function internal.webhook_retry_seconds(attempt int) returns int
@@ -137,11 +137,10 @@ begin
          failed_reason = delivery.failed_reason, next_attempt_at = delivery.next_attempt_at, held_until = delivery.held_until,
          settled_at = delivery.settled_at
    where d.id = delivery.id;
-  -- the outbox row holds the schedule; it is updated with the attempt, so that the death of the worker before it finishes the row causes no
-  -- early retry
-  update app.outbox o
-     set due_at = delivery.next_attempt_at
-   where o.task = 'webhooks__deliver' and o.key = delivery.id::text and o.locked_until is not null and delivery.next_attempt_at is not null;
+  -- the schedule is stored with the attempt, so that the death of the worker before it finishes its task causes no early retry
+  if delivery.next_attempt_at is not null then
+    perform internal.webhook_schedule(delivery.id, delivery.next_attempt_at);
+  end if;
   if is_former is not true then
     perform internal.webhook_record_outcome(delivery.webhook_id, state, is_delivered, is_gone, delivery.status = 'dlq');
   end if;
@@ -151,8 +150,8 @@ comment on function internal.webhook_attempt is
   'Logs an attempt and sets the state of its delivery: delivered on 2xx; failed at once when the address is refused or on 410, which also disables
    the subscription; otherwise pending until the retry schedule is exhausted, then dlq (dead-letter queue). A failed probe leaves its delivery
    held. A failure at a target_url that has been changed since is retried at the new one and is not counted by the circuit breaker. Returns the
-   time of the next attempt, or null. next_attempt_at only displays that time; due_at of the outbox row schedules the attempt. Locks the
-   subscription (not for a success where no failures are counted), then the delivery, then its outbox row.';
+   time of the next attempt, or null. next_attempt_at only displays that time; internal.webhook_schedule of the database schedules the attempt. Locks the
+   subscription (not for a success where no failures are counted), then the delivery, then its task.';
 
 create or replace function api.webhook_attempt_record(
   delivery_id uuid, status_code int, error text, duration_ms int, response_excerpt text, retry_after int default null,
@@ -168,49 +167,4 @@ begin
   return internal.reply(200, json_build_object('next_attempt_at', internal.iso(again)));
 end $$;
 comment on function api.webhook_attempt_record is
-  'internal.webhook_attempt for a probe, and for a delivery whose worker finishes the outbox row itself: answers {next_attempt_at}.';
-
-create or replace function api.webhook_attempt_finish(
-  row_id uuid, lease int, rules json, is_last boolean, delivery_id uuid, status_code int, error text, duration_ms int,
-  response_excerpt text, retry_after int default null, is_refused boolean default false, is_probe boolean default false,
-  target_url text default null)
-returns api.reply
-language plpgsql volatile as $$
-declare
-  again constant timestamptz := internal.webhook_attempt(
-    webhook_attempt_finish.delivery_id, webhook_attempt_finish.status_code, webhook_attempt_finish.error,
-    webhook_attempt_finish.duration_ms, webhook_attempt_finish.response_excerpt, webhook_attempt_finish.retry_after,
-    webhook_attempt_finish.is_refused, webhook_attempt_finish.is_probe, webhook_attempt_finish.target_url);
-begin
-  perform internal.outbox_finish(webhook_attempt_finish.row_id, webhook_attempt_finish.lease, again);
-  return internal.reply(200, case when webhook_attempt_finish.is_last then json_build_object(
-    'due_at', internal.iso(internal.outbox_next(webhook_attempt_finish.rules))) end);
-end $$;
-comment on function api.webhook_attempt_finish is
-  'internal.webhook_attempt and internal.outbox_finish in one transaction. With is_last, which a drain sends for its last running row, it answers
-   {due_at} of internal.outbox_next, which spares the drain a round trip at its end.';
-
-create or replace function api.webhook_test(webhook_id uuid) returns api.reply
-language plpgsql stable as $$
-declare
-  hook app.webhooks;
-  sealed text;
-  event_id constant uuid := internal.new_id();
-  delivery_id constant uuid := internal.new_id();
-begin
-  select w.* into hook from app.webhooks w where w.id = webhook_test.webhook_id;
-  if hook.id is null then
-    perform internal.webhook_not_found();
-  end if;
-  select s.secret_sealed into sealed from app.webhook_secrets s where s.id = hook.secret_id;
-  return internal.reply(200, json_build_object(
-    'id', delivery_id, 'event_id', event_id, 'event_name', 'svc.webhook.test',
-    'payload', internal.webhook_body(
-      delivery_id, 'svc.webhook.test', internal.setting('project_id') #>> '{}',
-      internal.webhook_event_json(event_id, 'svc.webhook.test', '{}', internal.now(), 'system', null), null),
-    'attempt', 1, 'target_url', hook.target_url, 'secret_sealed', sealed,
-    'idempotency_key', internal.uuid5(hook.id, event_id::text),
-    'sent_at', floor(extract(epoch from internal.now()))::bigint));
-end $$;
-comment on function api.webhook_test is
-  'A synthetic delivery for the server to send. It is not stored, so neither the circuit breaker nor the stats count it. Refuses 404 NOT_FOUND.';
+  'internal.webhook_attempt for a probe, and for a delivery whose worker finishes the task itself: answers {next_attempt_at}.';

@@ -65,7 +65,7 @@ begin
     perform internal.enqueue('webhooks__probe', new.id::text, due_at => internal.now() + internal.webhook_probe_interval());
     -- a separate task: a mail that fails does not stop deliveries or probes
     perform internal.enqueue('webhooks__notify', internal.new_id()::text, jsonb_build_object(
-      'webhook_id', new.id, 'event_name', new.event_name, 'target_url', split_part(new.target_url, '?', 1),
+      'webhook_id', new.id, 'event_name', internal.webhook_watched(new), 'target_url', split_part(new.target_url, '?', 1),
       'degraded_at', internal.iso(breaker.degraded_at), 'dlq_in_row', breaker.dlq_in_row, 'failed_in_row', breaker.failed_in_row,
       'failing_since', internal.iso(breaker.failing_since)));
     return null;

@@ -1,0 +1,33 @@
+import type { Command } from './command.ts'
+import { completion } from './commands/completion.ts'
+import { eventsTail } from './commands/events.ts'
+import { init } from './commands/init.ts'
+import { link } from './commands/link.ts'
+import { login } from './commands/login.ts'
+import { logout } from './commands/logout.ts'
+import { open } from './commands/open.ts'
+import { plan } from './commands/plan.ts'
+import { pull } from './commands/pull.ts'
+import { push } from './commands/push.ts'
+import { sql } from './commands/sql.ts'
+import { types } from './commands/types.ts'
+import { usersShow } from './commands/users.ts'
+import { whoami } from './commands/whoami.ts'
+
+/** In the order of the help. */
+export const commands: readonly Command[] = [
+  login,
+  logout,
+  whoami,
+  init,
+  link,
+  pull,
+  plan,
+  push,
+  types,
+  eventsTail,
+  usersShow,
+  sql,
+  open,
+  completion,
+]

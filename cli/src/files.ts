@@ -1,0 +1,140 @@
+import { createHash } from 'node:crypto'
+import { readdir, readFile, rm } from 'node:fs/promises'
+import { join, relative } from 'node:path'
+import { protect, restore } from './exact.ts'
+import { usageError } from './exit.ts'
+import { writeWhole } from './manifest.ts'
+
+/** `{kind: {key: definition}}`, as the export of a project has them. */
+export type Definitions = Readonly<Record<string, Readonly<Record<string, Readonly<Record<string, unknown>>>>>>
+
+/** The kind that has a folder of its own; the others are in `definitions/`. */
+const collections = 'collections'
+/** Names the key in a file whose name cannot be the key. */
+const keyMember = '$key'
+const isKind = (name: string) => /^[a-z][a-z0-9_]{0,62}$/.test(name)
+
+/** A name that every file system takes and none takes for another one: small letters, and none of the devices of Windows. */
+const isPlainName = (key: string) =>
+  /^[a-z0-9_][a-z0-9_.-]{0,99}$/.test(key) && !/^(con|prn|aux|nul|com\d|lpt\d)(\.|$)/.test(key) && !key.endsWith('.')
+
+const fileOf = (kind: string, key: string): string => {
+  const folder = kind === collections ? collections : join('definitions', kind)
+  if (isPlainName(key)) return join(folder, `${key}.json`)
+  const words = key
+    .normalize('NFKD')
+    .replace(/\p{M}+/gu, '')
+    .toLowerCase()
+    .replace(/[^a-z0-9]+/g, '-')
+    .replace(/^-|-$/g, '')
+    .slice(0, 40)
+  const hash = createHash('sha256').update(key).digest('hex').slice(0, 8)
+  return join(folder, `${words || 'unnamed'}~${hash}.json`)
+}
+
+/** Members of objects in one order, so that equal definitions are equal files. */
+const sorted = (value: unknown): unknown => {
+  if (Array.isArray(value)) return value.map(sorted)
+  if (typeof value !== 'object' || value === null) return value
+  const members = Object.entries(value).sort(([a], [b]) => (a < b ? -1 : 1))
+  return Object.fromEntries(members.map(([name, one]) => [name, sorted(one)]))
+}
+
+const textOf = (key: string, definition: Readonly<Record<string, unknown>>): string => {
+  const named = isPlainName(key) ? {} : { [keyMember]: key }
+  return `${restore(JSON.stringify({ ...named, ...(sorted(definition) as object) }, null, 2))}\n`
+}
+
+/** Each file that the definitions make, with its text. */
+const filesOf = (definitions: Definitions): Map<string, string> => {
+  const files = new Map<string, string>()
+  for (const [kind, rows] of Object.entries(definitions)) {
+    // it becomes a path: a server must not choose where on this machine
+    if (!isKind(kind)) throw new Error(`"${kind}" is no kind of definitions.`)
+    for (const [key, definition] of Object.entries(rows)) files.set(fileOf(kind, key), textOf(key, definition))
+  }
+  return files
+}
+
+const listed = (folder: string) =>
+  readdir(folder, { withFileTypes: true }).catch((error: NodeJS.ErrnoException) => {
+    if (error.code === 'ENOENT') return []
+    throw error
+  })
+
+/** The files of definitions in a folder, as kind and path. */
+const present = async (folder: string): Promise<{ kind: string; file: string }[]> => {
+  const kinds = (await listed(join(folder, 'definitions'))).filter((one) => one.isDirectory()).map(({ name }) => name)
+  const found: { kind: string; file: string }[] = []
+  for (const kind of [collections, ...kinds]) {
+    if (!isKind(kind)) throw usageError(`definitions/${kind} is no kind of definitions.`)
+    const at = kind === collections ? collections : join('definitions', kind)
+    for (const entry of await listed(join(folder, at))) {
+      if (entry.isFile() && entry.name.endsWith('.json')) found.push({ kind, file: join(at, entry.name) })
+    }
+  }
+  return found.sort((a, b) => (a.file < b.file ? -1 : 1))
+}
+
+const parsed = async (folder: string, file: string): Promise<Record<string, unknown>> => {
+  let value: unknown
+  try {
+    value = JSON.parse(protect(await readFile(join(folder, file), 'utf8')))
+  } catch (error) {
+    throw usageError(`${file} is not JSON: ${(error as Error).message}`)
+  }
+  if (typeof value !== 'object' || value === null || Array.isArray(value))
+    throw usageError(`${file} must hold an object.`)
+  return value as Record<string, unknown>
+}
+
+/** What the files of a folder define. */
+export const readFiles = async (folder: string): Promise<{ definitions: Definitions; count: number }> => {
+  // without a prototype: a kind may be called constructor
+  const definitions: Record<string, Record<string, Record<string, unknown>>> = Object.create(null)
+  const files = await present(folder)
+  const seen = new Map<string, string>()
+  for (const { kind, file } of files) {
+    const { [keyMember]: named, ...definition } = await parsed(folder, file)
+    if (named !== undefined && typeof named !== 'string') throw usageError(`"${keyMember}" of ${file} must be text.`)
+    const key =
+      named ?? relative(kind === collections ? collections : join('definitions', kind), file).slice(0, -'.json'.length)
+    if (named === undefined && key.includes('~'))
+      throw usageError(`${file} needs "${keyMember}", the key of the definition.`)
+    const twin = seen.get(`${kind}/${key}`)
+    if (twin) throw usageError(`${twin} and ${file} define the same ${kind}: ${key}.`)
+    seen.set(`${kind}/${key}`, file)
+    // a plain object has no member __proto__ of its own unless it is defined as one
+    definitions[kind] ??= {}
+    Object.defineProperty(definitions[kind], key, { value: definition, enumerable: true, configurable: true })
+  }
+  return { definitions, count: files.length }
+}
+
+export type Change = { readonly op: 'create' | 'update' | 'delete'; readonly file: string }
+
+/** What writing these definitions would do to the files. */
+export const compareFiles = async (folder: string, definitions: Definitions): Promise<Change[]> => {
+  const wanted = filesOf(definitions)
+  const here = new Set((await present(folder)).map(({ file }) => file))
+  const changes: Change[] = []
+  for (const [file, text] of wanted) {
+    if (!here.has(file)) changes.push({ op: 'create', file })
+    // line ends that git has converted are no change
+    else if ((await readFile(join(folder, file), 'utf8')).replaceAll('\r\n', '\n') !== text)
+      changes.push({ op: 'update', file })
+  }
+  for (const file of here) if (!wanted.has(file)) changes.push({ op: 'delete', file })
+  return changes.sort((a, b) => (a.file < b.file ? -1 : 1))
+}
+
+/** Makes the files of a folder hold these definitions and no others. */
+export const writeFiles = async (folder: string, definitions: Definitions): Promise<Change[]> => {
+  const wanted = filesOf(definitions)
+  const changes = await compareFiles(folder, definitions)
+  for (const { op, file } of changes) {
+    if (op === 'delete') await rm(join(folder, file))
+    else await writeWhole(join(folder, file), wanted.get(file) ?? '')
+  }
+  return changes
+}

@@ -1,0 +1,88 @@
+import { exportPromotion, getOperation, getProject } from '../../sdk/src/generated/admin.ts'
+import { isRefusal, type Operation } from '../../sdk/src/index.ts'
+import type { Api } from './api.ts'
+import type { Context } from './command.ts'
+import { CliError, exits } from './exit.ts'
+import { type Definitions, readFiles } from './files.ts'
+import { projectFor, requireManifest } from './settings.ts'
+
+export type Op = {
+  readonly op: string
+  readonly kind: string
+  readonly key: string
+  readonly diff: Readonly<Record<string, readonly unknown[]>>
+}
+export type Blocked = { readonly kind: string; readonly key: string; readonly code: string; readonly reason: string }
+export type Plan = {
+  readonly plan_hash: string
+  readonly clean: boolean
+  readonly ops: readonly Op[]
+  readonly blocked: readonly Blocked[]
+}
+export type Exported = { readonly definitions: Definitions; readonly left_out: readonly Blocked[] }
+
+export const exportOf = async ({ call }: Api, projectId: string): Promise<Exported> =>
+  (await call(exportPromotion, { path: { projectId } })).data
+
+type Document = { readonly version: 1; readonly definitions: Definitions; readonly left_out: readonly [] }
+type Applied = { readonly operation_id: string; readonly status: string }
+type ImportBody = {
+  readonly document: Document
+  readonly prune?: boolean
+  readonly plan_hash?: string
+  readonly confirm?: string
+}
+/** Later than the document that the SDK was made from. */
+const importPromotion = 'POST /v1/admin/projects/{projectId}/promotion/import' as Operation<
+  { path: { projectId: string }; query: { dry_run: boolean }; body: ImportBody },
+  { data: Plan | Applied }
+>
+
+/** The files of this folder and the project that they are for. */
+export type Local = {
+  readonly project: { readonly id: string; readonly name: string }
+  readonly document: Document
+  readonly count: number
+}
+
+export const localOf = async (context: Context, { call }: Api): Promise<Local> => {
+  const { folder } = await requireManifest(context)
+  const { definitions, count } = await readFiles(folder)
+  const { data: project } = await call(getProject, { path: { projectId: await projectFor(context) } })
+  return { project, count, document: { version: 1, definitions, left_out: [] } }
+}
+
+const send = async ({ call }: Api, { project }: Local, dry_run: boolean, body: ImportBody): Promise<Plan | Applied> => {
+  try {
+    return (await call(importPromotion, { path: { projectId: project.id }, query: { dry_run }, body })).data
+  } catch (error) {
+    // the project is there: what is missing is the route
+    if (!isRefusal(error, 'NOT_FOUND')) throw error
+    throw new CliError(
+      'SERVER_TOO_OLD',
+      exits.failed,
+      'This server does not take definitions from files yet: it needs a later version.',
+    )
+  }
+}
+
+export const planOf = async (api: Api, local: Local, prune: boolean): Promise<Plan> =>
+  (await send(api, local, true, { document: local.document, ...(prune ? { prune } : {}) })) as Plan
+
+const ended = ['succeeded', 'failed', 'cancelled', 'waiting']
+
+/** Applies a plan as it was shown, and waits for its end. */
+export const apply = async (api: Api, local: Local, plan: Plan, prune: boolean): Promise<Applied> => {
+  const { plan_hash } = plan
+  const body = { document: local.document, plan_hash, confirm: plan_hash, ...(prune ? { prune } : {}) }
+  let { operation_id, status } = (await send(api, local, false, body)) as Applied
+  while (!ended.includes(status)) {
+    await new Promise((resolve) => setTimeout(resolve, 500))
+    const path = { projectId: local.project.id, operationId: operation_id }
+    status = (await api.call(getOperation, { path })).data.status
+  }
+  if (status !== 'succeeded') {
+    throw new CliError('PUSH_FAILED', exits.failed, `The push is ${status}: operation ${operation_id}.`)
+  }
+  return { operation_id, status }
+}

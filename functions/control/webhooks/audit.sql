@@ -1,0 +1,72 @@
+-- audit.event for the trail in a project's own database: a worker that has sealed rows there reports them here, if a webhook watches them.
+create or replace function internal.tg_webhooks__audit_since() returns trigger
+language plpgsql volatile security definer set search_path = '' as $$
+begin
+  if new.status = 'disabled' or 'audit.event' <> all (new.event_types) then
+    new.audit_since := null;
+  else
+    new.audit_since := coalesce(new.audit_since, internal.now());
+  end if;
+  return new;
+end $$;
+comment on function internal.tg_webhooks__audit_since is 'Records since when a webhook watches audit.event: it gets none of the time before.';
+create or replace trigger tg_webhooks__audit_since
+  before insert or update of status, event_types on app.webhooks
+  for each row execute function internal.tg_webhooks__audit_since();
+
+create or replace function internal.webhook_audit_begin(project_id uuid) returns json
+language plpgsql volatile security definer set search_path = '' as $$
+declare
+  since timestamptz;
+begin
+  if internal.caller() <> 'worker' then
+    raise exception 'workers report trails, not %', internal.caller();
+  end if;
+  select min(w.audit_since) into since
+    from app.projects p
+    join app.webhooks w on w.organization_id = p.organization_id
+   where p.id = webhook_audit_begin.project_id and p.deleted_at is null;
+  if since is null then
+    delete from app.webhook_audit_cursors c where c.project_id = webhook_audit_begin.project_id;
+    return null;
+  end if;
+  return json_build_object(
+    'since', since, 'after', (select c.position from app.webhook_audit_cursors c where c.project_id = webhook_audit_begin.project_id));
+end $$;
+comment on function internal.webhook_audit_begin is
+  'Where the report of a project''s trail goes on: after a position, or, for the first time, since when it is watched. Null when no webhook watches it.';
+
+create or replace function api.webhook_audit_begin(project_id uuid) returns api.reply
+language sql volatile as $$
+  select internal.reply(200, internal.webhook_audit_begin(webhook_audit_begin.project_id))
+$$;
+comment on function api.webhook_audit_begin is 'internal.webhook_audit_begin, for workers: {since, after} or null.';
+
+create or replace function internal.webhook_audit_report(project_id uuid, events json, last bigint) returns void
+language plpgsql volatile security definer set search_path = '' as $$
+begin
+  if internal.caller() <> 'worker' then
+    raise exception 'workers report trails, not %', internal.caller();
+  end if;
+  -- the project is not removed before the position is stored
+  perform from app.projects p where p.id = webhook_audit_report.project_id and p.deleted_at is null for key share;
+  if not found then
+    return;
+  end if;
+  perform internal.control_project_event('audit.event', webhook_audit_report.project_id, e.value, (e.value ->> 'id')::uuid)
+     from json_array_elements(webhook_audit_report.events) with ordinality as e (value, n)
+    order by e.n;
+  insert into app.webhook_audit_cursors as c (project_id, position)
+  values (webhook_audit_report.project_id, webhook_audit_report.last)
+  on conflict on constraint webhook_audit_cursors_pkey do update set position = greatest(c.position, excluded.position);
+end $$;
+comment on function internal.webhook_audit_report is
+  'Raises audit.event for rows of a project''s trail, once for each row, and stores how far the report has come. Locks the project against removal.';
+
+create or replace function api.webhook_audit_report(project_id uuid, events json, last bigint) returns api.reply
+language plpgsql volatile as $$
+begin
+  perform internal.webhook_audit_report(webhook_audit_report.project_id, webhook_audit_report.events, webhook_audit_report.last);
+  return internal.reply(200, 'true');
+end $$;
+comment on function api.webhook_audit_report is 'internal.webhook_audit_report, for workers.';

@@ -1,0 +1,78 @@
+-- What functions/shared/webhooks asks of its database: tasks, here jobs of graphile-worker. The tasks of a webhook's deliveries share a queue, in which one
+-- runs at a time: a slow receiver occupies one slot of the workers.
+create or replace function internal.enqueue(task text, key text, payload jsonb default '{}', due_at timestamptz default null, lane text default null)
+returns void
+language sql volatile security definer set search_path = '' as $$
+  select graphile_worker.add_job('control_' || enqueue.task, payload := (enqueue.payload || jsonb_build_object('key', enqueue.key))::json,
+                                 queue_name := enqueue.lane, run_at := coalesce(enqueue.due_at, internal.now()), max_attempts := 25,
+                                 -- of a task that is running another job is made, and the running one is not tried again
+                                 job_key := enqueue.task || ' ' || enqueue.key)
+$$;
+comment on function internal.enqueue is
+  'Queues the job control_<task> in this transaction, with deduplication by task and key: the last due_at counts. Granted to nobody.';
+
+create or replace function internal.webhook_schedule(delivery_id uuid, due_at timestamptz) returns void
+language plpgsql volatile security definer set search_path = '' as $$
+begin
+  if internal.caller() <> 'worker' then
+    raise exception 'workers schedule deliveries, not %', internal.caller();
+  end if;
+  perform internal.enqueue('webhooks__deliver', d.id::text, due_at => webhook_schedule.due_at, lane => 'webhook ' || d.webhook_id)
+     from app.webhook_deliveries d
+    where d.id = webhook_schedule.delivery_id;
+end $$;
+comment on function internal.webhook_schedule is 'Queues the next attempt of a delivery.';
+
+create or replace function internal.webhook_task_repeat(task text, key text, due_at timestamptz) returns void
+language plpgsql volatile security definer set search_path = '' as $$
+begin
+  if internal.caller() <> 'worker' or webhook_task_repeat.task not in ('webhooks__probe', 'webhooks__release', 'webhooks__purge') then
+    raise exception 'workers repeat tasks of webhooks, and no other';
+  end if;
+  perform internal.enqueue(webhook_task_repeat.task, webhook_task_repeat.key, due_at => webhook_task_repeat.due_at);
+end $$;
+comment on function internal.webhook_task_repeat is 'Queues a probe, a release or a purge that is due again.';
+
+create or replace function api.webhook_task_repeat(task text, key text, due_at timestamptz) returns api.reply
+language plpgsql volatile as $$
+begin
+  perform internal.webhook_task_repeat(webhook_task_repeat.task, webhook_task_repeat.key, webhook_task_repeat.due_at);
+  return internal.reply(200, 'true');
+end $$;
+comment on function api.webhook_task_repeat is 'internal.webhook_task_repeat, for jobs.';
+
+create or replace function internal.control_webhook_owner_json(webhook_id uuid) returns json
+language plpgsql stable security definer set search_path = '' as $$
+begin
+  if internal.caller() <> 'worker' then
+    raise exception 'only workers ask whom to notify';
+  end if;
+  return (
+    select json_build_object('email', d.email, 'organization', o.name)
+      from app.webhooks w
+      join app.organizations o on o.id = w.organization_id
+      join app.organization_members m on m.organization_id = o.id
+      join app.developers d on d.id = m.developer_id
+     where w.id = control_webhook_owner_json.webhook_id
+     order by internal.role_rank(m.role) desc, m.joined_at, d.id
+     limit 1);
+end $$;
+comment on function internal.control_webhook_owner_json is 'Who is notified about a webhook of the control plane: the first owner of its organization; null when it is deleted.';
+
+create or replace function api.control_webhook_owner(webhook_id uuid) returns api.reply
+language sql stable as $$
+  select internal.reply(200, internal.control_webhook_owner_json(control_webhook_owner.webhook_id))
+$$;
+comment on function api.control_webhook_owner is 'The recipient of the mail about a degraded webhook of the control plane: {email, organization}, or null.';
+
+create or replace function internal.purge_webhooks() returns void
+language plpgsql volatile security definer set search_path = '' as $$
+begin
+  if internal.caller() <> 'worker' then
+    raise exception 'forgetting is the daily job''s';
+  end if;
+  delete from app.webhook_deliveries d where d.created_at < internal.now() - interval '30 days';
+  -- a day after the last delivery that was queued with it
+  delete from app.webhook_secrets s where s.replaced_at < internal.now() - interval '31 days';
+end $$;
+comment on function internal.purge_webhooks is 'Daily: forgets deliveries with their attempts after 30 days, and signing secrets 31 days after they were replaced.';

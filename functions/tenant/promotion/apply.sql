@@ -1,0 +1,297 @@
+-- Applying a plan: each row is written by the function that its own route calls, so that every check, lock, counter and task of the area is the same.
+create or replace function internal.promotion_id(d internal.definitions, key text) returns uuid
+language plpgsql stable as $$
+declare
+  id uuid;
+begin
+  execute format('select t.id from %s t where t.%I = $1', (promotion_id.d).table_name::regclass, internal.promotion_key_column(promotion_id.d))
+     into id
+    using promotion_id.key;
+  return id;
+end $$;
+comment on function internal.promotion_id is 'The id of a row by the key, or name, by which it is copied; null when there is none.';
+
+create or replace function internal.promotion_resolved(d internal.definitions, wanted jsonb) returns jsonb
+language plpgsql stable as $$
+declare
+  made jsonb := promotion_resolved.wanted;
+  reference record;
+  ids jsonb;
+begin
+  for reference in
+    select r.value ->> 'path' as path, internal.definition_of(r.value ->> 'kind') as other
+      from jsonb_array_elements(internal.promotion_references(promotion_resolved.d)) r
+     where r.value ->> 'by' = 'id'
+  loop
+    select jsonb_object_agg(k.key, internal.promotion_id(reference.other, k.key)) into ids
+      from (select distinct v.value #>> '{}' as key from jsonb_path_query(made, reference.path::jsonpath) v (value) where v.value <> 'null') k;
+    if ids is not null then
+      made := internal.promotion_named(made, internal.promotion_steps(reference.path), ids);
+    end if;
+  end loop;
+  return made;
+end $$;
+comment on function internal.promotion_resolved is 'A row of a document, keys of other rows replaced by the ids that they have in this project.';
+
+create or replace function internal.promotion_function(d internal.definitions, verbs text[], out called regprocedure, out names text[], out types regtype[],
+                                                       out required int)
+language sql stable as $$
+  select p.oid::regprocedure, p.proargnames[1:p.pronargs], p.proargtypes::regtype[], p.pronargs - p.pronargdefaults
+    from unnest(promotion_function.verbs) with ordinality v (verb, n)
+    join pg_catalog.pg_proc p on p.pronamespace = 'api'::regnamespace and p.proname = (promotion_function.d).kind || '_' || v.verb
+   order by v.n
+   limit 1
+$$;
+comment on function internal.promotion_function is
+  'The function api.<kind>_<verb> that an entity has in place of the common one, its parameters, and how many of them have no default; nulls when it has none.';
+
+create or replace function internal.promotion_call(d internal.definitions, verbs text[], compiled text, id uuid, key text, sent jsonb) returns void
+language plpgsql volatile as $$
+declare
+  own record;
+  identifier constant text := case when (promotion_call.d).found_by = 'key' then promotion_call.key else promotion_call.id::text end;
+  arguments text;
+  missing text;
+begin
+  select f.called, f.names, f.types, f.required into own from internal.promotion_function(promotion_call.d, promotion_call.verbs) f;
+  if own.called is null then
+    if promotion_call.id is null then
+      execute format('select from %s($1)', internal.definition_compiled(promotion_call.d, promotion_call.compiled)) using promotion_call.sent;
+    elsif promotion_call.sent is null then
+      execute format('select from %s($1)', internal.definition_compiled(promotion_call.d, promotion_call.compiled)) using identifier;
+    else
+      execute format('select from %s($1, $2)', internal.definition_compiled(promotion_call.d, promotion_call.compiled)) using identifier, promotion_call.sent;
+    end if;
+    return;
+  end if;
+  select string_agg(format(case
+                      when a.name = 'patch' then '%I => $1::%s'
+                      -- the parameter that identifies the row, which is in no document
+                      when not promotion_call.sent ? a.name then '%I => $2::%s'
+                      when a.type in ('json'::regtype, 'jsonb'::regtype) then '%I => ($1 -> %3$L)::%2$s'
+                      else '%I => ($1 ->> %3$L)::%2$s' end, a.name, a.type, a.name), ', ' order by a.n),
+         min(a.name) filter (where a.name <> 'patch' and promotion_call.id is null and not promotion_call.sent ? a.name)
+    into arguments, missing
+    from unnest(own.names, own.types) with ordinality a (name, type, n)
+   where a.n <= own.required or a.name = 'patch' or promotion_call.sent ? a.name;
+  if missing is not null then
+    perform internal.invalid(missing, 'is required');
+  end if;
+  execute format('select from %s(%s)', split_part(own.called::text, '(', 1), arguments) using promotion_call.sent, identifier;
+end $$;
+comment on function internal.promotion_call is
+  'Calls the function that creates, changes or deletes a row: that of its own route, or the one compiled for its kind. Refuses as they do.';
+
+create or replace function internal.promotion_write(d internal.definitions, op text, key text, wanted jsonb, fields jsonb) returns void
+language plpgsql volatile as $$
+declare
+  id constant uuid := case when promotion_write.op <> 'create' then internal.promotion_id(promotion_write.d, promotion_write.key) end;
+  key_field constant jsonb := jsonb_build_object(internal.promotion_key_column(promotion_write.d), promotion_write.key);
+  hook constant regprocedure := to_regprocedure(format('internal.%I(uuid,jsonb)', (promotion_write.d).kind || '_promote'));
+  resolved constant jsonb := internal.promotion_resolved(promotion_write.d, promotion_write.wanted);
+  changed jsonb;
+begin
+  if promotion_write.op = 'delete' then
+    perform internal.promotion_call(promotion_write.d, '{}', 'delete', id, promotion_write.key, null);
+  elsif promotion_write.op = 'create' then
+    perform internal.promotion_call(promotion_write.d, '{create,put}', 'insert', null, promotion_write.key, resolved || key_field);
+  else
+    changed := (select jsonb_object_agg(f.name, resolved -> f.name) from jsonb_array_elements_text(promotion_write.fields) f (name));
+    if (internal.promotion_function(promotion_write.d, '{put}')).called is not null then
+      -- replaces the row: what the document does not name stays as it is
+      changed := internal.promotion_stored(promotion_write.d, id) || changed || key_field;
+      perform internal.promotion_call(promotion_write.d, '{put}', 'update', null, promotion_write.key, changed);
+    else
+      perform internal.promotion_call(promotion_write.d, '{update}', 'update', id, promotion_write.key, changed);
+    end if;
+    if hook is not null then
+      execute format('select %s($1, $2)', hook::regproc) using id, changed;
+    end if;
+  end if;
+end $$;
+comment on function internal.promotion_write is 'Executes one op of a plan. Refuses as the routes of its kind do.';
+
+create or replace function internal.promotion_stored(d internal.definitions, id uuid) returns jsonb
+language plpgsql stable as $$
+declare
+  pairs text;
+  stored jsonb;
+begin
+  select string_agg(format('%L, %s', c.name, c.shown), ', ' order by c.name) into pairs
+    from internal.definition_columns(promotion_stored.d) c
+   where c.is_settable;
+  execute format('select jsonb_build_object(%s) from %s r where r.id = $1', pairs, (promotion_stored.d).table_name::regclass)
+     into stored
+    using promotion_stored.id;
+  return stored;
+end $$;
+comment on function internal.promotion_stored is 'What of a row is configuration, references as ids.';
+
+create or replace function internal.catalog_item_promote(item_id uuid, changed jsonb) returns void
+language plpgsql volatile as $$
+declare
+  item app.catalog_items;
+begin
+  select i.* into item from app.catalog_items i where i.id = catalog_item_promote.item_id;
+  if jsonb_typeof(catalog_item_promote.changed -> 'prices') = 'array' then
+    perform internal.catalog_prices_set(item, catalog_item_promote.changed -> 'prices');
+  end if;
+  if jsonb_typeof(catalog_item_promote.changed -> 'bundle_contents') = 'array' then
+    perform internal.catalog_contents_set(item, catalog_item_promote.changed -> 'bundle_contents');
+  end if;
+end $$;
+comment on function internal.catalog_item_promote is 'Stores the prices and the contents of an item that a plan changes. Refuses 400 VALIDATION_ERROR, BUNDLE_CYCLE.';
+
+create or replace function internal.promotion_lock(todo jsonb) returns void
+language plpgsql volatile as $$
+declare
+  d internal.definitions;
+  hook text;
+  mine jsonb;
+begin
+  for d in
+    select k.* from internal.promotion_kinds(null) k where internal.promoted_as(k) in (select o.value ->> 'kind' from jsonb_array_elements(promotion_lock.todo) o)
+  loop
+    select jsonb_agg(o.value) into mine from jsonb_array_elements(promotion_lock.todo) o where o.value ->> 'kind' = internal.promoted_as(d);
+    -- in the order of the functions that write a row: locks of the area, then users, then the number of rows, then the row
+    hook := internal.definition_hook(d, 'before_write');
+    if hook is not null then
+      execute format('select %s(null)', hook);
+    end if;
+    hook := internal.definition_hook(d, 'before_update');
+    if hook is not null then
+      execute format(
+        'select %1$s(t, (select jsonb_object_agg(f.name, null) from jsonb_array_elements_text(o.value -> ''fields'') f (name)))
+           from jsonb_array_elements($1) o
+           join %2$s t on t.%3$I = o.value ->> ''key''
+          where o.value ->> ''op'' = ''update''
+          order by t.id', hook, d.table_name::regclass, internal.promotion_key_column(d)) using mine;
+    end if;
+    if d.max_count is not null and mine @> '[{"op": "create"}]' then
+      perform pg_advisory_xact_lock(73054420, hashtext(d.kind));
+    end if;
+    execute format(
+      'select from %1$s t where t.%2$I in (select o.value ->> ''key'' from jsonb_array_elements($1) o) order by t.id for no key update',
+      d.table_name::regclass, internal.promotion_key_column(d)) using mine;
+  end loop;
+end $$;
+comment on function internal.promotion_lock is
+  'Locks what a plan changes: rows against changes and deletions, and kinds of which it creates rows against creations, until the transaction ends.';
+
+create or replace function internal.promotion_blocked(kind text, key text, status int, code text, reason text) returns void
+language sql volatile
+return internal.fail(promotion_blocked.status, case promotion_blocked.status when 400 then 'INVALID_BODY' else 'PLAN_BLOCKED' end,
+                     format('%s %s: %s', promotion_blocked.kind, left(promotion_blocked.key, 100), promotion_blocked.reason),
+                     json_build_object('kind', promotion_blocked.kind, 'key', promotion_blocked.key, 'code', promotion_blocked.code, 'reason', promotion_blocked.reason));
+comment on function internal.promotion_blocked is 'Refuses a plan because of one row: 400 INVALID_BODY or 409 PLAN_BLOCKED with details {kind, key, code, reason}.';
+
+create or replace function internal.promotion_execute(todo jsonb, invalid_status int) returns void
+language plpgsql volatile as $$
+declare
+  declared constant jsonb := (select jsonb_object_agg(internal.promoted_as(k), k.kind) from internal.promotion_kinds(null) k);
+  d internal.definitions;
+  step record;
+  said text;
+  detail text;
+  found_constraint text;
+  found_table text;
+  refusal text[];
+begin
+  for step in
+    select o.value ->> 'op' as op, o.value ->> 'kind' as kind, o.value ->> 'key' as key, o.value -> 'wanted' as wanted, o.value -> 'fields' as fields
+      from jsonb_array_elements(promotion_execute.todo) with ordinality o (value, n)
+     order by o.n
+  loop
+    if d.kind is null or internal.promoted_as(d) <> step.kind then
+      d := internal.definition_of(declared ->> step.kind);
+    end if;
+    perform internal.promotion_write(d, step.op, step.key, step.wanted, step.fields);
+  end loop;
+exception
+  when sqlstate 'TR000' then
+    get stacked diagnostics said = message_text, detail = pg_exception_detail;
+    perform internal.promotion_blocked(
+      step.kind, step.key, case when (detail::json ->> 'status')::int = 400 then promotion_execute.invalid_status else 409 end, detail::json ->> 'code', said);
+  when integrity_constraint_violation then
+    get stacked diagnostics said = message_text, found_constraint = constraint_name, found_table = table_name;
+    refusal := (select regexp_match(obj_description(c.oid, 'pg_constraint'), '^(\d{3}) ([A-Z_]+)([^:]*): (.+)$')
+                  from pg_catalog.pg_constraint c
+                 where c.conname = found_constraint and c.conrelid = to_regclass('app.' || quote_ident(found_table)));
+    perform internal.promotion_blocked(step.kind, step.key, case when coalesce(refusal[1], '400') = '400' then promotion_execute.invalid_status else 409 end,
+                                       coalesce(refusal[2], 'VALIDATION_ERROR'),
+                                       coalesce(trim(refusal[3] || ' ' || refusal[4]), 'The database refuses this row.'));
+  when data_exception or program_limit_exceeded then
+    perform internal.promotion_blocked(step.kind, step.key, promotion_execute.invalid_status, 'VALIDATION_ERROR', 'A value cannot be stored.');
+end $$;
+comment on function internal.promotion_execute is
+  'Executes the ops of a plan in their order, all or none. Refuses 409 PLAN_BLOCKED for what a row refuses, and invalid_status for an invalid value.';
+
+create or replace function internal.promotion_apply(source_project_id uuid, document jsonb, kinds jsonb, keys jsonb, prune boolean, plan_hash text, confirm text,
+                                                    invalid_status int) returns api.reply
+language plpgsql volatile as $$
+declare
+  planned record;
+  blocked json;
+  needs_confirm boolean;
+begin
+  if not internal.try_advisory_lock('promotion') then
+    perform internal.fail(409, 'ALREADY_RUNNING', 'Another plan is being applied to this project.');
+  end if;
+  for turn in 1 .. 2 loop
+    select p.plan, p.todo into planned
+      from internal.promotion_plan(promotion_apply.source_project_id, promotion_apply.document, promotion_apply.kinds, promotion_apply.keys,
+                                   promotion_apply.prune) p;
+    if planned.plan ->> 'plan_hash' <> promotion_apply.plan_hash then
+      perform internal.fail(409, 'PLAN_CHANGED', 'The definitions have changed since this plan. Plan again.');
+    end if;
+    blocked := planned.plan -> 'blocked' -> 0;
+    if blocked is not null then
+      perform internal.promotion_blocked(blocked ->> 'kind', blocked ->> 'key', 409, blocked ->> 'code', blocked ->> 'reason');
+    end if;
+    needs_confirm := planned.todo @> '[{"op": "delete"}]';
+    if promotion_apply.confirm <> (planned.plan ->> 'plan_hash') then
+      perform internal.fail(409, 'CONFIRM_MISMATCH', 'confirm is not the plan_hash.');
+    elsif needs_confirm and promotion_apply.confirm is null then
+      return internal.reply(200, json_build_object('plan_hash', planned.plan ->> 'plan_hash', 'confirm_required', true, 'ops', null));
+    end if;
+    if turn = 1 then
+      -- read again under the locks: what was committed in between changes the plan
+      perform internal.promotion_lock(planned.todo);
+    end if;
+  end loop;
+  perform internal.promotion_execute(planned.todo, promotion_apply.invalid_status);
+  perform internal.audit_act('promotion.apply', 'promotion', planned.plan ->> 'plan_hash', json_build_object(
+    'source_project_id', json_build_array(null, promotion_apply.source_project_id), 'ops', json_build_array(null, jsonb_array_length(planned.todo))), 202);
+  return internal.reply(200, json_build_object('plan_hash', planned.plan ->> 'plan_hash', 'confirm_required', false, 'ops', jsonb_array_length(planned.todo)));
+end $$;
+comment on function internal.promotion_apply is
+  'Applies a plan in this transaction, or nothing of it: {plan_hash, confirm_required, ops}. With confirm_required nothing was applied yet. plan_hash null
+   means the plan of this moment. Refuses 409 ALREADY_RUNNING, PLAN_CHANGED, PLAN_BLOCKED, CONFIRM_MISMATCH, 400 INVALID_BODY.';
+
+create or replace function api.promotion_apply(source_project_id uuid, document text, plan_hash text, confirm text default null, kinds jsonb default null,
+                                               keys jsonb default '{}', prune boolean default false)
+returns api.reply
+language sql volatile as $$
+  select internal.promotion_apply(promotion_apply.source_project_id, promotion_apply.document::jsonb -> 'data', promotion_apply.kinds, promotion_apply.keys,
+                                  promotion_apply.prune, promotion_apply.plan_hash, promotion_apply.confirm, 409)
+$$;
+comment on function api.promotion_apply is
+  'Applies the plan of this hash to this project, all or nothing. Refuses 409 ALREADY_RUNNING, PLAN_CHANGED, PLAN_BLOCKED, CONFIRM_MISMATCH. Supplement A8.';
+
+create or replace function api.promotion_import(document text, plan_hash text default null, confirm text default null, kinds jsonb default null,
+                                                keys jsonb default '{}', prune boolean default false, dry_run boolean default true)
+returns api.reply
+language plpgsql volatile as $$
+declare
+  sent constant jsonb := promotion_import.document::jsonb;
+begin
+  perform internal.promotion_document_check(sent);
+  if promotion_import.dry_run then
+    return api.promotion_plan(null, jsonb_build_object('data', sent)::text, promotion_import.kinds, promotion_import.keys, promotion_import.prune);
+  end if;
+  return internal.promotion_apply(null, sent, promotion_import.kinds, promotion_import.keys, promotion_import.prune, promotion_import.plan_hash,
+                                  promotion_import.confirm, 400);
+end $$;
+comment on function api.promotion_import is
+  'The plan of a document for this project, or with dry_run false: applies it, all or nothing; plan_hash, where it is given, must be that of the plan.
+   Refuses 400 INVALID_BODY, 409 ALREADY_RUNNING, PLAN_CHANGED, PLAN_BLOCKED, CONFIRM_MISMATCH, LIMIT_REACHED. Supplement A8.';

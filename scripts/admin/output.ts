@@ -1,0 +1,26 @@
+/** How results are shown: for a person, or as JSON for a program. */
+export type Output = { readonly json: boolean }
+
+export const print = (line: string): void => {
+  process.stdout.write(`${line}\n`)
+}
+
+/** What others wrote is shown on one line, without what a terminal would obey. */
+export const plain = (text: string | null | undefined) => (text ?? '').replace(/[\p{Cc}\p{Cf}]+/gu, ' ')
+
+export const table = (rows: readonly (readonly string[])[]) => {
+  const widths = (rows[0] ?? []).map((_, column) => Math.max(...rows.map((row) => row[column]?.length ?? 0)))
+  for (const row of rows)
+    print(
+      row
+        .map((cell, column) => cell.padEnd(widths[column] ?? 0))
+        .join('  ')
+        .trimEnd(),
+    )
+}
+
+/** A result as JSON where that is asked for, or else for a person. */
+export const show = <T>({ json }: Output, result: T, person: (result: T) => void): void => {
+  if (json) print(JSON.stringify(result, null, 2))
+  else person(result)
+}

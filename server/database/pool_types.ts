@@ -1,0 +1,69 @@
+import type pg from 'pg'
+import type { Share } from '#server/database/shares.ts'
+
+/** The connection parameters of one login to one database. */
+export type Target = {
+  readonly key: string
+  readonly host: string
+  readonly port: number
+  readonly database: string
+  readonly user: string
+  readonly password: string
+  readonly ssl?: pg.ClientConfig['ssl'] | undefined
+  /** The control database: tenants together leave room for its connections. */
+  readonly isControl?: boolean
+  /** Connections to this database at most, where that is less than `perTenant`. */
+  readonly mostConnections?: number
+}
+
+/** The client socket of a call. When it has closed, the result of the call is not needed any more. */
+export type Asker = {
+  readonly destroyed: boolean
+  once(event: 'close', listener: () => void): unknown
+  off(event: 'close', listener: () => void): unknown
+}
+
+export type Lease = { readonly client: pg.Client; release(broken?: boolean): void }
+
+export type Pools = {
+  /**
+   * A connection of this login, within `waitMs`, else 503 TENANT_UNAVAILABLE; 429 RATE_LIMITED for an end user whose own calls
+   * use all that one user may. Who waits gives the place up at once when its asker has gone.
+   */
+  lease(target: Target, share: Share, user?: string | null, asker?: Asker): Promise<Lease>
+  /** Closes idle connections to a database at once and the busy ones when they are given back. */
+  forget(databaseKey: string): Promise<void>
+  readonly open: number
+  /** What the pools hold now, with the databases that use most connections, at most so many of them. */
+  state(mostDatabases: number): PoolState
+  close(): Promise<void>
+}
+
+/** Leases and waiting calls. */
+export type Use = { readonly leases: number; readonly waiters: number }
+
+export type PoolState = {
+  readonly open: number
+  readonly idle: number
+  /** By kind of caller, of all databases. */
+  readonly callers: Readonly<Record<Share['kind'], Use>>
+  readonly busiest: readonly (Use & { readonly name: string })[]
+}
+
+export type PoolLimits = {
+  readonly total: number
+  readonly perTenant: number
+  /** Calls of one end user that may hold a connection at once. */
+  readonly perUser?: number
+  /** A user whose calls hold a connection longer than this, on average, has one at a time. */
+  readonly slowMs?: number
+  /** Milliseconds of a clock that never goes back. */
+  readonly clock?: () => number
+  readonly idleMs?: number
+  readonly waitMs?: number
+  readonly callsPerConnection?: number
+  readonly connectMs?: number
+  readonly named?: boolean
+  /** Called for each call that gets no connection: it waited in vain, its user has too many under way, or its asker has gone. */
+  readonly onRefused?: (kind: Share['kind'], reason: 'busy' | 'user' | 'gone') => void
+}

@@ -1,0 +1,191 @@
+import { z } from 'zod'
+import { dataOf } from '#server/database/database.ts'
+import { developer } from '#server/http/callers.ts'
+import { area, type HandlerContext, route } from '#server/http/route.ts'
+import { Cursor, cursorPage, Deleted, data, Limit, Page, page, Time, Uuid } from '#server/http/schemas.ts'
+import {
+  addressRefusals,
+  checkTarget,
+  createWebhook,
+  Delivery,
+  DeliveryStatus,
+  Rotated,
+  rotateWebhookSecret,
+  Secret,
+  sendSample,
+  TargetUrl,
+  Tested,
+} from '#server/http/webhooks.ts'
+import type { Sendable } from '#server/providers/webhooks.ts'
+
+const types = [
+  'project.created',
+  'project.deleted',
+  'project.provisioned',
+  'project.provisioning_failed',
+  'api_key.created',
+  'api_key.revoked',
+  'member.joined',
+  'member.removed',
+  'deployment.ready',
+  'deployment.failed',
+  'quota.warning',
+  'quota.exceeded',
+  'webhook.degraded',
+  'domain.verified',
+  'audit.event',
+] as const
+
+const ControlWebhook = z.strictObject({
+  id: Uuid,
+  organization_id: Uuid,
+  event_types: z.array(z.string()),
+  target_url: z.string(),
+  status: z.enum(['active', 'disabled', 'degraded']),
+  created_at: Time,
+  updated_at: Time,
+})
+/** `["*"]`, or types by name: SQL refuses a mixture. */
+const EventTypes = z
+  .array(z.enum(['*', ...types], 'must be * or a known type'))
+  .min(1, 'must name at least one type')
+  .max(types.length, `must name at most ${types.length} types`)
+
+const create = (context: HandlerContext) => createWebhook(context, 'control_webhook_create')
+const rotateSecret = (context: HandlerContext) => rotateWebhookSecret(context, 'control_webhook_rotate_secret')
+
+const update = async (context: HandlerContext) => {
+  const { body, params } = context
+  if (body['target_url'] !== undefined) await checkTarget(context, body['target_url'])
+  return context.call('control_webhook_patch', { webhook_id: params['webhookId'], patch: body })
+}
+
+/** The answer of SQL has the encrypted secret, which stays here. */
+const test = async (context: HandlerContext) => {
+  const asked = await context.call(
+    'control_webhook_test',
+    { webhook_id: context.params['webhookId'] },
+    { readOnly: true },
+  )
+  return sendSample(context, dataOf<Sendable>(asked))
+}
+
+const all = '/admin/control-plane-webhooks' as const
+const one = `${all}/:webhookId` as const
+const params = { webhookId: Uuid }
+const refusals = { 403: ['ROLE_FORBIDDEN'], 404: ['NOT_FOUND'] }
+const badBody = ['VALIDATION_ERROR', 'INVALID_BODY', ...addressRefusals]
+
+export const controlWebhooks = area({
+  stem: 'control_webhooks',
+  title: 'Control-plane webhooks',
+  part: 'Platform',
+  about: 'What happens to the projects of an organization, sent to addresses of its admins.',
+  source: 'supplement',
+  routes: [
+    route(`POST ${all}`, {
+      caller: developer,
+      sessionOnly: true,
+      summary: 'Watch an organization, as its admin, with signed deliveries; the secret is shown once',
+      description: '`["*"]` is every type but `audit.event`. Without `organization_id`: the personal organization.',
+      body: z.object({ target_url: TargetUrl, event_types: EventTypes, organization_id: Uuid.optional() }),
+      example: { target_url: 'https://1.1.1.1/hook', event_types: ['*'] },
+      handle: create,
+      replies: { 201: data(ControlWebhook.extend({ secret: Secret })) },
+      refusals: { ...refusals, 400: badBody, 409: ['LIMIT_REACHED'] },
+      failure: 'CREATE_FAILED',
+    }),
+    route(`GET ${all}`, {
+      caller: developer,
+      sessionOnly: true,
+      summary: 'Webhooks of the organizations that the developer administrates, or of one, newest first',
+      query: { ...Page, organization_id: Uuid.optional() },
+      call: 'control_webhook_list',
+      replies: { 200: page(ControlWebhook) },
+      refusals,
+      failure: 'LIST_FAILED',
+    }),
+    route(`GET ${one}`, {
+      caller: developer,
+      sessionOnly: true,
+      summary: 'A webhook of an organization',
+      params,
+      call: 'control_webhook_get',
+      replies: { 200: data(ControlWebhook) },
+      refusals,
+      failure: 'FETCH_FAILED',
+    }),
+    route(`PATCH ${one}`, {
+      caller: developer,
+      sessionOnly: true,
+      summary: 'Change a webhook, disable it, or activate a degraded one again',
+      params,
+      body: z.object({
+        target_url: TargetUrl.optional(),
+        event_types: EventTypes.optional(),
+        status: z.enum(['active', 'disabled'], 'must be active or disabled').optional(),
+      }),
+      example: { status: 'active' },
+      handle: update,
+      replies: { 200: data(ControlWebhook) },
+      refusals: { ...refusals, 400: badBody },
+      failure: 'UPDATE_FAILED',
+    }),
+    route(`DELETE ${one}`, {
+      caller: developer,
+      sessionOnly: true,
+      summary: 'Delete a webhook with its deliveries',
+      params,
+      call: 'control_webhook_delete',
+      replies: { 200: Deleted },
+      refusals,
+      failure: 'DELETE_FAILED',
+    }),
+    route(`POST ${one}/rotate-secret`, {
+      caller: developer,
+      sessionOnly: true,
+      summary: 'Rotate the signing secret, for deliveries that are queued from now on; shown once',
+      params,
+      handle: rotateSecret,
+      replies: { 200: Rotated },
+      refusals,
+      failure: 'UPDATE_FAILED',
+    }),
+    route(`POST ${one}/test`, {
+      caller: developer,
+      sessionOnly: true,
+      summary: "Send a synthetic webhook.test now, and return the receiver's response",
+      params,
+      handle: test,
+      replies: { 200: Tested },
+      refusals: { ...refusals, 400: addressRefusals },
+      failure: 'CREATE_FAILED',
+    }),
+    route(`GET ${one}/deliveries`, {
+      caller: developer,
+      sessionOnly: true,
+      summary: 'Deliveries of a webhook, newest first, with their attempt logs',
+      params,
+      query: {
+        limit: Limit(),
+        cursor: Cursor,
+        status: DeliveryStatus.optional(),
+        since: z.string().meta({ format: 'date-time' }).optional(),
+      },
+      call: 'control_webhook_delivery_list',
+      replies: { 200: cursorPage(Delivery) },
+      refusals: { ...refusals, 400: ['INVALID_INPUT'] },
+      failure: 'LIST_FAILED',
+    }),
+    route(`POST ${all}/deliveries/:deliveryId/replay`, {
+      caller: developer,
+      sessionOnly: true,
+      summary: 'Send a failed delivery again: same payload, same idempotency key',
+      params: { deliveryId: Uuid },
+      call: 'control_webhook_delivery_replay',
+      replies: { 202: data(Delivery) },
+      refusals: { ...refusals, 409: ['DELIVERY_NOT_REPLAYABLE'] },
+      failure: 'UPDATE_FAILED',
+    }),
+  ],
+})

@@ -1,0 +1,163 @@
+import { readFile, rm, writeFile } from 'node:fs/promises'
+import { join } from 'node:path'
+import { afterAll, beforeEach, describe, expect, test } from 'vitest'
+import { personalToken } from '#test/support/accounts.ts'
+import { type Machine, machine, readable, writeJson } from '#test/support/cli.ts'
+import { startHarness } from '#test/support/harness.ts'
+import { startImportRoute } from '#test/support/import_route.ts'
+import { createTestProject, endPrograms, programEnvironment, startServer } from '#test/support/process.ts'
+
+/** Plans and pushes of files, and queries beside the server. */
+const harness = await startHarness()
+const owner = await harness.developer()
+const project = await harness.project({ developer: owner })
+const route = await startImportRoute(harness)
+const { token } = await personalToken(owner)
+afterAll(endPrograms)
+await project.admin.post('/segments', { key: 'pros', name: 'Pros', rules: { and: [] } })
+
+const env = { TRELLIS_URL: route.url, TRELLIS_TOKEN: token }
+let here: Machine
+let kind = ''
+/** The folder of a project, as it was pulled. */
+beforeEach(async () => {
+  Object.assign(route, { applied: null, blocked: [], between: undefined, isMissing: false })
+  route.bodies.length = 0
+  here = await machine()
+  const made = await here.run(['init', '--project', project.id], { env })
+  expect(made.stderr).toBe('')
+  const { definitions } = (await project.admin.get('/promotion/export')).data
+  kind = Object.keys(definitions).find((one) => one.startsWith('segment')) ?? ''
+})
+const file = () => join(here.folder, `definitions/${kind}/pros.json`)
+const rename = async (name: string) => {
+  const definition = JSON.parse(await readFile(file(), 'utf8'))
+  await writeFile(file(), JSON.stringify({ ...definition, name }))
+}
+
+describe('a plan', () => {
+  test('of files that were pulled is clean', async () => {
+    const { code, stdout } = await here.run(['plan', '--check'], { env })
+    expect([code, stdout]).toEqual([0, expect.stringContaining('Nothing to do')])
+    expect(route.bodies).toEqual([{ document: expect.objectContaining({ version: 1, left_out: [] }), dry_run: true }])
+  })
+
+  test('shows each field, in colours on a terminal, and changes nothing', async () => {
+    await rename('Professionals\u001b[2J')
+    await writeJson(join(here.folder, `definitions/${kind}/new.json`), { name: 'New' })
+    const { code, stdout } = await here.run(['plan'], { env })
+    expect(code).toBe(0)
+    expect(stdout).toContain(`~ ${kind}/pros\n    ~ name: "Pros" -> "Professionals\\u001b[2J"`)
+    expect(stdout).toContain(`+ ${kind}/new\n    + name: "New"`)
+    expect(stdout).toContain('1 to create, 1 to change, 0 to delete.')
+    expect((await here.run(['plan', '--check'], { env })).code).toBe(8)
+    const shown = here.show(['plan'], { env })
+    expect(await shown.ended).toBe(0)
+    expect(shown.text()).toContain('\u001b[31m"Pros"\u001b[39m')
+    expect(shown.text()).toContain('\u001b[32m"Professionals')
+    expect(shown.text()).not.toContain(token)
+    expect(route.bodies.every(({ dry_run }) => dry_run)).toBe(true)
+  })
+
+  test('sends the digits of numbers as they are in the files', async () => {
+    await writeFile(join(here.folder, `definitions/${kind}/exact.json`), '{"n": 12345678901234567890.10}')
+    await here.run(['plan'], { env })
+    expect(route.texts.at(-1)).toContain('{"n":12345678901234567890.10}')
+  })
+
+  test('that is blocked ends with 9, and nothing can be pushed', async () => {
+    route.blocked = [{ kind, key: 'pros', code: 'FIELD_FIXED', reason: 'The target has it.' }]
+    const planned = await here.run(['plan'], { env })
+    expect([planned.code, planned.stdout]).toEqual([9, expect.stringContaining('! ')])
+    const pushed = await here.run(['push', '--yes', '--json'], { env })
+    expect([pushed.code, JSON.parse(pushed.stderr).error.code]).toEqual([9, 'PLAN_BLOCKED'])
+    expect(route.applied).toBeNull()
+  })
+
+  test('on a server without the route says so', async () => {
+    route.isMissing = true
+    const isThere = harness.running.areas.some(({ routes }) =>
+      routes.some(({ path }) => path.endsWith('/promotion/import')),
+    )
+    const { code, stderr } = await here.run(['plan'], { env })
+    // once the server has the route, it answers
+    if (!isThere) expect([code, stderr]).toEqual([1, expect.stringContaining('SERVER_TOO_OLD')])
+    else expect(stderr).not.toContain('SERVER_TOO_OLD')
+  })
+})
+
+describe('a push', () => {
+  test('asks on a terminal, and applies what it has shown', async () => {
+    await rename('Professionals')
+    const no = here.show(['push'], { env })
+    await no.shows('Only yes goes on:')
+    no.type('y\r')
+    expect(await no.ended).toBe(1)
+    expect(route.applied).toBeNull()
+    const yes = here.show(['push'], { env })
+    await yes.shows('Only yes goes on:')
+    yes.type('yes\r')
+    expect(await yes.ended).toBe(0)
+    expect(readable(yes.text())).toContain('Pushed 1 changes')
+    expect(route.applied?.[kind]?.['pros']?.['name']).toBe('Professionals')
+    const [planned, applied] = route.bodies.slice(-2)
+    expect([planned.dry_run, applied.dry_run, applied.confirm]).toEqual([true, false, applied.plan_hash])
+    expect((await here.run(['plan', '--check'], { env })).code).toBe(0)
+    expect((await here.run(['push', '--yes'], { env })).stdout).toContain('Nothing to do')
+  })
+
+  test('without a terminal wants --yes, or the hash of the plan, which must still be the one', async () => {
+    await rename('Professionals')
+    expect((await here.run(['push'], { env })).code).toBe(2)
+    const { plan_hash } = JSON.parse((await here.run(['plan', '--json'], { env })).stdout)
+    const other = await here.run(['push', '--plan', 'another', '--json'], { env })
+    expect([other.code, JSON.parse(other.stderr).error.code]).toEqual([6, 'PLAN_CHANGED'])
+    expect(route.applied).toBeNull()
+    const { code, stdout } = await here.run(['push', '--plan', plan_hash, '--json'], { env })
+    expect(code).toBe(0)
+    expect(JSON.parse(stdout)).toMatchObject({ project: project.id, plan_hash, pushed: 1, status: 'succeeded' })
+  })
+
+  test('ends with 6 when the project changes between plan and push', async () => {
+    await rename('Professionals')
+    route.between = () => {
+      route.applied = {}
+    }
+    const { code, stderr } = await here.run(['push', '--yes', '--json'], { env })
+    expect([code, JSON.parse(stderr).error.code]).toEqual([6, 'PLAN_CHANGED'])
+    expect(route.applied).toEqual({})
+  })
+
+  test('deletes with --prune alone', async () => {
+    await rm(file())
+    expect((await here.run(['push', '--yes'], { env })).stdout).toContain('Nothing to do')
+    const { code, stdout } = await here.run(['push', '--yes', '--prune'], { env })
+    expect([code, stdout]).toEqual([0, expect.stringContaining(`- ${kind}/pros`)])
+    expect(route.applied?.[kind]).toBeUndefined()
+  })
+})
+
+test('sql reads beside a server of its own, and writes with --write alone', async () => {
+  const server = await startServer()
+  const { projectId, userId } = await createTestProject(server.url)
+  const { run } = await machine()
+  const more = {
+    cwd: process.cwd(),
+    env: { ...programEnvironment, DATA_DIR: server.dataDir, TRELLIS_PROJECT: projectId },
+  }
+  const read = await run(['sql', 'select id, 1.10 as exact from app.users', '--json'], more)
+  expect(read.stderr).toBe('')
+  expect(JSON.parse(read.stdout)).toEqual([{ command: 'SELECT', count: 1, rows: [{ id: userId, exact: '1.10' }] }])
+  const write = `update app.users set display_name = E'A\\x1b[31mB'`
+  const refused = await run(['sql', write], more)
+  expect([refused.code, refused.stderr]).toEqual([1, expect.stringContaining('--write')])
+  const escaping = await run(['sql', `commit; ${write}`], more)
+  expect(escaping.code).toBe(1)
+  expect((await run(['sql', `${write}; ${write}`, '--write'], more)).code).toBe(0)
+  const shown = await run(['sql', '-'], { ...more, input: 'select display_name from app.users' })
+  expect([shown.code, shown.stdout]).toEqual([0, 'display_name\nA [31mB\n'])
+  const unknown = await run(['sql', 'select 1', '--project', crypto.randomUUID()], more)
+  expect([unknown.code, unknown.stderr]).toEqual([5, expect.stringContaining('no project')])
+  const elsewhere = await run(['sql', 'select 1', '--project', projectId])
+  expect([elsewhere.code, elsewhere.stderr]).toEqual([2, expect.stringContaining('--installation')])
+})
