@@ -9,6 +9,7 @@ import Fastify, {
   type FastifyRequest,
   LogController,
 } from 'fastify'
+import { consolePages } from '#server/console/console.ts'
 import type { Reply } from '#server/database/database.ts'
 import type { Question } from '#server/database/statements.ts'
 import { ApiError, refusal } from '#server/errors.ts'
@@ -124,6 +125,7 @@ export const createApp = ({ areas, services, observe }: AppOptions): FastifyInst
   void app.register(reference)
   void app.register(devicePage)
   void app.register(invitePage)
+  void app.register(consolePages)
   closeInTime(app, services.stopping)
   app.addHook('onSend', (request, reply, payload, done) => {
     reply.header('x-request-id', request.id)

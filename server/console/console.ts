@@ -1,0 +1,66 @@
+import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
+import { type Asset, type Built, buildConsole } from '#server/console/build.ts'
+import { consoleSession } from '#server/console/session.ts'
+import { envelopeOf, nothingHere, send } from '#server/http/errors.ts'
+
+/** Scripts and styles of this origin alone; nothing inline, no frame around it, no form that leaves it. */
+const policy = [
+  "default-src 'none'",
+  "script-src 'self'",
+  "style-src 'self'",
+  "img-src 'self' data:",
+  "connect-src 'self'",
+  "base-uri 'none'",
+  "form-action 'none'",
+  "frame-ancestors 'none'",
+  "require-trusted-types-for 'script'",
+  "trusted-types 'none'",
+].join('; ')
+
+const isKnown = (request: FastifyRequest, etag: string) =>
+  (request.headers['if-none-match'] ?? '').split(',').some((tag) => tag.trim().replace(/^W\//, '') === etag)
+
+const sendAsset = (request: FastifyRequest, reply: FastifyReply, asset: Asset) => {
+  reply
+    .header('etag', asset.etag)
+    .header('vary', 'accept-encoding')
+    .header('cache-control', 'public, max-age=31536000, immutable')
+  if (isKnown(request, asset.etag)) return reply.code(304).send()
+  reply.type(asset.type)
+  const accepted = request.headers['accept-encoding'] ?? ''
+  if (/\bbr\b/.test(accepted)) return reply.header('content-encoding', 'br').send(asset.brotli)
+  if (/\bgzip\b/.test(accepted)) return reply.header('content-encoding', 'gzip').send(asset.gzip)
+  return reply.send(asset.bytes)
+}
+
+/** GET /console: the console in a browser. Built at the first request; a path of no asset is a page of the program. */
+export const consolePages = async (app: FastifyInstance): Promise<void> => {
+  let building: Promise<Built> | undefined
+  const built = () => {
+    building ??= buildConsole().catch((error) => {
+      // the next request tries again
+      building = undefined
+      throw error
+    })
+    return building
+  }
+  const page = async (request: FastifyRequest, reply: FastifyReply) => {
+    const { html, etag } = await built()
+    reply
+      .header('etag', etag)
+      .header('cache-control', 'no-cache')
+      .header('content-security-policy', policy)
+      .header('referrer-policy', 'no-referrer')
+    if (isKnown(request, etag)) return reply.code(304).send()
+    return reply.type('text/html; charset=utf-8').send(html)
+  }
+  // in a scope of its own: its hook is not for the pages
+  await app.register(async (scope) => consoleSession(scope))
+  app.get('/console', page)
+  app.get('/console/*', page)
+  app.get('/console/assets/:name', async (request, reply) => {
+    const { name } = request.params as { name: string }
+    const asset = (await built()).assets.get(name)
+    return asset ? sendAsset(request, reply, asset) : send(reply, { status: 404, body: envelopeOf(nothingHere) })
+  })
+}
