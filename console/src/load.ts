@@ -7,7 +7,7 @@ export const useLoaded = <T>(key: string, load: () => Promise<T>): Loaded<T> => 
   const [state, setState] = useState<{ key: string; value?: T; error?: unknown }>({ key: '' })
   const [turn, setTurn] = useState(0)
   const again = useCallback(() => setTurn((before) => before + 1), [])
-  // biome-ignore lint/correctness/useExhaustiveDependencies: the key says what is loaded; turn asks again
+  // the key says what is loaded; turn asks again
   useEffect(() => {
     let isWanted = true
     load().then(

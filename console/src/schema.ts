@@ -22,19 +22,13 @@ export type Named = Readonly<Record<string, Schema>>
 export const resolved = (schema: Schema, named: Named): Schema => {
   const { $ref, allOf, ...own } = schema
   const parts = [...($ref ? [named[$ref.split('/').at(-1) ?? ''] ?? {}] : []), ...(allOf ?? [])]
-  return parts
-    .map((part) => resolved(part, named))
-    .concat(own)
-    .reduce((all, part) => {
-      const properties = { ...all.properties, ...part.properties }
-      const required = [...new Set([...(all.required ?? []), ...(part.required ?? [])])]
-      return {
-        ...all,
-        ...part,
-        ...(Object.keys(properties).length > 0 ? { properties } : {}),
-        ...(required.length > 0 ? { required } : {}),
-      }
-    }, {} as Schema)
+  const all = [...parts.map((part) => resolved(part, named)), own]
+  const properties = Object.assign({}, ...all.map((part) => part.properties))
+  const required = [...new Set(all.flatMap((part) => part.required ?? []))]
+  return Object.assign({}, ...all, {
+    ...(Object.keys(properties).length > 0 ? { properties } : {}),
+    ...(required.length > 0 ? { required } : {}),
+  })
 }
 
 export type Kind = 'text' | 'longtext' | 'integer' | 'number' | 'boolean' | 'choice' | 'json'

@@ -33,7 +33,7 @@ begin
   update app.outbox o
      set failed_at = null, attempts = 0, due_at = internal.now(), locked_until = null
    where o.id in (select f.id from app.outbox f
-                   where f.failed_at is not null and (operator_retry.ids is null or f.id = any (operator_retry.ids))
+                   where f.failed_at is not null and (operator_retry.ids is null or f.id in (select unnest(operator_retry.ids)))
                    order by f.failed_at, f.id
                    limit operator_retry.page_limit
                      for update);
@@ -41,7 +41,7 @@ begin
   select array_agg(f.id) into again
     from (select d.id from app.webhook_deliveries d
             join app.webhooks w on w.id = d.webhook_id and w.status <> 'disabled'
-           where d.status in ('dlq', 'failed') and (operator_retry.ids is null or d.id = any (operator_retry.ids))
+           where d.status in ('dlq', 'failed') and (operator_retry.ids is null or d.id in (select unnest(operator_retry.ids)))
            order by d.settled_at, d.id
            limit operator_retry.page_limit) f;
   select count(*) into deliveries_again from internal.webhook_requeue(again);
