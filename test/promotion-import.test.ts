@@ -2,6 +2,7 @@ import { expect, test } from 'vitest'
 import { startHarness } from '#test/support/harness.ts'
 import { configure, exportOf } from '#test/support/promotion.ts'
 import { expectRefusal } from '#test/support/refusals.ts'
+import { meetingBehind } from '#test/support/transaction.ts'
 
 const harness = await startHarness()
 const owner = await harness.developer()
@@ -149,4 +150,19 @@ test('applying needs the scope of writing, in both projects', async () => {
   ])
   const done = await (await with_(['promotion:write'], [from.id, to.id])).post(at, { plan_hash })
   expect(done.status, done.text).toBe(202)
+})
+
+test('of two imports at once the second one is refused', async () => {
+  const on = await harness.project({ developer: owner })
+  await on.admin.post('/segments', { key: 'pros', name: 'Pros', rules: { and: [] } })
+  const document = await exportOf(on)
+  document.definitions.segments.pros.name = 'Professionals'
+  const send = () => on.admin.post('/promotion/import?dry_run=false', { document })
+  const answers = await meetingBehind(on.database, `select from app.segments where key = 'pros' for update`, () => [
+    send(),
+    send(),
+  ])
+  expect(answers.map(({ status }) => status).sort()).toEqual([202, 409])
+  expectRefusal(answers.find(({ status }) => status === 409) as never, 409, 'ALREADY_RUNNING')
+  expect((await on.admin.get('/segments/pros')).data.name).toBe('Professionals')
 })

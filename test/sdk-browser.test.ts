@@ -81,6 +81,16 @@ if (!chromiumPath) {
     await context.close()
   })
 
+  test('events that two tabs store at once are all kept', async () => {
+    const context = await profile()
+    const tabs = [await open(context), await open(context)]
+    await context.setOffline(true)
+    const track = "await Promise.all(Array.from({ length: 50 }, () => sdk.events.track('stored')))"
+    await Promise.all(tabs.map((tab) => run(tab, track)))
+    expect(await Promise.all(tabs.map((tab) => run(tab, 'return sdk.events.size()')))).toEqual([100, 100])
+    await context.close()
+  })
+
   test('a wrong clock moves no event', async () => {
     const context = await profile()
     const page = await open(context)

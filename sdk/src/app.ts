@@ -2,7 +2,8 @@ import { isRefusal } from './errors.ts'
 import { linkIdentity, mergeAccounts } from './generated/client.ts'
 import type { LinkIdentityInput, Me, UserSessionReply } from './generated/schemas.ts'
 import type { Operation } from './operation.ts'
-import { defaultStore, type Store } from './platform.ts'
+import { defaultStore } from './page_store.ts'
+import type { Store } from './platform.ts'
 import { createSessions, type Session, type SessionEnd, type Sessions } from './session.ts'
 import {
   type Answer,
@@ -17,7 +18,7 @@ import {
 export type AppOptions = TransportOptions & {
   /** The client key of the project. */
   readonly key: string
-  /** Where the session, unsent events and cached values are kept: a page's `localStorage`, elsewhere memory. */
+  /** Where the session, unsent events and cached values are kept: a page's IndexedDB, elsewhere memory. */
   readonly store?: Store | undefined
   /** Shown in the list of a user's devices, and a condition of flags. */
   readonly platform?: string | undefined

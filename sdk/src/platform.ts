@@ -54,7 +54,7 @@ type Platform = {
   readonly XMLHttpRequest?: new () => Request
   readonly crypto?: { getRandomValues?(into: Uint8Array): Uint8Array }
   readonly document?: unknown
-  readonly localStorage?: Store
+  readonly indexedDB?: unknown
   readonly navigator?: { readonly locks?: { request<T>(name: string, work: () => Promise<T>): Promise<T> } }
   readonly console: { warn(...values: unknown[]): void }
   addEventListener?(type: string, listener: () => void): void
@@ -63,7 +63,7 @@ type Platform = {
   clearTimeout(timer: Timer): void
 }
 
-/** Where sessions and events are kept: `localStorage` and React Native's `AsyncStorage` are such stores as they are. */
+/** Where sessions and events are kept: React Native's `AsyncStorage` is such a store as it is. */
 export type Store = {
   getItem(key: string): string | null | undefined | Promise<string | null | undefined>
   setItem(key: string, value: string): unknown
@@ -80,16 +80,6 @@ export const memoryStore = (): Store => {
     setItem: (key, value) => values.set(key, value),
     removeItem: (key) => values.delete(key),
   }
-}
-
-/** A browser may forbid its storage, and Node has one that warns: only a page's own is taken. */
-export const defaultStore = (): Store => {
-  try {
-    if (platform.document && platform.localStorage) return platform.localStorage
-  } catch {
-    // a page without access to its storage keeps the session until it is closed
-  }
-  return memoryStore()
 }
 
 /** A timer that does not keep a Node process alive. */
