@@ -18,7 +18,7 @@ import { installedTools } from '../scripts/tools.ts'
 
 /** Files whose tests use most routes of their area in the way that clients do. */
 const usual =
-  'story achievements catalog challenges client_auth config currencies entitlements events feeds flags friends groups inventory leaderboards media messaging moderation onboarding organizations projects push_tokens referrals rewards roles segments streaks users-profile webhooks xp collections-rows collections-define'
+  'story achievements catalog challenges client_auth config currencies entitlements events feeds flags friends groups inventory leaderboards media messaging moderation onboarding organizations projects push_tokens referrals rewards roles segments streaks users-profile webhooks xp collections-rows collections-define billing billing-usage promotion promotion-import control_webhooks device_grants github account_deletion ai ai-invoke ai-budgets integrations monetization monetization-plan email email-campaigns email-templates push push-client media-admin media-jobs realtime-admin domains operations delegation'
     .split(' ')
     .map((stem) => `test/${stem}.test.ts`)
 
