@@ -1,4 +1,4 @@
-// npm run bench:doors: the same row by id and the same page of 50 over our own route, the REST door, and bare PostgREST.
+// npm run bench:doors: the same row by id and the same page of 50 over our own route, the REST door, GraphQL, and bare PostgREST.
 import { randomBytes } from 'node:crypto'
 import { startChild } from './support/child.ts'
 import { familyCpu, postgresCpu, requireProc } from './support/cpu.ts'
@@ -12,13 +12,21 @@ import { aimLine, circumstances, publish, say, versionOf } from './support/resul
 const isShort = process.argv.includes('--short')
 const [rounds, seconds, rows, owners] = isShort ? [3, 1, 20_000, 200] : [3, 2, 100_000, 1000]
 const warmUp = isShort ? 400 : 4000
-const connections = 8
+const most = 8
+const fields = 'id userId createdAt updatedAt title body rank done tags meta due'
 const names = { get: 'one row by its id', list: 'a page of 50' } as const
 type Operation = keyof typeof names
+type Contestant = {
+  readonly name: string
+  readonly pid: number
+  readonly connections?: number
+  readonly requests: Record<Operation, Request>
+}
 type Figure = { readonly perSecond: number; readonly server: number; readonly postgres: number }
 
-const notes = `${rows.toLocaleString('en')} rows of ${owners.toLocaleString('en')} owners, ${connections} connections, one user, the very same table and policy. "Server" is every process that
-answers: Trellis, and for the door its PostgREST; for bare PostgREST that alone. The load generator is in no figure but the requests a second. The page of our own route begins at a cursor, the others' at its time.`
+const notes = `${rows.toLocaleString('en')} rows of ${owners.toLocaleString('en')} owners, ${most} connections, one user, the very same table and policy. "Server" is every process that
+answers: Trellis, and for the doors their PostgREST and the process of GraphQL, which is asked by two
+connections and reads as a developer, every row; for bare PostgREST that alone. The load generator is in no figure but the requests a second. The page of our own route begins at a cursor, the others' at its time.`
 
 const main = async () => {
   requireProc()
@@ -40,7 +48,7 @@ const main = async () => {
     const bare = await startPostgrestOnNotes(scenario, known, password)
     if (!bare) throw new Error('There is no PostgREST for this platform.')
     ends.push(() => bare.end())
-    await scenario.enableRest()
+    const developer = await scenario.openDoors({ rest_enabled: true, graphql_enabled: true })
 
     const headers = { ...user?.headers }
     const own = `${scenario.server.url}/v1/client/collections/notes`
@@ -48,7 +56,13 @@ const main = async () => {
     const first = await fetch(`${own}/find`, { method: 'POST', headers: json, body: JSON.stringify({ limit: 10 }) })
     const { next_cursor: cursor } = (await first.json()) as { next_cursor: string }
     const door = `${scenario.server.url}/rest/v1/notes`
-    const contestants: { name: string; pid: number; requests: Record<Operation, Request> }[] = [
+    const query = (text: string): Request => ({
+      url: `${scenario.server.url}/v1/admin/projects/${scenario.projectId}/graphql`,
+      method: 'POST',
+      headers: { ...developer, 'content-type': 'application/json' },
+      body: JSON.stringify({ query: text }),
+    })
+    const contestants: Contestant[] = [
       {
         name: 'our own route',
         pid: scenario.server.child.pid ?? 0,
@@ -74,6 +88,17 @@ const main = async () => {
         },
       },
       {
+        name: 'GraphQL',
+        pid: scenario.server.child.pid ?? 0,
+        connections: 2,
+        requests: {
+          get: query(`{ note(id: "${known.id}") { ${fields} } }`),
+          list: query(
+            `{ notes(first: 50, orderBy: CREATED_AT_DESC, condition: { userId: "${user?.userId}" }) { nodes { ${fields} } } }`,
+          ),
+        },
+      },
+      {
         name: 'bare PostgREST',
         pid: bare.pid,
         requests: { get: bare.requests['get'] as Request, list: bare.requests['list'] as Request },
@@ -85,11 +110,12 @@ const main = async () => {
     const operations = Object.keys(names) as Operation[]
     for (let round = 0; round <= rounds; round += 1) {
       for (const operation of operations) {
-        for (const { name, pid, requests } of contestants) {
+        for (const { name, pid, requests, connections = most } of contestants) {
           const { headers: sent, ...rest } = requests[operation]
           const answer = await fetch(rest.url, { ...rest, headers: sent })
           if (answer.status !== 200) throw new Error(`${name}, ${operation}: ${answer.status} ${await answer.text()}`)
-          await answer.text()
+          const text = await answer.text()
+          if (!text.includes(known.id) && operation === 'get') throw new Error(`${name} has not found the row: ${text}`)
           const before = { server: familyCpu(pid), postgres: postgresCpu(installation.postmaster) }
           const load: Load = { ...rest, headers: [sent], connections, seconds }
           const loaded = await loader.ask<Loaded>(round > 0 ? load : { ...load, amount: warmUp })

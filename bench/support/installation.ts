@@ -110,8 +110,11 @@ export type Scenario = {
   readonly users: readonly User[]
   /** As the pools of the program reach the tenant for end users. */
   readonly target: Target
-  /** Switches the project's REST door on. */
-  enableRest(): Promise<void>
+  /** Switches doors of the project on. Returns the headers of its developer. */
+  openDoors(switches: {
+    readonly rest_enabled?: true
+    readonly graphql_enabled?: true
+  }): Promise<Readonly<Record<string, string>>>
   /** A process that makes database calls as these users. */
   caller(): Promise<Child>
 }
@@ -130,15 +133,10 @@ export const createScenario = async (installation: Installation, users: number):
     database,
     users: signedIn,
     target: targetOf(cluster, database, 'app_user', createSecrets(secretsKey)),
-    async enableRest() {
-      const { status } = await ask(
-        server.url,
-        'PATCH',
-        `/v1/admin/projects/${projectId}`,
-        { rest_enabled: true },
-        developer,
-      )
-      if (status !== 200) throw new Error(`the door stays off: ${status}`)
+    async openDoors(switches) {
+      const { status } = await ask(server.url, 'PATCH', `/v1/admin/projects/${projectId}`, switches, developer)
+      if (status !== 200) throw new Error(`the doors stay closed: ${status}`)
+      return developer
     },
     async caller() {
       const child = startChild('caller.ts')
