@@ -42,7 +42,12 @@ const archiveQuery = `
          last_failed_time > coalesce(last_archived_time, '-infinity') as fails
     from pg_catalog.pg_stat_archiver`
 
-type Archive = { readonly mode: string; readonly failed: string | null; readonly failedAt: Date | null; readonly fails: boolean | null }
+type Archive = {
+  readonly mode: string
+  readonly failed: string | null
+  readonly failedAt: Date | null
+  readonly fails: boolean | null
+}
 
 const archiving = (found: Archive | undefined, wanted: string | undefined): Finding => {
   if (found?.mode === 'off' || !found)
