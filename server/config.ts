@@ -21,6 +21,17 @@ export const environment = z.object({
     .optional()
     .describe('Root URL in links, upload URLs and webhook URLs. Default: from host and port.'),
   DATA_DIR: z.string().default('./data').describe('Embedded Postgres, stored media, unsent mail, generated secrets.'),
+  ARCHIVE_TO: z
+    .string()
+    .min(1)
+    .transform((path) => resolve(path))
+    .optional()
+    .describe(
+      'Folder to which embedded Postgres copies each finished segment of its write-ahead log, to restore a moment (docs/backups.md). Read when Postgres starts.',
+    ),
+  BACKUP_TO: optional.describe(
+    'Where `npm run backup` and `npm run restore` find backups when no option says it: a file, a folder or `s3://KEY:SECRET@host/bucket/prefix`.',
+  ),
   DATABASE_URL: optional.describe(
     'Postgres 15 to 18 to use instead of the embedded one; the role needs CREATEDB and CREATEROLE.',
   ),

@@ -16,6 +16,9 @@ export type Foundation = {
   readonly postgres: Postgres
 }
 
+/** A standby, or a restored copy, must allow as many as the server did that wrote the WAL. */
+export const embeddedConnections = 300
+
 const superuserPurpose = 'embedded superuser'
 
 /**
@@ -42,7 +45,8 @@ export const startPostgres = async (config: Config, log: Logger): Promise<Founda
       dataDir: config.DATA_DIR,
       superuserPassword: embeddedPassword(secrets),
       log: (message) => log.info(message),
-      maxConnections: 300,
+      maxConnections: embeddedConnections,
+      archiveTo: config.ARCHIVE_TO,
     })
   return { config, log, secrets, postgres: supervise(await start(), start, log) }
 }

@@ -20,7 +20,7 @@ export const plainEnvironment = { PATH: process.env.PATH ?? '/usr/bin:/bin', LC_
 const codeOf = (error: unknown) => (error as { code?: unknown }).code
 
 /** Can that user reach and use this path? Asked of the system itself, which knows access lists and mounts too. */
-export const canUse = async (runsAs: RunsAs, permission: 'x' | 'r', path: string): Promise<boolean> => {
+export const canUse = async (runsAs: RunsAs, permission: 'x' | 'r' | 'w', path: string): Promise<boolean> => {
   const options = { ...identity(runsAs), cwd: '/', env: plainEnvironment }
   try {
     await promisify(execFile)('/bin/sh', ['-c', `test -${permission} "$1"`, 'sh', path], options)

@@ -42,7 +42,11 @@ export type Place = {
   readonly runsAs: RunsAs
 }
 
-export type Settings = { readonly sync: boolean; readonly maxConnections: number }
+export type Settings = {
+  readonly sync: boolean
+  readonly maxConnections: number
+  readonly archiveTo?: string | undefined
+}
 
 export const superuser = 'trellis_superuser'
 
@@ -232,11 +236,34 @@ const forTests = [
   "checkpoint_timeout = '1h'",
 ]
 
+/** By Postgres' own module, which writes a segment under another name first and syncs it: no shell, and nothing half made. */
+const archiving = (folder: string) => [
+  'archive_mode = on',
+  "archive_library = 'basic_archive'",
+  `basic_archive.archive_directory = '${folder.replaceAll("'", "''")}'`,
+  // a segment that is not full is finished after so long: what a lost disk takes away at most
+  "archive_timeout = '5min'",
+]
+
+/** The folder of ARCHIVE_TO, which the user that runs Postgres writes in. */
+export const makeArchive = async (folder: string, runsAs: RunsAs) => {
+  const found = await stat(folder).catch(() => null)
+  if (found && !found.isDirectory()) throw new StartError(`ARCHIVE_TO is no folder: ${folder}.`)
+  if (!found) await makeFolders(folder)
+  // a new one; what is in use as something else stays as it is
+  if (runsAs && (await stat(folder)).uid === 0 && (await readdir(folder)).length === 0) {
+    await chown(folder, runsAs.uid, runsAs.gid)
+    await chmod(folder, 0o700)
+  }
+  if (!(await canUse(runsAs, 'w', folder)))
+    throw new StartError(`The user that runs Postgres may not write in ${folder}, which ARCHIVE_TO names.`)
+}
+
 /**
  * Our defaults, for a server that shares its machine with us. Values of parameters are never logged, and neither are the
  * DETAIL lines that quote a row's values (`log_error_verbosity`).
  */
-export const writeSettings = async (place: Place, { sync, maxConnections }: Settings) => {
+export const writeSettings = async (place: Place, { sync, maxConnections, archiveTo }: Settings) => {
   const lines = [
     '# Written by Trellis at each start: change postgresql.conf or use ALTER SYSTEM instead.',
     "listen_addresses = '127.0.0.1'",
@@ -249,6 +276,7 @@ export const writeSettings = async (place: Place, { sync, maxConnections }: Sett
     // a project moves to another server by logical replication
     'wal_level = logical',
     ...(sync ? [] : forTests),
+    ...(archiveTo === undefined ? [] : archiving(archiveTo)),
     "timezone = 'UTC'",
     "log_timezone = 'UTC'",
     "log_line_prefix = '%m [%p] %q%d '",

@@ -17,6 +17,7 @@ import {
   existingHome,
   explained,
   findPlace,
+  makeArchive,
   makePrivate,
   type Place,
   prepareCluster,
@@ -34,6 +35,10 @@ export type EmbeddedOptions = {
   /** False in tests: nothing is forced to disk. A killed Postgres loses nothing; a crash of the machine, everything. */
   sync?: boolean
   maxConnections?: number
+  /** A folder that gets each finished segment of WAL. */
+  archiveTo?: string | undefined
+  /** Settings of this one start, over all others. */
+  settings?: Readonly<Record<string, string>>
 }
 
 export type EmbeddedPostgres = {
@@ -136,16 +141,17 @@ const adopt = async (place: Place, options: EmbeddedOptions): Promise<Postmaster
 const launch = async (
   place: Place,
   binaries: Binaries,
-  { log, sync = true, maxConnections = 200 }: EmbeddedOptions,
+  { log, sync = true, maxConnections = 200, archiveTo, settings = {} }: EmbeddedOptions,
 ): Promise<Postmaster | string> => {
   await clearRemains(place)
-  await writeSettings(place, { sync, maxConnections })
+  if (archiveTo !== undefined) await makeArchive(archiveTo, place.runsAs)
+  await writeSettings(place, { sync, maxConnections, archiveTo })
   await boundLog(place.logFile)
   const port = await freePort(join(place.home, 'port'))
   const output = await open(place.logFile, 'a', 0o600)
   try {
     const from = (await output.stat()).size
-    const child = await spawnPostgres(place, binaries, port, output.fd)
+    const child = await spawnPostgres(place, binaries, { ...settings, port: `${port}` }, output.fd)
     while (child.exitCode === null && child.signalCode === null) {
       const found = await readPostmaster(place.cluster)
       if (found?.pid === child.pid && found?.status === 'ready') {
@@ -163,10 +169,18 @@ const launch = async (
 }
 
 /** In a process group of its own: Ctrl-C must not stop it while our server still drains, nor may the terminal's end. */
-const spawnPostgres = async (place: Place, { folder }: Binaries, port: number, output: number) => {
+const spawnPostgres = async (
+  place: Place,
+  { folder }: Binaries,
+  given: Readonly<Record<string, string>>,
+  output: number,
+) => {
   // in double quotes, because the value is a list and a folder's name may hold a comma
   const sockets = place.socket ? `"${place.socket.replaceAll('"', '""')}"` : ''
-  const settings = ['-c', `port=${port}`, '-c', `unix_socket_directories=${sockets}`]
+  const settings = Object.entries({ ...given, unix_socket_directories: sockets }).flatMap(([name, value]) => [
+    '-c',
+    `${name}=${value}`,
+  ])
   const child: ChildProcess = spawn(join(folder, 'bin/postgres'), ['-D', place.cluster, ...settings], {
     ...identity(place.runsAs),
     cwd: place.home,

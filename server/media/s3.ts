@@ -14,7 +14,7 @@ type S3Place = {
 }
 
 /** `s3://KEY:SECRET@host/bucket?region=eu-central-1&tls=off&path=/s3`: the path is where the API begins on that host. */
-export const readStorageUrl = (text: string): S3Place => {
+export const readStorageUrl = (text: string, what = 'STORAGE_URL'): S3Place => {
   const url = URL.canParse(text) ? new URL(text) : null
   const bucket = url?.pathname.slice(1) ?? ''
   const tls = url?.searchParams.get('tls') ?? 'on'
@@ -26,9 +26,7 @@ export const readStorageUrl = (text: string): S3Place => {
     /^[a-z0-9][a-z0-9.-]{1,62}$/.test(bucket) &&
     /^(on|off)$/.test(tls)
   if (!url || !isGood || !/^(\/[\w.-]+)*$/.test(path))
-    throw new StartError(
-      'STORAGE_URL must be s3://KEY:SECRET@host/bucket, with ?region=, ?tls=off, ?path= where wanted',
-    )
+    throw new StartError(`${what} must be s3://KEY:SECRET@host/bucket, with ?region=, ?tls=off, ?path= where wanted`)
   return {
     endpoint: `${tls === 'off' ? 'http' : 'https'}://${url.host}${path}`,
     bucket,

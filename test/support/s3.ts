@@ -1,4 +1,4 @@
-import { createHash, createHmac, timingSafeEqual } from 'node:crypto'
+import { createHash, createHmac, randomUUID, timingSafeEqual } from 'node:crypto'
 import { createServer, type IncomingMessage, type ServerResponse } from 'node:http'
 
 /** An object as the server keeps it. */
@@ -14,6 +14,7 @@ export type S3Server = {
   stop(): Promise<void>
 }
 
+const partsOf = ' parts/'
 const access = 'AKIDTEST'
 const secret = 'a secret / with+signs='
 
@@ -128,6 +129,8 @@ const answer = (request: IncomingMessage, body: Buffer, response: ServerResponse
       objects.delete(`${name.replace(/\/$/, '')}/${key}`)
     return xml(response, 200, '<DeleteResult/>')
   }
+  if (url.searchParams.has('uploads') || url.searchParams.has('uploadId'))
+    return multipart(method, url, name, body, headers['content-type'], response, objects)
   if (method === 'GET' && url.searchParams.get('list-type') === '2') return list(url, name, response, objects)
   if (method === 'PUT' && headers['x-amz-copy-source']) return copy(headers, name, response, objects)
   if (method === 'PUT') {
@@ -141,6 +144,46 @@ const answer = (request: IncomingMessage, body: Buffer, response: ServerResponse
     return response.writeHead(204).end()
   }
   return send(request, url, found, response)
+}
+
+/** Parts are kept beside the objects, under names that no bucket has, until the upload is completed or aborted. */
+const multipart = (
+  method: string | undefined,
+  url: URL,
+  name: string,
+  body: Buffer,
+  type: string | undefined,
+  response: ServerResponse,
+  objects: Map<string, Kept>,
+) => {
+  const id = url.searchParams.get('uploadId') ?? randomUUID()
+  const beginning = `${partsOf}${id}/`
+  const parts = [...objects].filter(([key]) => key.startsWith(beginning)).sort(([a], [b]) => (a < b ? -1 : 1))
+  const forget = () => {
+    for (const [key] of parts) objects.delete(key)
+  }
+  if (method === 'POST' && url.searchParams.has('uploads')) {
+    objects.set(beginning, { bytes: Buffer.alloc(0), type: type ?? 'binary/octet-stream', at: new Date() })
+    return xml(
+      response,
+      200,
+      `<InitiateMultipartUploadResult><UploadId>${id}</UploadId></InitiateMultipartUploadResult>`,
+    )
+  }
+  const [begun] = parts
+  if (!begun) return fail(response, 404, 'NoSuchUpload')
+  if (method === 'PUT') {
+    const number = String(url.searchParams.get('partNumber')).padStart(5, '0')
+    objects.set(beginning + number, { bytes: body, type: '', at: new Date() })
+    return response.writeHead(200, { etag: tagOf(body) }).end()
+  }
+  forget()
+  if (method === 'DELETE') return response.writeHead(204).end()
+  const tags = [...body.toString().matchAll(/<ETag>(?:&quot;|")?([0-9a-f]{32})/g)].map(([, tag]) => `"${tag}"`)
+  const bytes = parts.slice(1).map(([, part]) => part.bytes)
+  if (tags.join() !== bytes.map(tagOf).join()) return fail(response, 400, 'InvalidPart')
+  objects.set(name, { bytes: Buffer.concat(bytes), type: begun[1].type, at: new Date() })
+  return xml(response, 200, `<CompleteMultipartUploadResult><Key>${name}</Key></CompleteMultipartUploadResult>`)
 }
 
 const copy = (

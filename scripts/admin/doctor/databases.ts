@@ -37,6 +37,36 @@ const slotQuery = `
   select slot_name as name, pg_wal_lsn_diff(pg_current_wal_lsn(), restart_lsn)::float8 as bytes
     from pg_catalog.pg_replication_slots where not active order by 2 desc nulls last limit 1`
 
+const archiveQuery = `
+  select current_setting('archive_mode') as mode, last_failed_wal as failed, last_failed_time as "failedAt",
+         last_failed_time > coalesce(last_archived_time, '-infinity') as fails
+    from pg_catalog.pg_stat_archiver`
+
+type Archive = {
+  readonly mode: string
+  readonly failed: string | null
+  readonly failedAt: Date | null
+  readonly fails: boolean | null
+}
+
+const archiving = (found: Archive | undefined, wanted: string | undefined): Finding => {
+  if (found?.mode === 'off' || !found)
+    return wanted === undefined
+      ? ok('archive', 'the write-ahead log is not archived: what is restored is the moment of a backup')
+      : fail(
+          'archive',
+          'ARCHIVE_TO is set, and Postgres archives nothing',
+          'It is read when Postgres starts: stop every process that uses DATA_DIR, and start again.',
+        )
+  if (found.fails)
+    return fail(
+      'archive',
+      `${found.failed} could not be archived, at ${found.failedAt?.toISOString()}`,
+      'Postgres keeps every segment until it is: look at postgres.log, and at the room and the rights of the archive.',
+    )
+  return ok('archive', 'the write-ahead log is archived')
+}
+
 const deadQuery = `
   select relid::regclass::text as name, n_dead_tup::float8 as dead, n_live_tup::float8 as live
     from pg_catalog.pg_stat_user_tables where n_dead_tup > 100000 and n_dead_tup > 0.5 * (n_live_tup + 1)
@@ -106,9 +136,11 @@ export const databaseChecks = async (run: Run): Promise<Finding[]> => {
       prefix,
     ])
     const slot = await one<{ name: string; bytes: number | null }>(slotQuery)
+    const archive = await one<Archive>(archiveQuery)
     const { rows: dead } = await control.query<{ name: string; dead: number; live: number }>(deadQuery)
     return [
       ...(server ? ofServer(server, run) : []),
+      archiving(archive, foundation.config.ARCHIVE_TO),
       graded(
         'transaction ids',
         oldest?.age ?? 0,

@@ -45,9 +45,10 @@ const key = async ({ foundation: { config } }: Run): Promise<Finding> => {
 
 /** The newest file of the folder that backups are written to, when that is told. */
 export const backups = async (folder: string | undefined, now: number): Promise<Finding> => {
-  if (!folder) return skip('backups', 'say where they are to have them looked at: --backups FOLDER')
+  if (!folder)
+    return skip('backups', 'say where they are to have them looked at: --backups FOLDER, or a folder in BACKUP_TO')
   const names = await readdir(folder, { recursive: true }).catch(() => null)
-  const remedy = 'Run your backup and look at what it says; see docs/self-hosting.md.'
+  const remedy = 'Run your backup and look at what it says; see docs/backups.md.'
   if (!names) return fail('backups', `there is no folder ${folder}`, remedy)
   const times = await Promise.all(
     names.map(async (name) => {

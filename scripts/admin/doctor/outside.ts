@@ -116,7 +116,7 @@ export const outsideChecks = async (run: Run, { backups: folder }: Flags): Promi
     proxy(run),
     await mail(run),
     await storage(run),
-    await backups(folder, Date.now()),
+    await backups(folder ?? (config.BACKUP_TO?.startsWith('s3:') ? undefined : config.BACKUP_TO), Date.now()),
     config.SIGNUP_MODE === 'open' && config.PUBLIC_URL
       ? warn(
           'sign-up',

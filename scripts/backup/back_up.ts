@@ -1,0 +1,113 @@
+import { readdir, readFile, rm, writeFile } from 'node:fs/promises'
+import { join } from 'node:path'
+import { generateX25519Identity, identityToRecipient } from 'age-encryption'
+import { backUpInstallation } from '#server/backup/installation.ts'
+import { type BackupPlace, backupPlace, firstSegmentOf, type Writing } from '#server/backup/places.ts'
+import { type Config, readConfig } from '#server/config.ts'
+import { root } from '#server/database/files.ts'
+import { StartError } from '#server/errors.ts'
+import { createLog } from '#server/log.ts'
+import { startExistingPostgres } from '#server/postgres.ts'
+import { listOf, print, run, textOf } from './command.ts'
+
+const usage = `Usage: npm run backup -- --to PLACE [options]
+
+Backs up all databases and media of an installation with embedded Postgres, while it is used.
+
+  --to PLACE           a file, a folder (ends with /, or is there), or s3://KEY:SECRET@host/bucket/prefix; default: BACKUP_TO
+  --recipient AGE      encrypts for this recipient of age (age1…); may be given again
+  --new-identity FILE  writes a new identity of age to FILE, prints its recipient, and ends
+  --without-key        leaves the generated secrets.key out; who restores needs it from elsewhere
+  --keep N             afterwards removes all but the newest N backups of the folder or prefix, and the segments in ARCHIVE_TO that none of them needs`
+
+const readKeep = (value: unknown): number | undefined => {
+  if (value === undefined) return undefined
+  if (!/^[1-9]\d{0,4}$/.test(String(value))) throw new StartError('--keep is a number of backups, from 1.')
+  return Number(value)
+}
+
+/** Segments before the first that the oldest kept backup needs serve nobody. */
+const pruneArchive = async (folder: string, first: string): Promise<number> => {
+  const names = (await readdir(folder)).filter((name) => /^[0-9A-F]{24}(\.[0-9A-F]{8}\.backup)?$/.test(name))
+  // without the timeline, which changes with a restore
+  const old = names.filter((name) => name.slice(8, 24) < first.slice(8))
+  for (const name of old) await rm(join(folder, name), { force: true })
+  return old.length
+}
+
+const prune = async (place: BackupPlace, keep: number, config: Config): Promise<void> => {
+  const names = await place.names()
+  const [kept, old] = [names.slice(-keep), names.slice(0, -keep)]
+  for (const name of old) await place.remove(name)
+  if (old.length > 0) print(`removed  ${old.length} older ${old.length === 1 ? 'backup' : 'backups'}`)
+  const first = kept[0] && firstSegmentOf(kept[0])
+  if (!first || config.ARCHIVE_TO === undefined) return
+  const segments = await pruneArchive(config.ARCHIVE_TO, first)
+  if (segments > 0) print(`removed  ${segments} segments of the archive`)
+}
+
+const makeIdentity = async (path: string): Promise<void> => {
+  const identity = await generateX25519Identity()
+  const recipient = await identityToRecipient(identity)
+  await writeFile(path, `# recipient: ${recipient}\n${identity}\n`, { mode: 0o600, flag: 'wx', flush: true }).catch(
+    (error: NodeJS.ErrnoException) => {
+      throw new StartError(`${path} cannot be written: ${error.code}`)
+    },
+  )
+  print(recipient)
+}
+
+const backUp = async (values: Parameters<Parameters<typeof run>[2]>[0]): Promise<void> => {
+  if (typeof values['new-identity'] === 'string') return makeIdentity(values['new-identity'])
+  const config = readConfig({ LOG_LEVEL: 'warn', ...process.env })
+  if (config.DATABASE_URL !== undefined)
+    throw new StartError(
+      'The databases are on the server of DATABASE_URL: it is backed up by its own tools (docs/backups.md says how). This command is for embedded Postgres.',
+    )
+  const to = textOf(values['to'], config.BACKUP_TO, 'Say where to: --to PLACE, or BACKUP_TO.')
+  const keep = readKeep(values['keep'])
+  const place = await backupPlace(to)
+  const { version } = JSON.parse(await readFile(join(root, 'package.json'), 'utf8')) as { version: string }
+  const recipients = listOf(values['recipient'])
+  const began = performance.now()
+  const foundation = await startExistingPostgres(config, createLog(config))
+  let writing: Writing | undefined
+  try {
+    const done = await backUpInstallation(foundation, {
+      recipients,
+      withoutKey: values['without-key'] === true,
+      version,
+      say: (line) => print(`copied   ${line}`),
+      async begin(name) {
+        writing = await place.write(name)
+        return writing.sink
+      },
+    })
+    const where = await writing?.done()
+    writing = undefined
+    print(`backup   ${where}`)
+    print(`restores ${done.point.projects} projects as they were at ${done.point.at}`)
+    if (done.hasKey && recipients.length === 0)
+      print(
+        'It holds secrets.key, and is not encrypted: whoever reads it reads everything. See --recipient and --without-key.',
+      )
+    if (config.STORAGE_URL !== undefined) print('Media are in the bucket of STORAGE_URL, and not in this backup.')
+    if (keep !== undefined) await prune(place, keep, config)
+    print(`done in ${((performance.now() - began) / 1000).toFixed(1)} s`)
+  } finally {
+    await writing?.abandon()
+    await foundation.postgres.stop()
+  }
+}
+
+await run(
+  {
+    to: { type: 'string' },
+    recipient: { type: 'string', multiple: true },
+    'new-identity': { type: 'string' },
+    'without-key': { type: 'boolean' },
+    keep: { type: 'string' },
+  },
+  usage,
+  backUp,
+)
