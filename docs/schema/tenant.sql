@@ -176,10 +176,20 @@ create table app.ai_prompts (
   constraint ai_prompts_budget_period_known CHECK ((budget_period = ANY (ARRAY['daily'::text, 'monthly'::text, 'total'::text]))),
   -- 400 INVALID_INPUT budget_usd: must be a number from 0.
   constraint ai_prompts_budget_usd_not_negative CHECK ((budget_usd >= (0)::numeric)),
+  -- 400 INVALID_INPUT cost: must be {currency_code, amount 1 to 2000000000}.
+  constraint ai_prompts_cost_has_amount CHECK (((cost IS NULL) OR (((cost - '{currency_code,amount}'::text[]) = '{}'::jsonb) AND COALESCE(((char_length((cost ->> 'currency_code'::text)) >= 1) AND (char_length((cost ->> 'currency_code'::text)) <= 128)), false) AND COALESCE((((cost ->> 'amount'::text) ~ '^[0-9]{1,10}$'::text) AND ((((cost ->> 'amount'::text))::bigint >= 1) AND (((cost ->> 'amount'::text))::bigint <= 2000000000))), false)))),
+  -- 400 INVALID_INPUT description: must have at most 2000 characters.
+  constraint ai_prompts_description_at_most_2000 CHECK ((char_length(description) <= 2000)),
   -- 400 INVALID_INPUT max_tokens: must be a whole number of 1 to 200000.
   constraint ai_prompts_max_tokens_1_to_200000 CHECK (((max_tokens >= 1) AND (max_tokens <= 200000))),
+  -- 400 INVALID_INPUT model: must name a model, in at most 200 characters.
+  constraint ai_prompts_model_names_one CHECK (((char_length(model) <= 200) AND (regexp_replace(model, '^models/'::text, ''::text) ~ '[^/.]'::text))),
   -- 400 INVALID_INPUT name: must match ^[a-z][a-z0-9_-]{0,127}$.
-  constraint ai_prompts_name_form CHECK ((name ~ '^[a-z][a-z0-9_-]{0,127}$'::text))
+  constraint ai_prompts_name_form CHECK ((name ~ '^[a-z][a-z0-9_-]{0,127}$'::text)),
+  -- 400 INVALID_INPUT rate_limit: must be {window 1 to 86400, max 1 to 1000000, key user, ip or project}.
+  constraint ai_prompts_rate_limit_has_bounds CHECK (((rate_limit IS NULL) OR (((rate_limit - '{window,max,key}'::text[]) = '{}'::jsonb) AND COALESCE((((rate_limit ->> 'window'::text) ~ '^[0-9]{1,5}$'::text) AND ((((rate_limit ->> 'window'::text))::integer >= 1) AND (((rate_limit ->> 'window'::text))::integer <= 86400))), false) AND COALESCE((((rate_limit ->> 'max'::text) ~ '^[0-9]{1,7}$'::text) AND ((((rate_limit ->> 'max'::text))::integer >= 1) AND (((rate_limit ->> 'max'::text))::integer <= 1000000))), false) AND COALESCE(((rate_limit ->> 'key'::text) = ANY (ARRAY['user'::text, 'ip'::text, 'project'::text])), false)))),
+  -- 400 INVALID_INPUT system_prompt: must have at most 100000 characters.
+  constraint ai_prompts_system_prompt_at_most_100000 CHECK ((char_length(system_prompt) <= 100000))
 );
 CREATE INDEX ai_prompts_of_provider ON app.ai_prompts USING btree (provider);
 alter table app.ai_prompts enable row level security;
@@ -4110,7 +4120,13 @@ create table app.xp_levels (
   constraint xp_levels_pkey PRIMARY KEY (level),
   constraint xp_levels_xp_required_unique UNIQUE (xp_required),
   constraint xp_levels_first_needs_nothing CHECK (((level = 1) = (xp_required = 0))),
+  -- 400 VALIDATION_ERROR icon_url: must have at most 2000 characters.
+  constraint xp_levels_icon_url_at_most_2000 CHECK ((char_length(icon_url) <= 2000)),
   constraint xp_levels_level_1_to_1000 CHECK (((level >= 1) AND (level <= 1000))),
+  -- 400 VALIDATION_ERROR name: must have 1 to 200 characters.
+  constraint xp_levels_name_1_to_200 CHECK (((char_length(name) >= 1) AND (char_length(name) <= 200))),
+  -- 400 VALIDATION_ERROR reward: must be an object.
+  constraint xp_levels_reward_is_object CHECK ((jsonb_typeof(reward) = 'object'::text)),
   constraint xp_levels_xp_required_0_or_more CHECK ((xp_required >= 0))
 );
 alter table app.xp_levels enable row level security;
@@ -4241,6 +4257,37 @@ create policy "dashboards read every row" on app.xp_transactions for select to a
   using (true);
 create policy "users read their own ledger" on app.xp_transactions for select to app_user
   using ((app_user_id = ( SELECT internal.user_id() AS user_id)));
+
+-- The registry of what promotion copies and what is not one row of one table: collections with their columns, the table of levels, prompts with their versions.
+-- An area declares its own in its policy file, beside the functions internal.promotion_rows__<kind>() and internal.promotion_write__<kind>(op, key, wanted), and
+-- where they are wanted internal.promotion_merged__<kind>(was, wanted), internal.promotion_refusal__<kind>(op, wanted, was) and internal.promotion_lock__<kind>(keys).
+create table internal.composed_definitions (
+  kind text not null,
+  promoted_as text not null,
+  singular text not null,
+  plural text not null,
+  -- The fields of its copied form with the JSON types that each may have: {"columns": ["array"]}.
+  fields jsonb not null,
+  -- Fields that are set when it is created, and never changed.
+  fixed_columns text[] not null default '{}'::text[],
+  max_count integer,
+  -- As in internal.definitions: lower numbers are created first.
+  create_order integer not null,
+  refs jsonb not null default '[]'::jsonb,
+  -- Promotion never deletes it.
+  is_additive boolean not null default false,
+  -- Every change of it by promotion needs a confirmation.
+  is_confirmed boolean not null default false,
+  declared_in text not null,
+  constraint composed_definitions_pkey PRIMARY KEY (kind),
+  constraint composed_definitions_promoted_as_unique UNIQUE (promoted_as),
+  constraint composed_definitions_fields_is_object CHECK ((jsonb_typeof(fields) = 'object'::text)),
+  constraint composed_definitions_kind_form CHECK ((kind ~ '^[a-z][a-z_]*$'::text)),
+  constraint composed_definitions_refs_is_list CHECK ((jsonb_typeof(refs) = 'array'::text))
+);
+alter table internal.composed_definitions enable row level security;
+create policy "administrators read the registry of composed definitions" on internal.composed_definitions for select to app_admin
+  using (true);
 
 -- The registry of entities that developers define, such as rules and boards: one row beside the policies of each entity. What is in none of
 -- fixed_columns and state_columns, and is not id, created_at or updated_at, can be changed.

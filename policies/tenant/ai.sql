@@ -47,3 +47,12 @@ values
          'payload', 'created_at', 'finished_at'],
    array['prompt_id', 'input_usd', 'output_usd', 'reserved_usd', 'is_estimated', 'cost_usd', 'charge_id', 'moderates_output', 'expires_at'],
    null, 'move', 'cascade', current_setting('trellis.file'));
+
+grant execute on function internal.promotion_rows__prompt, internal.promotion_refusal__prompt, internal.promotion_write__prompt, internal.promotion_lock__prompt
+  to app_admin;
+insert into internal.composed_definitions (kind, promoted_as, singular, plural, fields, max_count, create_order, refs, declared_in)
+values
+  ('prompt', 'prompts', 'prompt', 'prompts',
+   '{"provider": ["string"], "model": ["string"], "system_prompt": ["string"], "max_tokens": ["number"], "rate_limit": ["object"], "client_invokable": ["boolean"],
+     "description": ["string"], "log_payloads": ["boolean"], "cost": ["object"]}',
+   500, 70, '[{"path": "$.cost.currency_code", "kind": "currency", "by": "key"}]', current_setting('trellis.file'));

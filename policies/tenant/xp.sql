@@ -52,5 +52,9 @@ values
    current_setting('trellis.file'));
 select internal.definition_declare('xp_rule'), internal.definition_declare('xp_boost');
 
+grant execute on function internal.promotion_rows__level, internal.promotion_write__level, internal.promotion_lock__level to app_admin;
+insert into internal.composed_definitions (kind, promoted_as, singular, plural, fields, max_count, create_order, is_additive, declared_in)
+values ('level', 'levels', 'table of levels', 'tables of levels', '{"levels": ["array"]}', 1, 60, true, current_setting('trellis.file'));
+
 insert into internal.feed_events (action, event_name, target_property, group_property, shown, declared_in)
 values ('level.reached', 'svc.level.reached', 'level', null, '{level,name}', current_setting('trellis.file'));

@@ -7,6 +7,7 @@ import { root } from '#server/database/files.ts'
 export const registries = [
   'internal.user_data',
   'internal.definitions',
+  'internal.composed_definitions',
   'internal.feed_events',
   'internal.moderated_texts',
 ] as const

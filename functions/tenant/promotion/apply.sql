@@ -146,6 +146,7 @@ create or replace function internal.promotion_lock(todo jsonb) returns void
 language plpgsql volatile as $$
 declare
   d internal.definitions;
+  composed internal.composed_definitions;
   hook text;
   mine jsonb;
 begin
@@ -174,6 +175,14 @@ begin
       'select from %1$s t where t.%2$I in (select o.value ->> ''key'' from jsonb_array_elements($1) o) order by t.id for no key update',
       d.table_name::regclass, internal.promotion_key_column(d)) using mine;
   end loop;
+  for composed in
+    select c.* from internal.composed_definitions c
+     where c.promoted_as in (select o.value ->> 'kind' from jsonb_array_elements(promotion_lock.todo) o)
+     order by c.create_order, c.kind
+  loop
+    perform internal.promotion_composed_lock(composed.kind, array(
+      select o.value ->> 'key' from jsonb_array_elements(promotion_lock.todo) o where o.value ->> 'kind' = composed.promoted_as));
+  end loop;
 end $$;
 comment on function internal.promotion_lock is
   'Locks what a plan changes: rows against changes and deletions, and kinds of which it creates rows against creations, until the transaction ends.';
@@ -189,6 +198,7 @@ create or replace function internal.promotion_execute(todo jsonb, invalid_status
 language plpgsql volatile as $$
 declare
   declared constant jsonb := (select jsonb_object_agg(internal.promoted_as(k), k.kind) from internal.promotion_kinds(null) k);
+  composed constant jsonb := (select coalesce(jsonb_object_agg(c.promoted_as, c.kind), '{}') from internal.composed_definitions c);
   d internal.definitions;
   step record;
   said text;
@@ -198,10 +208,17 @@ declare
   refusal text[];
 begin
   for step in
-    select o.value ->> 'op' as op, o.value ->> 'kind' as kind, o.value ->> 'key' as key, o.value -> 'wanted' as wanted, o.value -> 'fields' as fields
+    select o.value ->> 'op' as op, o.value ->> 'kind' as kind, o.value ->> 'key' as key, o.value -> 'wanted' as wanted, o.value -> 'fields' as fields,
+           o.value -> 'was' as was
       from jsonb_array_elements(promotion_execute.todo) with ordinality o (value, n)
      order by o.n
   loop
+    if composed ? step.kind then
+      perform internal.promotion_composed_write(
+        composed ->> step.kind, step.op, step.key,
+        case step.op when 'update' then internal.promotion_merged(composed ->> step.kind, step.was, step.wanted) else step.wanted end);
+      continue;
+    end if;
     if d.kind is null or internal.promoted_as(d) <> step.kind then
       d := internal.definition_of(declared ->> step.kind);
     end if;
@@ -248,7 +265,8 @@ begin
     if blocked is not null then
       perform internal.promotion_blocked(blocked ->> 'kind', blocked ->> 'key', 409, blocked ->> 'code', blocked ->> 'reason');
     end if;
-    needs_confirm := planned.todo @> '[{"op": "delete"}]';
+    needs_confirm := planned.todo @> '[{"op": "delete"}]' or exists (
+      select from jsonb_array_elements(planned.todo) o join internal.composed_definitions c on c.promoted_as = o.value ->> 'kind' and c.is_confirmed);
     if promotion_apply.confirm <> (planned.plan ->> 'plan_hash') then
       perform internal.fail(409, 'CONFIRM_MISMATCH', 'confirm is not the plan_hash.');
     elsif needs_confirm and promotion_apply.confirm is null then

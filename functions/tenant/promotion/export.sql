@@ -56,13 +56,17 @@ comment on function internal.promotion_rows is
 create or replace function internal.promotion_names(kind text) returns jsonb
 language plpgsql stable as $$
 declare
-  d constant internal.definitions := internal.definition_of(promotion_names.kind);
+  d internal.definitions;
   names jsonb;
 begin
+  if exists (select from internal.composed_definitions c where c.kind = promotion_names.kind) then
+    return (select coalesce(jsonb_object_agg(r.key, r.key), '{}') from internal.promotion_composed_rows(promotion_names.kind) r);
+  end if;
+  d := internal.definition_of(promotion_names.kind);
   execute format('select jsonb_object_agg(r.id, r.%I) from %s r', internal.promotion_key_column(d), d.table_name::regclass) into names;
   return coalesce(names, '{}');
 end $$;
-comment on function internal.promotion_names is 'The keys of a kind by ids.';
+comment on function internal.promotion_names is 'The keys of a kind by ids; of a composed kind, which has none, by themselves.';
 
 create or replace function internal.promotion_named(value jsonb, steps text[], names jsonb) returns jsonb
 language plpgsql immutable as $$
@@ -103,6 +107,7 @@ begin
   select k.name into unknown
     from unnest(promotion_kinds.kinds) k (name)
    where not exists (select from internal.definitions d where d.kept_back is null and internal.promoted_as(d) = k.name)
+     and not exists (select from internal.composed_definitions c where c.promoted_as = k.name)
    order by k.name
    limit 1;
   if found then
@@ -114,12 +119,13 @@ begin
      where d.kept_back is null and (promotion_kinds.kinds is null or internal.promoted_as(d) = any (promotion_kinds.kinds))
      order by d.create_order, d.kind;
 end $$;
-comment on function internal.promotion_kinds is 'The kinds that are copied, all or those named, in the order in which they are created. Refuses 400 INVALID_BODY.';
+comment on function internal.promotion_kinds is 'The kinds that are rows of a table and copied, all or those named, in the order in which they are created. Refuses 400 INVALID_BODY.';
 
 create or replace function internal.promotion_definitions(kinds text[]) returns table (kind text, key text, configuration jsonb, code text, reason text)
 language plpgsql stable as $$
 declare
   d internal.definitions;
+  composed internal.composed_definitions;
   reference record;
   names jsonb;
 begin
@@ -150,6 +156,20 @@ begin
         promotion_definitions.configuration := internal.promotion_named(
           promotion_definitions.configuration, reference.steps, reference.names);
       end loop;
+      return next;
+    end loop;
+  end loop;
+  promotion_definitions.code := null;
+  promotion_definitions.reason := null;
+  for composed in
+    select c.* from internal.composed_definitions c
+     where promotion_definitions.kinds is null or c.promoted_as = any (promotion_definitions.kinds)
+     order by c.create_order, c.kind
+  loop
+    promotion_definitions.kind := composed.promoted_as;
+    for promotion_definitions.key, promotion_definitions.configuration in
+      select r.key, r.configuration from internal.promotion_composed_rows(composed.kind) r order by r.key collate "C"
+    loop
       return next;
     end loop;
   end loop;

@@ -44,13 +44,16 @@ language sql stable set enable_nestloop = off as $$
   select case when h.configuration is null then 'create' when t.configuration is null then 'delete' else 'update' end,
          coalesce(t.kind, h.kind), coalesce(t.key, h.key), internal.promotion_diff(coalesce(h.configuration, '{}'),
            -- a field that the document does not name stays as it is
-           case when t.configuration is null then '{}' when h.configuration is null then t.configuration else h.configuration || t.configuration end),
+           case when t.configuration is null then '{}' when h.configuration is null then t.configuration else m.configuration end),
          t.configuration, h.configuration, h.code, h.reason
     from (select distinct on (h.kind, h.key) h.* from here h) h
     full join there t on t.kind = h.kind and t.key = h.key
     left join left_out l on l.kind = h.kind and l.key = h.key
-   where case when t.key is null then promotion_differences.is_pruning and l.key is null
-              else h.key is null or h.configuration is distinct from h.configuration || t.configuration end
+    left join internal.composed_definitions c on c.promoted_as = coalesce(t.kind, h.kind)
+   cross join lateral (select case when c.kind is null then h.configuration || t.configuration
+                                   else internal.promotion_merged(c.kind, h.configuration, t.configuration) end as configuration) m
+   where case when t.key is null then promotion_differences.is_pruning and l.key is null and c.is_additive is not true
+              else h.key is null or h.configuration is distinct from m.configuration end
      and (promotion_differences.kinds is null or coalesce(t.kind, h.kind) = any (promotion_differences.kinds))
      and (not coalesce(promotion_differences.keys ? coalesce(t.kind, h.kind), false)
           or promotion_differences.keys -> coalesce(t.kind, h.kind) ? coalesce(t.key, h.key))
@@ -69,6 +72,8 @@ language sql stable set enable_nestloop = off as $$
     select d.kind, internal.promoted_as(d) as name, d.singular, d.plural, d.fixed_columns, d.max_count, d.create_order, internal.promotion_references(d) as paths
       from internal.definitions d
      where d.kept_back is null
+     union all
+    select c.kind, c.promoted_as, c.singular, c.plural, c.fixed_columns, c.max_count, c.create_order, c.refs from internal.composed_definitions c
   ), taken as materialized (
     select distinct d.name, i.value as key from declared d, jsonb_each_text(internal.promotion_names(d.kind)) i
   ), counted as (
@@ -84,7 +89,8 @@ language sql stable set enable_nestloop = off as $$
      cross join lateral jsonb_array_elements(d.paths) p
       join declared o on o.kind = p.value ->> 'kind'
      cross join lateral jsonb_path_query(case c.op when 'delete' then c.was else c.wanted end, (p.value ->> 'path')::jsonpath) v (value)
-     where v.value <> 'null'
+     -- a row that refers to itself waits for no other
+     where v.value <> 'null' and not (o.name = c.kind and v.value #>> '{}' = c.key)
   ), missing as (
     select r.kind, r.key, min(r.singular) as singular, min(r.other) as other
       from referred r
@@ -112,12 +118,14 @@ language sql stable set enable_nestloop = off as $$
                                                 (select min(f.name) from unnest(d.fixed_columns) f (name) where c.diff ? f.name))]
              when m.key is not null then array['REFERENCE_MISSING', format('The target has no %s %s, and this plan creates none.', m.singular, m.other)]
              when p.key is not null and p.depth is null then array['REFERENCE_CYCLE', format('Its references to other %s form a circle.', d.plural)]
-             when c.op = 'create' and n.is_full then array['LIMIT_REACHED', format('A project has at most %s %s.', d.max_count, d.plural)] end as problem
+             when c.op = 'create' and n.is_full then array['LIMIT_REACHED', format('A project has at most %s %s.', d.max_count, d.plural)]
+             when z.kind is not null then internal.promotion_refusal(z.kind, c.op, c.wanted, c.was) end as problem
       from differences c
       join declared d on d.name = c.kind
       left join missing m on m.kind = c.kind and m.key = c.key
       left join deep p on p.kind = c.kind and p.key = c.key and p.is_deletion = (c.op = 'delete')
       left join counted n on n.name = c.kind
+      left join internal.composed_definitions z on z.promoted_as = c.kind
   ), blocked as (
     select l.value, l.n
       from jsonb_array_elements(coalesce(promotion_compared.document -> 'left_out', '[]')) with ordinality l (value, n)
@@ -137,7 +145,7 @@ language sql stable set enable_nestloop = off as $$
 $$;
 comment on function internal.promotion_compared is
   'What must change here to equal the document, in the order of its execution, and what is blocked, with a code: AMBIGUOUS_NAME, FIELD_FIXED,
-   REFERENCE_MISSING, REFERENCE_CYCLE, LIMIT_REACHED. Deletions only when pruning. Refuses 400 INVALID_BODY.';
+   REFERENCE_MISSING, REFERENCE_CYCLE, LIMIT_REACHED, or one of a composed kind. Deletions only when pruning. Refuses 400 INVALID_BODY.';
 
 create or replace function internal.promotion_document_check(document jsonb) returns void
 language plpgsql stable as $$
@@ -147,6 +155,7 @@ begin
   select k.key as kind into problem
     from jsonb_each(promotion_document_check.document -> 'definitions') k
    where not exists (select from internal.definitions d where d.kept_back is null and internal.promoted_as(d) = k.key)
+     and not exists (select from internal.composed_definitions c where c.promoted_as = k.key)
    order by k.key
    limit 1;
   if found then
@@ -156,8 +165,9 @@ begin
          case when o.fields ? f.key then 'has a value of the wrong type' else 'is not a field of this kind' end as reason
     into problem
     from jsonb_each(promotion_document_check.document -> 'definitions') k
-    join internal.definitions d on d.kept_back is null and internal.promoted_as(d) = k.key
-   cross join lateral (select jsonb_object_agg(s.name, s.types) as fields
+    left join internal.definitions d on d.kept_back is null and internal.promoted_as(d) = k.key
+    left join internal.composed_definitions c on c.promoted_as = k.key
+   cross join lateral (select coalesce(c.fields, jsonb_object_agg(s.name, s.types)) as fields
                          from (select s.name, case
                                         when t.typcategory = 'B' then '{boolean}'::text[]
                                         when t.oid = 'numeric'::regtype then '{number,string}'
@@ -203,16 +213,17 @@ begin
   select coalesce(json_agg(json_build_object('op', c.op, 'kind', c.kind, 'key', c.key, 'diff', c.diff) order by c.n) filter (where c.code is null), '[]'),
          coalesce(json_agg(json_build_object('kind', c.kind, 'key', c.key, 'code', c.code, 'reason', c.reason) order by c.n)
                     filter (where c.code is not null), '[]'),
-         coalesce(jsonb_agg(jsonb_build_object('op', c.op, 'kind', c.kind, 'key', c.key, 'wanted', c.wanted, 'fields',
+         coalesce(jsonb_agg(jsonb_build_object('op', c.op, 'kind', c.kind, 'key', c.key, 'wanted', c.wanted, 'was', case when z.kind is not null then c.was end, 'fields',
                                                (select jsonb_agg(f) from jsonb_object_keys(c.diff) f)) order by c.n) filter (where c.code is null), '[]')
     into ops, blocked, promotion_plan.todo
     from internal.promotion_compared(promotion_plan.document, internal.promotion_kinds_named(promotion_plan.kinds), promotion_plan.keys, promotion_plan.prune)
-         with ordinality c (op, kind, key, diff, wanted, was, code, reason, n);
+         with ordinality c (op, kind, key, diff, wanted, was, code, reason, n)
+    left join internal.composed_definitions z on z.promoted_as = c.kind;
   promotion_plan.plan := json_build_object(
     'plan_hash', internal.promotion_hash(promotion_plan.source_project_id, ops, blocked),
     'clean', json_array_length(ops) + json_array_length(blocked) = 0, 'ops', ops, 'blocked', blocked);
 end $$;
-comment on function internal.promotion_plan is 'The plan as responses show it, and what applying it does: [{op, kind, key, wanted, fields}]. Refuses 400 INVALID_BODY.';
+comment on function internal.promotion_plan is 'The plan as responses show it, and what applying it does: [{op, kind, key, wanted, was, fields}]. Refuses 400 INVALID_BODY.';
 
 create or replace function api.promotion_plan(source_project_id uuid, document text, kinds jsonb default null, keys jsonb default '{}', prune boolean default false)
 returns api.reply

@@ -56,6 +56,10 @@ language sql stable security definer set search_path = '' as $$
 $$;
 comment on function internal.segment_used__xp is 'The boosts that name a segment.';
 
+comment on constraint xp_levels_name_1_to_200 on app.xp_levels is '400 VALIDATION_ERROR name: must have 1 to 200 characters.';
+comment on constraint xp_levels_icon_url_at_most_2000 on app.xp_levels is '400 VALIDATION_ERROR icon_url: must have at most 2000 characters.';
+comment on constraint xp_levels_reward_is_object on app.xp_levels is '400 VALIDATION_ERROR reward: must be an object.';
+
 create or replace function internal.xp_levels_json() returns json
 language sql stable as $$
   select json_agg(json_build_object('level', l.level, 'xp_required', l.xp_required, 'name', l.name, 'icon_url', l.icon_url, 'reward', l.reward)
@@ -93,7 +97,9 @@ begin
   exception when data_exception then
     perform internal.invalid(case when xp_levels_requested.generate is null then 'levels' else 'generate' end, 'has a value out of bounds');
   end;
-  if exists (select from unnest(requested) with ordinality as l (level, xp_required, name, icon_url, reward, n) where l.level is distinct from l.n::int) then
+  if requested is null or cardinality(requested) > 1000 then
+    perform internal.invalid('levels', 'must have 1 to 1000 levels');
+  elsif exists (select from unnest(requested) with ordinality as l (level, xp_required, name, icon_url, reward, n) where l.level is distinct from l.n::int) then
     perform internal.invalid('levels', 'must be numbered 1, 2, 3 and so on, in order');
   elsif requested[1].xp_required <> 0 then
     perform internal.invalid('levels', 'must begin with level 1 at 0 XP');

@@ -28,3 +28,13 @@ grant execute on function internal.collection_create, internal.collection_json, 
   internal.collection_type_schema, internal.collection_type_text, internal.collection_types, api.collections_types
   to app_admin;
 grant execute on function internal.collection_index_end, api.collection_index_end to app_worker;
+
+grant execute on function internal.collection_without_nulls, internal.promotion_rows__collection, internal.collection_parts_merged,
+  internal.promotion_merged__collection, internal.promotion_refusal__collection, internal.promotion_write__collection, internal.promotion_lock__collection
+  to app_admin;
+insert into internal.composed_definitions (kind, promoted_as, singular, plural, fields, fixed_columns, max_count, create_order, refs, is_additive, is_confirmed, declared_in)
+values
+  ('collection', 'collections', 'collection', 'collections',
+   '{"description": ["string"], "owner_scope": ["string"], "read_policy": ["string"], "write_policy": ["string"], "sync": ["boolean"], "realtime": ["boolean"],
+     "columns": ["array"], "indexes": ["array"]}',
+   '{owner_scope}', 200, 80, '[{"path": "$.columns[*].references.collection", "kind": "collection", "by": "key"}]', true, true, current_setting('trellis.file'));
