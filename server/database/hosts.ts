@@ -206,7 +206,11 @@ export const followHosts = (log: Pick<Logger, 'warn' | 'info'>): { close(): Prom
   }
 }
 
-/** Ends a connection whose other side may never answer. */
+/**
+ * Cuts a connection whose other side may never answer. What waits for it fails at once: with the error of a broken connection, because a stream that ends without
+ * one leaves the promise of a connection that is being made unsettled.
+ */
 export const destroy = (client: pg.Client | pg.PoolClient): void => {
-  ;(client as unknown as { connection: { stream: { destroy(): void } } }).connection.stream.destroy()
+  const error = Object.assign(new Error('the connection was cut: its server is gone'), { code: 'ECONNRESET' })
+  ;(client as unknown as { connection: { stream: { destroy(error: Error): void } } }).connection.stream.destroy(error)
 }

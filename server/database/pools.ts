@@ -387,8 +387,8 @@ export const createPools = (limits: PoolLimits): Pools => {
     abandon(host, port) {
       for (const slot of [...slots]) {
         if (slot.target.host !== host || slot.target.port !== port) continue
+        // the error discards it, or fails the connect; an orderly end beside it would hide the error from both
         destroy(slot.client)
-        void discard(slot)
       }
     },
     async close() {
