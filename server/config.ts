@@ -1,6 +1,7 @@
 import { availableParallelism } from 'node:os'
 import { resolve } from 'node:path'
 import { z } from 'zod'
+import { withHosts } from '#server/database/hosts.ts'
 import { StartError } from '#server/errors.ts'
 
 const flag = z.enum(['true', 'false']).transform((value) => value === 'true')
@@ -33,8 +34,17 @@ export const environment = z.object({
     'Where `npm run backup` and `npm run restore` find backups when no option says it: a file, a folder or `s3://KEY:SECRET@host/bucket/prefix`.',
   ),
   DATABASE_URL: optional.describe(
-    'Postgres 15 to 18 to use instead of the embedded one; the role needs CREATEDB and CREATEROLE.',
+    'Postgres 15 to 18 to use instead of the embedded one; the role needs CREATEDB and CREATEROLE. Of several hosts (`a:5432,b:5432`) the one that takes writes is used (docs/failover.md).',
   ),
+  DATABASE_REPLICA_URL: optional.describe(
+    'A streaming standby of DATABASE_URL, with the same role, that answers exports and statistics.',
+  ),
+  DATABASE_REPLICA_LAG_SECONDS: z.coerce
+    .number()
+    .min(0)
+    .max(86_400)
+    .default(10)
+    .describe('How far behind that standby may be; while it is further, DATABASE_URL is read.'),
   DATABASE_PREFIX: z
     .string()
     .regex(/^[a-z][a-z0-9_]{0,20}$/)
@@ -273,5 +283,14 @@ export const readConfig = (variables: Record<string, string | undefined> = proce
       'METRICS_TOKEN answers on PORT, where any of the WEB_CONCURRENCY processes may answer: use METRICS_PORT, which gives each a port.',
     )
   }
+  const { DATABASE_URL: url, DATABASE_REPLICA_URL: replica } = parsed.data
+  if (replica !== undefined && url === undefined)
+    throw new StartError('DATABASE_REPLICA_URL is a standby of DATABASE_URL, which is not set.')
+  for (const [name, value] of Object.entries({ DATABASE_URL: url, DATABASE_REPLICA_URL: replica }))
+    if (value !== undefined && !URL.canParse(withHosts(value, name)))
+      throw new StartError(`${name} is no URL of the form postgres://user:password@host:5432/postgres.`)
+  if (replica !== undefined && withHosts(replica, 'DATABASE_REPLICA_URL') !== replica)
+    throw new StartError('DATABASE_REPLICA_URL has one host.')
+  if (url !== undefined) parsed.data.DATABASE_URL = withHosts(url, 'DATABASE_URL')
   return { ...parsed.data, DATA_DIR: resolve(parsed.data.DATA_DIR), processors: availableParallelism() }
 }

@@ -1,5 +1,6 @@
 // One of several server processes (WEB_CONCURRENCY): serves HTTP on the shared port, and nothing else.
 import { readConfig } from '#server/config.ts'
+import { locate } from '#server/database/hosts.ts'
 import { createLog } from '#server/log.ts'
 import { embeddedPassword } from '#server/postgres.ts'
 import { createSecrets, loadSecretsKey } from '#server/secrets.ts'
@@ -11,6 +12,7 @@ const postgres = JSON.parse(process.env['TRELLIS_MEMBER'] ?? '{}') as { dsn: str
 const secrets = createSecrets(await loadSecretsKey(config.SECRETS_KEY, config.DATA_DIR))
 // learns the passwords that embedded Postgres may have
 embeddedPassword(secrets)
+await locate(postgres.dsn)
 const foundation = { config, log, secrets, postgres: { ...postgres, stop: async () => undefined } }
 const running = await assemble(foundation, await prepare(foundation))
 await running.listen()

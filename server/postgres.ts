@@ -2,6 +2,7 @@ import type { Logger } from 'pino'
 import type { Config } from '#server/config.ts'
 import { type EmbeddedPostgres, startEmbeddedPostgres } from '#server/database/embedded.ts'
 import { existingHome } from '#server/database/embedded-folder.ts'
+import { locate } from '#server/database/hosts.ts'
 import { learnPasswords } from '#server/database/passwords.ts'
 import { StartError } from '#server/errors.ts'
 import { createSecrets, loadSecretsKey, type Secrets } from '#server/secrets.ts'
@@ -38,6 +39,7 @@ export const startPostgres = async (config: Config, log: Logger): Promise<Founda
   const secrets = createSecrets(await loadSecretsKey(config.SECRETS_KEY, config.DATA_DIR))
   if (config.DATABASE_URL) {
     const dsn = config.DATABASE_URL
+    await locate(dsn)
     return { config, log, secrets, postgres: { dsn, socketDirectory: null, stop: async () => undefined } }
   }
   const start = () =>

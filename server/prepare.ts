@@ -32,7 +32,7 @@ export const prepare = async (
   const { config, log, secrets, postgres } = foundation
   const [control, tenant] = await Promise.all([readProgram('control', base), readProgram('tenant', base)])
   const programs = { control, tenant }
-  const cluster = { id: '', dsn: postgres.dsn, socketDirectory: postgres.socketDirectory }
+  const cluster = { id: '', dsn: postgres.dsn, socketDirectory: postgres.socketDirectory, isOwn: true }
   const options = {
     log,
     progress,

@@ -5,8 +5,10 @@ import type { Logger } from 'pino'
 import { adminConfig, type Cluster } from '#server/database/cluster.ts'
 import { createDatabase, migrationPending, type Place } from '#server/database/database.ts'
 import { createFleet, type Fleet } from '#server/database/fleet.ts'
+import { destroy, followHosts, onMoved } from '#server/database/hosts.ts'
 import { createNotifier } from '#server/database/notifier.ts'
 import { controlName } from '#server/database/prepare.ts'
+import { followReplica } from '#server/database/replica.ts'
 import { createStatements } from '#server/database/statements.ts'
 import { createWaker } from '#server/database/waker.ts'
 import { watchTenants } from '#server/database/watch.ts'
@@ -106,11 +108,25 @@ export type Running = {
 
 /** graphile-worker's connections, as the owner of its tables. */
 const createJobsPool = (cluster: Cluster, database: string, log: Logger): pg.Pool => {
-  const pool = new pg.Pool({ ...adminConfig(cluster, database), max: 14 })
+  const clients = new Set<pg.PoolClient>()
+  // a connection that is made later goes to the host that is the primary then
+  class Following extends pg.Client {
+    constructor(config: pg.ClientConfig = {}) {
+      super({ ...config, ...adminConfig(cluster, database), keepAlive: true })
+    }
+  }
+  const pool = new pg.Pool({ ...adminConfig(cluster, database), max: 14, Client: Following })
   const lost = (error: Error) => log.warn({ error: error.message }, 'a connection of the job queue was lost')
   pool.on('error', lost)
   // a connection that is lent out when the server goes away would otherwise end the process
-  pool.on('connect', (client) => client.on('error', lost))
+  pool.on('connect', (client) => {
+    client.on('error', lost)
+    clients.add(client)
+  })
+  pool.on('remove', (client) => clients.delete(client))
+  onMoved(() => {
+    for (const client of clients) destroy(client)
+  })
   return pool
 }
 
@@ -127,6 +143,10 @@ export const assemble = async (
   const stopping = createStopping(config.SHUTDOWN_SECONDS)
   const clock = () => harness.clock?.()?.toISOString() ?? null
   const telemetry = await createTelemetry(config, log)
+  const hosts = followHosts(log)
+  const replica = config.DATABASE_REPLICA_URL
+    ? followReplica(config.DATABASE_REPLICA_URL, config.DATABASE_REPLICA_LAG_SECONDS, log)
+    : undefined
   const tenants = createDatabase({
     secrets,
     measures: telemetry.measures,
@@ -140,6 +160,7 @@ export const assemble = async (
     clock,
     isBehind: (place) => behind.has(place.database),
     onUnsealed: () => waker.seal(),
+    replica,
   })
   const watched = watchTenants(tenants, (projectId) => fleet.confirm(projectId), log)
   const database = announcePublished(watched, (projectId) => realtime.published(projectId))
@@ -308,6 +329,7 @@ export const assemble = async (
     await upstream.close()
     mail.close()
     await media.close()
+    await Promise.all([hosts.close(), replica?.close()])
     await database.close()
     await jobs.end()
   }

@@ -1,4 +1,5 @@
-import { EventEmitter } from 'node:events'
+import { EventEmitter, once } from 'node:events'
+import { type AddressInfo, createServer, type Socket } from 'node:net'
 import fc from 'fast-check'
 import pg from 'pg'
 import { afterAll, expect, inject, test } from 'vitest'
@@ -414,3 +415,35 @@ test('a slow tenant that holds all its connections does not slow another down', 
     JSON.stringify(rounds),
   ).toBe(true)
 }, 180_000)
+
+test('a server that is gone: connections that are made, used and idle are cut at once', async () => {
+  // takes connections and says nothing, as a machine that has lost its power
+  const sockets = new Set<Socket>()
+  const silent = createServer((socket) => {
+    sockets.add(socket)
+    socket.on('error', () => undefined)
+  }).listen(0, '127.0.0.1')
+  await once(silent, 'listening')
+  const { port } = silent.address() as AddressInfo
+  const created = createPools({ total: 40, perTenant: 6, connectMs: 600_000, clock: () => 0 })
+  made.push(created)
+  const share = shareOf('app_user', undefined)
+  const lost = { ...target(slow), key: 'silent', host: '127.0.0.1', port }
+  const making = created.lease(lost, share).catch((error: Error & { code?: string }) => error)
+  while (sockets.size === 0) await new Promise(setImmediate)
+  created.abandon('127.0.0.1', port)
+  expect(await making).toMatchObject({ code: 'ECONNRESET' })
+  // others go on, and those of the server that is left are cut too
+  const lease = await created.lease(target(quick), share)
+  const idle = await created.lease(target(quick), share)
+  idle.release()
+  const running = lease.client.query('select pg_sleep(600)').catch((error: Error & { code?: string }) => error)
+  created.abandon('somewhere else', target(quick).port)
+  expect(created.open).toBe(2)
+  created.abandon(target(quick).host, target(quick).port)
+  expect(await running).toMatchObject({ code: 'ECONNRESET' })
+  lease.release(true)
+  await expect.poll(() => created.open).toBe(0)
+  silent.close()
+  for (const socket of sockets) socket.destroy()
+})

@@ -3,6 +3,7 @@ import { call, type Reply, type Row } from './api.ts'
 import { type Callable, type Document, filtersOf, inputOf, type Resource } from './document.ts'
 import { Form, Refusal } from './form.tsx'
 import { useLoaded } from './load.ts'
+import { pages } from './pages.ts'
 import { go } from './router.ts'
 import type { Schema } from './schema.ts'
 import { texts } from './texts.ts'
@@ -138,6 +139,13 @@ const List = (props: Props) => {
       <h1>{resource.title}</h1>
       <p>{resource.list.summary}</p>
       <p class="actions">
+        {pages
+          .filter(({ listOf }) => listOf === resource.path)
+          .map(({ path, title }) => (
+            <a key={path} href={`/console/projects/${projectId}/${path}`}>
+              {title}
+            </a>
+          ))}
         {[resource.create, ...resource.tools].map(
           (operation) =>
             operation && (
@@ -235,6 +243,13 @@ const Detail = (props: Props & { readonly id: string }) => {
         </>
       )}
       <p class="actions">
+        {pages
+          .filter(({ rowOf }) => rowOf === resource.path)
+          .map(({ path: page, title }) => (
+            <a key={page} href={`/console/projects/${projectId}/${page}?item=${encodeURIComponent(id)}`}>
+              {title}
+            </a>
+          ))}
         {resource.actions.map((operation) => (
           <a key={operation.operationId} href={linkTo(address, { do: operation.operationId })}>
             {operation.summary}

@@ -3,6 +3,8 @@ import { call, type Row, signOut } from './api.ts'
 import { type Document, inputOf, type Resource, resourcesOf } from './document.ts'
 import { Form, Refusal } from './form.tsx'
 import { useLoaded } from './load.ts'
+import { Overview } from './pages/overview.tsx'
+import { pages } from './pages.ts'
 import { ResourcePage } from './resource.tsx'
 import { go } from './router.ts'
 import { texts } from './texts.ts'
@@ -54,6 +56,25 @@ const Areas = ({
   current: string
 }) => (
   <nav aria-label={texts.areas} class="areas">
+    <section>
+      <h2>{texts.look}</h2>
+      <ul>
+        <li>
+          <a href={projectPath(projectId)} aria-current={current === '' ? 'page' : undefined}>
+            {texts.overview}
+          </a>
+        </li>
+        {pages
+          .filter(({ rowOf }) => rowOf === undefined)
+          .map(({ path, title }) => (
+            <li key={path}>
+              <a href={`${projectPath(projectId)}/${path}`} aria-current={path === current ? 'page' : undefined}>
+                {title}
+              </a>
+            </li>
+          ))}
+      </ul>
+    </section>
     {[...new Set(resources.map(({ part }) => part))].map((part) => (
       <section key={part}>
         <h2>{part}</h2>
@@ -86,6 +107,8 @@ const Project = ({
 }) => {
   const resources = resourcesOf(document)
   const resource = resources.find(({ path }) => path === rest)
+  const page = pages.find(({ path }) => path === rest)
+  const id = address.searchParams.get('item') ?? ''
   const { value, error } = useLoaded(projectId, () =>
     call('GET /v1/admin/projects/{projectId}', { path: { projectId } }),
   )
@@ -97,8 +120,9 @@ const Project = ({
         <p>{String(project['name'] ?? '')}</p>
         <Refusal error={error} />
         {resource && <ResourcePage document={document} resource={resource} projectId={projectId} address={address} />}
-        {!resource && <h1>{rest === '' ? texts.overview : texts.notFound}</h1>}
-        {!resource && rest === '' && <p>{texts.welcome}</p>}
+        {page && <page.Show key={`${page.path} ${id}`} projectId={projectId} address={address} id={id} />}
+        {rest === '' && <Overview projectId={projectId} rows={project} />}
+        {!resource && !page && rest !== '' && <h1>{texts.notFound}</h1>}
       </main>
     </div>
   )

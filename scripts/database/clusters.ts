@@ -1,6 +1,7 @@
 import type pg from 'pg'
 import { type Cluster, connectAdmin } from '#server/database/cluster.ts'
 import { type Program, readProgram } from '#server/database/files.ts'
+import { withHosts } from '#server/database/hosts.ts'
 import { withClusterLock } from '#server/database/locks.ts'
 import { type Moved, moveProject } from '#server/database/move/move.ts'
 import { controlName, templateName } from '#server/database/prepare.ts'
@@ -183,5 +184,9 @@ const add = async ({ config, secrets }: Foundation, own: Cluster, name: string, 
     throw new StartError(
       'Say its name, and its address: CLUSTER_URL=postgres://... npm run db:cluster -- add second 500',
     )
-  await addCluster(own, config.DATABASE_PREFIX, secrets, { name, dsn, capacity: Number(capacity) })
+  await addCluster(own, config.DATABASE_PREFIX, secrets, {
+    name,
+    dsn: withHosts(dsn, 'CLUSTER_URL'),
+    capacity: Number(capacity),
+  })
 }

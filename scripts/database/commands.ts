@@ -4,6 +4,7 @@ import { type Config, readConfig } from '#server/config.ts'
 import { type Cluster, connectAdmin, databaseExists, maintenanceDatabase } from '#server/database/cluster.ts'
 import { runningEmbeddedPostgres } from '#server/database/embedded.ts'
 import { readProgram, root } from '#server/database/files.ts'
+import { libpqUrl, locate } from '#server/database/hosts.ts'
 import { controlName, type Programs } from '#server/database/prepare.ts'
 import { type Progress, sentenceOf } from '#server/database/progress.ts'
 import {
@@ -262,6 +263,7 @@ const findRunning = async (): Promise<{ config: Config; secrets: Secrets; cluste
       `No server runs on ${config.DATA_DIR}, and Postgres runs only as long as one does: start it with npm start.`,
     )
   }
+  await locate(dsn)
   return { config, secrets, cluster: { id: '', dsn } }
 }
 
@@ -285,7 +287,7 @@ const url = async ([projectId, ...rest]: readonly string[]): Promise<number> => 
   found.pathname = `/${place.database}`
   found.searchParams.delete('pooler')
   found.searchParams.set('options', '-c role=trellis_owner')
-  print(found.href.replaceAll('+', '%20'))
+  print(libpqUrl(found).replaceAll('+', '%20'))
   return 0
 }
 

@@ -219,7 +219,8 @@ export const prepareConnection = async (client: Client): Promise<void> => {
   await client.query({ name: setup.name, text: setup.text, values: setupValues({ role: 'none' }, idle) })
 }
 
-const idle: CallOptions = { timeoutMs: 5000, clock: null }
+// read-only, because a standby refuses anything else
+const idle: CallOptions = { timeoutMs: 5000, clock: null, readOnly: true }
 
 const cancelMs = 1000
 

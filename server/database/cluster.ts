@@ -3,6 +3,7 @@ import { join } from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
 import pg from 'pg'
 import { root } from '#server/database/files.ts'
+import { currentHost, hostsOf } from '#server/database/hosts.ts'
 import { learnPasswords } from '#server/database/passwords.ts'
 import type { Target } from '#server/database/pools.ts'
 import { type Secrets, scramVerifier } from '#server/secrets.ts'
@@ -26,7 +27,13 @@ export type Role = (typeof controlRoles)[number] | (typeof tenantRoles)[number]
  * `pooler=host:port` names a transaction pooler for the calls of requests and workers; locks, LISTEN, jobs and migrations go to
  * the server itself.
  */
-export type Cluster = { readonly id: string; readonly dsn: string; readonly socketDirectory?: string | null }
+export type Cluster = {
+  readonly id: string
+  readonly dsn: string
+  readonly socketDirectory?: string | null
+  /** The server of control, whose standby DATABASE_REPLICA_URL is. */
+  readonly isOwn?: boolean
+}
 
 const loginPassword = (secrets: Secrets, login: string) =>
   secrets.deriveCurrent(`login:${login}`, 24).toString('base64url')
@@ -37,13 +44,16 @@ export const learnLogins = (secrets: Secrets): void => {
     learnPasswords(secrets.deriveAll(`login:login_${role}`, 24).map((bytes) => bytes.toString('base64url')))
 }
 
-const address = (cluster: Cluster, pooled = false) => {
+/** Host, port and TLS of a cluster: of several hosts the one that takes writes, as far as it is known. */
+export const address = (cluster: Cluster, pooled = false) => {
   const url = new URL(cluster.dsn)
   const mode = url.searchParams.get('sslmode')
   const pooler = pooled ? url.searchParams.get('pooler') : null
   if (pooler) url.host = pooler
-  const port = Number(url.port || (pooler ? 6432 : 5432))
+  const current = pooler ? null : currentHost(cluster.dsn)
+  const port = current?.port ?? Number(url.port || (pooler ? 6432 : 5432))
   const host =
+    current?.host ??
     (pooler ? null : cluster.socketDirectory) ??
     decodeURIComponent((pooler ? null : url.searchParams.get('host')) ?? url.hostname)
   const ssl =
@@ -66,7 +76,17 @@ export const targetOf = (cluster: Cluster, database: string, role: Role, secrets
  */
 export const restUri = (cluster: Cluster, database: string, secrets: Secrets): string => {
   const { host, port } = address(cluster)
-  const settings = new URLSearchParams({ host, port: String(port), application_name: 'trellis_rest' })
+  const hosts = hostsOf(cluster.dsn)
+  // libpq finds the primary itself when it connects again
+  const where =
+    hosts.length > 0
+      ? {
+          host: hosts.map((one) => one.host).join(),
+          port: hosts.map((one) => one.port).join(),
+          target_session_attrs: 'read-write',
+        }
+      : { host, port: String(port) }
+  const settings = new URLSearchParams({ ...where, application_name: 'trellis_rest' })
   for (const name of ['sslmode', 'sslrootcert']) {
     const value = new URL(cluster.dsn).searchParams.get(name)
     if (value) settings.set(name, value)

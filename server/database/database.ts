@@ -6,7 +6,9 @@ import { callSpan, endFailed, leaseSpan } from '#server/database/call_span.ts'
 import { cancelStatement } from '#server/database/cancel.ts'
 import { type Cluster, learnLogins, type Role, targetOf } from '#server/database/cluster.ts'
 import { type DatabaseError, failureOf, refusalOfComment } from '#server/database/failures.ts'
+import { onMoved } from '#server/database/hosts.ts'
 import { type Asker, createPools, type PoolLimits, type Pools, type Target } from '#server/database/pools.ts'
+import type { Replica } from '#server/database/replica.ts'
 import { shareOf } from '#server/database/shares.ts'
 import { type ApiError, refusal } from '#server/errors.ts'
 import { exactJson } from '#server/json/lossless_json.ts'
@@ -51,6 +53,8 @@ export type CallSettings = {
   readonly invalid?: string
   /** How often a call that lost a deadlock is made again: it was undone whole, and is safe to make again. */
   readonly retries?: number
+  /** May be answered by a replica, some seconds late. It reads only. */
+  readonly stale?: boolean
   /** A step of background work: safe to cancel at any time and to run again. */
   readonly background?: boolean
   /**
@@ -122,6 +126,8 @@ export type DatabaseOptions = {
   /** Called after a call to control that wrote audit rows: they wait for their seal. */
   readonly onUnsealed?: () => void
   readonly measures?: Pick<Measures, 'call' | 'refusedLease'>
+  /** A standby of the cluster `own`. */
+  readonly replica?: Pick<Replica, 'usable'> | undefined
 }
 
 export const createDatabase = (options: DatabaseOptions): Database => {
@@ -143,10 +149,47 @@ export const createDatabase = (options: DatabaseOptions): Database => {
     return made
   }
 
+  const unfollow = onMoved((from) => {
+    targets.clear()
+    pools.abandon(from.host, from.port)
+  })
+
+  /** The same login at the replica, where the place is one of its primary's. */
+  const staleTarget = (place: Place, role: Role): Target | null => {
+    const host = place.cluster.isOwn ? options.replica?.usable() : null
+    if (!host) return null
+    const found = target(place, role)
+    return { ...found, ...host, key: `replica/${found.key}` }
+  }
+
   const execute: Database['execute'] = async (place, role, claims, prepare, settings = {}) => {
+    const stale = settings.stale && settings.readOnly ? staleTarget(place, role) : null
+    if (stale) {
+      try {
+        return await executeAt(stale, place, role, claims, prepare, settings)
+      } catch (error) {
+        if (failureOf(error).kind === 'refusal') throw error
+        // what a replica cannot do, or loses to the replay, the primary does
+        options.log.warn(
+          { database: place.database, ...loggable(error) },
+          'the replica did not answer: the primary does',
+        )
+      }
+    }
+    return executeAt(target(place, role), place, role, claims, prepare, settings)
+  }
+
+  const executeAt = async (
+    at: Target,
+    place: Place,
+    role: Role,
+    claims: Omit<Claims, 'role'>,
+    prepare: (client: object) => Statement,
+    settings: CallSettings,
+  ) => {
     const share = shareOf(role, claims.caller)
     const asked = performance.now()
-    const lease = await pools.lease(target(place, role), share, claims.userId, settings.asker).catch((error) => {
+    const lease = await pools.lease(at, share, claims.userId, settings.asker).catch((error) => {
       leaseSpan(asked, performance.now(), error)
       throw error
     })
@@ -257,6 +300,9 @@ export const createDatabase = (options: DatabaseOptions): Database => {
     const failure = failureOf(error)
     const { code } = (error ?? {}) as DatabaseError
     const failed = settings.failure ?? 'INTERNAL_ERROR'
+    // a server that has become a standby; the next call finds the primary
+    if (code === '25006' && !settings.readOnly)
+      return unavailable(place.kind === 'tenant' ? 'TENANT_UNAVAILABLE' : 'SERVICE_UNAVAILABLE')
     switch (failure.kind) {
       case 'refusal':
         return failure.error
@@ -323,7 +369,10 @@ export const createDatabase = (options: DatabaseOptions): Database => {
       }
     },
     cancel,
-    close: () => pools.close(),
+    close: () => {
+      unfollow()
+      return pools.close()
+    },
   }
 }
 

@@ -1,6 +1,7 @@
 import pg from 'pg'
 import type { Logger } from 'pino'
 import { adminConfig, type Cluster } from '#server/database/cluster.ts'
+import { destroy, onMoved } from '#server/database/hosts.ts'
 import { followKey, keysChanged } from '#server/database/keys.ts'
 import type { Secrets } from '#server/secrets.ts'
 
@@ -87,6 +88,10 @@ export const createNotifier = (
     }
   }
 
+  // the connection to a machine that is gone may stay open for hours
+  const unfollow = onMoved(() => {
+    if (client) destroy(client)
+  })
   const ready = connect()
   return {
     async publish(changed) {
@@ -99,6 +104,7 @@ export const createNotifier = (
     },
     async close() {
       closed = true
+      unfollow()
       await ready
       await flushing
       await client?.end().catch(() => undefined)

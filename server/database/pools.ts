@@ -1,5 +1,6 @@
 import pg from 'pg'
 import { prepareConnection } from '#server/database/call.ts'
+import { destroy } from '#server/database/hosts.ts'
 import type { Asker, Lease, PoolLimits, PoolState, Pools, Target } from '#server/database/pool_types.ts'
 import { groupLimit, kindsOfControl, kindsOfTenant, leavesEnough, type Share } from '#server/database/shares.ts'
 import { refusal } from '#server/errors.ts'
@@ -81,6 +82,7 @@ export const createPools = (limits: PoolLimits): Pools => {
   const perTenant = Math.min(limits.perTenant, forTenants)
   const mostOf = ({ mostConnections = perTenant }: Target) => Math.min(mostConnections, perTenant)
   const tenants = new Map<string, Tenant>()
+  const slots = new Set<Slot>()
   const hungry = new Set<Tenant>()
   // leases of all tenants, without control's, by group
   const busy = new Map<string, number>()
@@ -104,6 +106,7 @@ export const createPools = (limits: PoolLimits): Pools => {
   const discard = (slot: Slot): Promise<void> => {
     if (slot.closing) return slot.closing
     slot.dead = true
+    slots.delete(slot)
     slot.closing = slot.client.end().catch(() => undefined)
     // the place is free at once: the server sees the old connection end before it would refuse a new one
     const tenant = tenantOf(slot.target.key)
@@ -197,6 +200,7 @@ export const createPools = (limits: PoolLimits): Pools => {
       ...(target.ssl === undefined ? {} : { ssl: target.ssl }),
     })
     const slot: Slot = { client, target, calls: 0, idleSince: 0, dead: false, closing: undefined }
+    slots.add(slot)
     // an unhandled 'error' of a client that nobody is using would end the process
     client.on('error', () => {
       void discard(slot)
@@ -379,6 +383,13 @@ export const createPools = (limits: PoolLimits): Pools => {
       if (!tenant) return
       tenant.generation += 1
       await Promise.all(tenant.idle.slice().map(discard))
+    },
+    abandon(host, port) {
+      for (const slot of [...slots]) {
+        if (slot.target.host !== host || slot.target.port !== port) continue
+        // the error discards it, or fails the connect; an orderly end beside it would hide the error from both
+        destroy(slot.client)
+      }
     },
     async close() {
       closed = true

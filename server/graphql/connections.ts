@@ -53,7 +53,9 @@ export const createConnections = (): Connections => {
   const pools = new Map<string, pg.Pool>()
 
   const poolOf = (target: Target): pg.Pool => {
-    const known = pools.get(target.key)
+    // a primary that has moved is another server
+    const key = `${target.key} ${target.host}:${target.port}`
+    const known = pools.get(key)
     if (known) return known
     const pool = new pg.Pool({
       host: target.host,
@@ -72,10 +74,10 @@ export const createConnections = (): Connections => {
     // the last connection went: a project that nobody asks of leaves nothing here
     pool.on('remove', () => {
       if (pool.totalCount > 0 || pool.waitingCount > 0) return
-      pools.delete(target.key)
+      pools.delete(key)
       void pool.end().catch(() => undefined)
     })
-    pools.set(target.key, pool)
+    pools.set(key, pool)
     return pool
   }
 

@@ -362,6 +362,7 @@ const isReading = (route: Route) => route.readOnly ?? route.method === 'GET'
 const settingsOf = (area: Area, route: Route, request: FastifyRequest, readOnly: boolean) => ({
   readOnly,
   asker: request.raw.socket,
+  ...(route.stale ? { stale: true } : {}),
   ...(route.failure ? { failure: route.failure } : {}),
   invalid: invalidCode(area, route, 'body'),
 })

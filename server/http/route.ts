@@ -124,6 +124,8 @@ export type Declaration = {
   readonly source?: 'contract' | 'supplement'
   /** Whether the route writes nothing: true for a POST that only reads, for which a token needs only the read scope. */
   readonly readOnly?: boolean
+  /** May be answered by a replica, some seconds late: exports and statistics. */
+  readonly stale?: boolean
   /** Scope that a personal access token needs, if it is not the area's `:read` or `:write`; null: any token is accepted. */
   readonly scope?: `${string}:${'read' | 'write'}` | null
   /** The lowest role that may call the route, if it is not the default of server/http/ranks.ts. */

@@ -156,6 +156,7 @@ export const achievements = area({
     }),
     route('GET /admin/projects/:projectId/achievements/stats', {
       caller: administrator,
+      stale: true,
       summary: 'Unlocks of all time and of seven days, by achievement',
       call: 'achievement_stats',
       replies: {

@@ -250,6 +250,7 @@ export const audit = area({
     }),
     route('GET /admin/projects/:projectId/audit-events/export', {
       caller: projectOwner,
+      stale: true,
       summary: 'The whole trail as a file, newest first',
       query: { format: z.enum(['ndjson', 'csv'], 'must be ndjson or csv').default('ndjson'), ...range },
       handle: exportAll,

@@ -278,6 +278,7 @@ export const currencies = area({
     }),
     route('GET /admin/projects/:projectId/currencies/:code/stats', {
       caller: administrator,
+      stale: true,
       summary: 'Minted, burned and circulating, the largest holders, sums by reason',
       description:
         'Of many users the sums are estimates from a sample: then `is_estimate` is true, and `circulating` is within `margin` in 95 of 100 samples.',

@@ -450,6 +450,7 @@ export const messaging = area({
     route(`GET ${admin}/stats`, {
       operationId: 'getMessagingStats',
       caller: administrator,
+      stale: true,
       source: 'supplement',
       summary: 'Statistics of conversations, messages and senders',
       call: 'messaging_stats',

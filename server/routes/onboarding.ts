@@ -176,6 +176,7 @@ export const onboarding = area({
     route('GET /admin/projects/:projectId/onboarding/stats', {
       operationId: 'getOnboardingStats',
       caller: administrator,
+      stale: true,
       summary: 'How many users started, completed and skipped each flow',
       call: 'onboarding_stats',
       replies: { 200: data(z.array(Stats)) },

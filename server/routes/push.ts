@@ -76,6 +76,7 @@ export const push = area({
     }),
     route(`GET ${automation}/stats`, {
       caller: administrator,
+      stale: true,
       summary: 'Counts and rates of an automation',
       params: { automationId: Uuid },
       args: ({ params }) => ({ automation_id: undefined, id_or_key: params['automationId'] }),

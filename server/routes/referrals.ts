@@ -197,6 +197,7 @@ export const referrals = area({
     }),
     route(`GET ${codes}/:codeId/stats`, {
       caller: administrator,
+      stale: true,
       summary: 'A code and its claims, newest first',
       params: { codeId: z.string() },
       query: { limit: Limit(1000, 200), offset: Offset },

@@ -259,6 +259,7 @@ export const streaks = area({
     }),
     route('GET /admin/projects/:projectId/streaks/:idOrKey/stats', {
       caller: administrator,
+      stale: true,
       summary: 'Statistics of a streak',
       params: idOrKey,
       call: 'streak_stats',

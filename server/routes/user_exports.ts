@@ -69,6 +69,7 @@ export const userExports = area({
   routes: [
     route('GET /admin/projects/:projectId/users/export', {
       caller: administrator,
+      stale: true,
       summary: 'All users, as CSV or NDJSON, oldest first',
       query: { format: Format, since: z.string().optional() },
       handle: exportUsers,
@@ -78,6 +79,7 @@ export const userExports = area({
     }),
     route('GET /admin/projects/:projectId/users/:userId/events/export', {
       caller: administrator,
+      stale: true,
       summary: "A user's events, as CSV or NDJSON, oldest first",
       description: '`since` is inclusive, `until` exclusive.',
       params: { userId: AnyId },
@@ -95,6 +97,7 @@ export const userExports = area({
     }),
     route('GET /admin/projects/:projectId/users/:userId/export', {
       caller: administrator,
+      stale: true,
       summary: 'All data of a user, as NDJSON',
       description: 'Each line is `{section, data}`, with a section for each table; the last line is `export_complete`.',
       params: { userId: AnyId },
@@ -116,6 +119,7 @@ export const ownExport = area({
     route('GET /client/users/me/export', {
       operationId: 'exportMe',
       caller: endUser,
+      stale: true,
       source: 'supplement',
       summary: 'All data of the caller, as NDJSON; once in 24 hours',
       handle: exportOwn,

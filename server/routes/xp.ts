@@ -284,6 +284,7 @@ export const xp = area({
     }),
     route('GET /admin/projects/:projectId/xp/stats', {
       caller: administrator,
+      stale: true,
       summary: 'XP of the last seven days, and users by level',
       call: 'xp_stats',
       replies: {

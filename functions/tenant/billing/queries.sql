@@ -2,7 +2,8 @@ create or replace function internal.usage_by_day(first date, last date) returns 
 language sql stable security definer set search_path = '' as $$
   with closed as materialized (
     select c.closed_until from app.usage_closings c
-  ), counted as (
+  -- it is read for each meter and day: events of days that are open are counted once
+  ), counted as materialized (
     select u.meter, u.day, sum(u.amount) as amount
       from app.usage_days u
      -- users count from the beginning of a month

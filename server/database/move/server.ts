@@ -1,5 +1,5 @@
 import pg from 'pg'
-import { adminConfig, type Cluster, connectAdmin, maintenanceDatabase } from '#server/database/cluster.ts'
+import { address, adminConfig, type Cluster, connectAdmin, maintenanceDatabase } from '#server/database/cluster.ts'
 import { StartError } from '#server/errors.ts'
 
 type Ability = {
@@ -47,9 +47,10 @@ const quoted = (value: string) => `'${value.replaceAll(/[\\']/g, '\\$&')}'`
 /** How the other server reaches this database: libpq's keywords. */
 export const conninfo = (cluster: Cluster, database: string): string => {
   const url = new URL(cluster.dsn)
+  const { host, port } = address({ ...cluster, socketDirectory: null })
   const parts: Record<string, string> = {
-    host: decodeURIComponent(url.searchParams.get('host') ?? url.hostname),
-    port: url.port || '5432',
+    host,
+    port: String(port),
     user: decodeURIComponent(url.username),
     password: decodeURIComponent(url.password),
     dbname: database,

@@ -194,6 +194,7 @@ export const campaignRoutes = (of: Channel): readonly Route[] => {
     }),
     route(`GET ${campaign}/stats`, {
       caller: administrator,
+      stale: true,
       summary: 'Counts and rates of a campaign, by variant and by hour; conversions within 24 hours',
       params: campaignId,
       args: inChannel,

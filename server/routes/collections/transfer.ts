@@ -122,6 +122,7 @@ export const collectionTransfer = area({
     }),
     route('GET /admin/projects/:projectId/collections/:name/export', {
       caller: administrator,
+      stale: true,
       summary: 'All rows of a collection, as a stream',
       description:
         'In the order of their creation, without deleted ones unless `include_deleted=true`. NDJSON has the rows as `find` shows them; CSV has lists and JSON as JSON texts.',

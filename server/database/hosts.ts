@@ -1,0 +1,216 @@
+import pg from 'pg'
+import type { Logger } from 'pino'
+import { StartError } from '#server/errors.ts'
+
+// Postgres on several hosts, of which one at a time takes writes. URL knows one host, so the others stand in its parameter `hosts`; which of them is the
+// primary is found out by asking, as libpq does it for target_session_attrs, and noted here for everything that connects.
+
+export type Host = { readonly host: string; readonly port: number }
+
+const listParameter = 'hosts'
+const wish = 'target_session_attrs'
+const authority = /^(postgres(?:ql)?:\/\/)([^@/?]*@)?([^/?]*)(.*)$/s
+const wrongHosts = (what: string) =>
+  new StartError(
+    `${what}: each of several hosts is host:port, with commas between: postgres://user:password@a:5432,b:5432/postgres`,
+  )
+
+/**
+ * The address as the rest of the program reads it. `postgres://user:password@a:5432,b:5432/postgres?target_session_attrs=read-write`, as libpq reads it, becomes
+ * one of the first host with a parameter that has all of them. Throws a StartError that names the variable `what`.
+ */
+export const withHosts = (text: string, what: string): string => {
+  const [, scheme, login = '', hosts = '', rest = ''] = authority.exec(text) ?? []
+  if (!scheme || !hosts.includes(',')) return text
+  const list = hosts.split(',')
+  const [first = ''] = list
+  if (!URL.canParse(scheme + login + first + rest) || list.some((host) => hostOf(host) === null)) throw wrongHosts(what)
+  const url = new URL(scheme + login + first + rest)
+  const wanted = url.searchParams.get(wish) ?? 'read-write'
+  if (!['read-write', 'primary', 'any'].includes(wanted))
+    throw new StartError(`${what}: Trellis writes, so ${wish} must be read-write or primary, and not ${wanted}.`)
+  if (list.length > 8) throw new StartError(`${what}: at most 8 hosts.`)
+  url.searchParams.set(listParameter, list.join(','))
+  return url.href
+}
+
+const hostOf = (text: string): Host | null => {
+  const [, bracketed, plain, port = '5432'] = /^(?:\[([0-9a-f:]+)\]|([^:[\]\s]+))(?::(\d{1,5}))?$/i.exec(text) ?? []
+  const host = bracketed ?? plain
+  return host === undefined || Number(port) < 1 || Number(port) > 65535 ? null : { host, port: Number(port) }
+}
+
+/** The hosts of an address that `withHosts` has read; empty where it has one alone. */
+export const hostsOf = (dsn: string): readonly Host[] => {
+  const list = new URL(dsn).searchParams.get(listParameter)
+  return list === null ? [] : list.split(',').map((text) => hostOf(text) as Host)
+}
+
+/** The address as libpq reads it, for `psql` and the like. */
+export const libpqUrl = (url: URL): string => {
+  const list = url.searchParams.get(listParameter)
+  if (list === null) return url.href
+  const one = new URL(url)
+  one.searchParams.delete(listParameter)
+  if (!one.searchParams.has(wish)) one.searchParams.set(wish, 'read-write')
+  return one.href.replace(`${one.host}/`, `${list}/`)
+}
+
+type Place = { current: Host; readonly hosts: readonly Host[]; readonly dsn: string }
+
+/** By the list of hosts: servers are the same whoever logs in. */
+const places = new Map<string, Place>()
+const listeners = new Set<(from: Host, to: Host) => void>()
+
+const placeOf = (dsn: string): Place | null => {
+  const list = new URL(dsn).searchParams.get(listParameter)
+  if (list === null) return null
+  const known = places.get(list)
+  if (known) return known
+  const hosts = hostsOf(dsn)
+  const place = { current: hosts[0] as Host, hosts, dsn }
+  places.set(list, place)
+  return place
+}
+
+/** Where the primary was last seen; null for an address of one host. */
+export const currentHost = (dsn: string): Host | null => placeOf(dsn)?.current ?? null
+
+/** Is told when the primary is another one. Answers how to hear no more. */
+export const onMoved = (listener: (from: Host, to: Host) => void): (() => void) => {
+  listeners.add(listener)
+  return () => void listeners.delete(listener)
+}
+
+const isSame = (a: Host, b: Host) => a.host === b.host && a.port === b.port
+
+const move = (place: Place, to: Host) => {
+  const from = place.current
+  if (isSame(from, to)) return
+  place.current = to
+  for (const listener of listeners) listener(from, to)
+}
+
+export const patienceMs = 2_000
+
+/** A connection as the administrator to one of the hosts. */
+export const clientAt = (dsn: string, { host, port }: Host): pg.Client => {
+  const url = new URL(dsn)
+  const mode = url.searchParams.get('sslmode')
+  const ssl =
+    mode && !['disable', 'prefer', 'allow'].includes(mode) ? { rejectUnauthorized: mode !== 'require' } : undefined
+  const client = new pg.Client({
+    host,
+    port,
+    user: decodeURIComponent(url.username),
+    password: decodeURIComponent(url.password),
+    database: url.pathname.slice(1) || 'postgres',
+    application_name: 'trellis_hosts',
+    connectionTimeoutMillis: patienceMs,
+    query_timeout: patienceMs,
+    keepAlive: true,
+    ...(ssl === undefined ? {} : { ssl }),
+  })
+  client.on('error', () => undefined)
+  return client
+}
+
+/** Whether this server takes writes now. */
+export const takesWrites = async (client: pg.Client): Promise<boolean> => {
+  const { rows } = await client.query<{ is: boolean }>(
+    `select not pg_is_in_recovery() and current_setting('default_transaction_read_only') = 'off' as is`,
+  )
+  return rows[0]?.is === true
+}
+
+const primaryAmong = async (place: Place): Promise<pg.Client | null> => {
+  // the one that was the primary first: mostly it still is
+  const order = [place.current, ...place.hosts.filter((host) => !isSame(host, place.current))]
+  for (const host of order) {
+    const client = clientAt(place.dsn, host)
+    try {
+      await client.connect()
+      if (await takesWrites(client)) {
+        move(place, host)
+        return client
+      }
+    } catch {
+      // the next one
+    }
+    client.end().catch(() => undefined)
+  }
+  return null
+}
+
+/** Finds the primary of an address with several hosts. Throws a StartError when none of them takes writes. */
+export const locate = async (dsn: string): Promise<void> => {
+  const place = placeOf(dsn)
+  if (!place) return
+  const client = await primaryAmong(place)
+  if (!client)
+    throw new StartError(
+      `None of ${place.hosts.map(({ host, port }) => `${host}:${port}`).join(', ')} is a Postgres that takes writes and this login.`,
+    )
+  await client.end()
+}
+
+/** How often a primary is asked whether it still is one, and, while there is none, how often it is looked for. */
+const askMs = 1_000
+const searchMs = 250
+
+/** Follows the primaries of all addresses with several hosts that this process connects to: a connection to each, which ends with it. */
+export const followHosts = (log: Pick<Logger, 'warn' | 'info'>): { close(): Promise<void> } => {
+  const sentinels = new Map<Place, pg.Client | null>()
+  let isClosed = false
+  let turn: Promise<void> | undefined
+
+  const look = async (place: Place) => {
+    const sentinel = sentinels.get(place)
+    if (sentinel) {
+      const stays = await takesWrites(sentinel).catch(() => false)
+      if (stays) return
+      destroy(sentinel)
+      sentinels.set(place, null)
+      log.warn(
+        { host: place.current.host, port: place.current.port },
+        'the primary is gone, or is one no more: looking for another',
+      )
+    }
+    const found = await primaryAmong(place)
+    if (!found) return
+    if (isClosed) return destroy(found)
+    if (sentinels.has(place)) log.info({ host: place.current.host, port: place.current.port }, 'this is the primary')
+    found.on('end', () => wake())
+    sentinels.set(place, found)
+  }
+  const isSearching = () => [...places.values()].some((place) => !sentinels.get(place))
+  let timer: NodeJS.Timeout
+  const tick = async () => {
+    turn = Promise.all([...places.values()].map(look)).then(() => undefined)
+    await turn.catch(() => undefined)
+    if (!isClosed) timer = setTimeout(tick, isSearching() && places.size > 0 ? searchMs : askMs).unref()
+  }
+  const wake = () => {
+    if (isClosed) return
+    clearTimeout(timer)
+    timer = setTimeout(tick, 0).unref()
+  }
+  timer = setTimeout(tick, 0).unref()
+  return {
+    async close() {
+      isClosed = true
+      clearTimeout(timer)
+      await turn?.catch(() => undefined)
+      for (const sentinel of sentinels.values()) if (sentinel) await sentinel.end().catch(() => undefined)
+    },
+  }
+}
+
+/**
+ * Cuts a connection whose other side may never answer. What waits for it fails at once: with the error of a broken connection, because a stream that ends without
+ * one leaves the promise of a connection that is being made unsettled.
+ */
+export const destroy = (client: pg.Client | pg.PoolClient): void => {
+  const error = Object.assign(new Error('the connection was cut: its server is gone'), { code: 'ECONNRESET' })
+  ;(client as unknown as { connection: { stream: { destroy(error: Error): void } } }).connection.stream.destroy(error)
+}

@@ -1,0 +1,256 @@
+import { mkdir, readFile } from 'node:fs/promises'
+import { join } from 'node:path'
+import axe from 'axe-core'
+import { type BrowserContext, chromium, type Page } from 'playwright-core'
+import { afterAll, expect, test } from 'vitest'
+import { root } from '#server/database/files.ts'
+import { chromiumPath } from '#test/support/chromium.ts'
+import { startHarness } from '#test/support/harness.ts'
+import { isWhole, newLeaf, rulesOf, sources } from '../console/src/parts/rules.ts'
+
+test('conditions of a segment are what the server takes: numbers as numbers, text as text', () => {
+  const leaf = { ...newLeaf('property'), column: 'plan.tier', value: 'pro' }
+  expect(rulesOf('and', [leaf])).toEqual({ and: [{ source: 'property', column: 'plan.tier', op: 'eq', value: 'pro' }] })
+  const count = { ...newLeaf('event'), event_name: 'lesson', op: 'gte', value: '3', within_days: '7' }
+  expect(rulesOf('or', [count])).toEqual({
+    or: [{ source: 'event', event_name: 'lesson', measure: 'count', op: 'gte', value: 3, within_days: 7 }],
+  })
+  const none = { ...newLeaf('user'), column: 'email', op: 'is_null', value: 'x' }
+  expect(rulesOf('and', [none])).toEqual({ and: [{ source: 'user', column: 'email', op: 'is_null' }] })
+  expect([isWhole([leaf, count, none]), isWhole([newLeaf('property')])]).toEqual([true, false])
+  for (const source of Object.keys(sources)) expect(newLeaf(source)['source']).toBe(source)
+})
+
+/** The pages made by hand, in a real browser. CONSOLE_PICTURES names a folder for pictures of them. */
+if (!chromiumPath) {
+  test.skip('there is no Chromium on this machine: CHROMIUM_BIN may name one', () => undefined)
+} else {
+  const pictures = process.env['CONSOLE_PICTURES']
+  const harness = await startHarness()
+  const project = await harness.project()
+  const browser = await chromium.launch({
+    executablePath: chromiumPath,
+    args: ['--no-sandbox', '--disable-dev-shm-usage'],
+  })
+  afterAll(() => browser.close())
+  const url = harness.url.replace('127.0.0.1', 'localhost')
+  const base = `${url}/console/projects/${project.id}`
+  const complaints: string[] = []
+
+  const signedIn = async (context: BrowserContext): Promise<Page> => {
+    const page = await context.newPage()
+    page.on('pageerror', (error) => complaints.push(error.message))
+    page.on('console', (message) => {
+      if (/Content Security Policy|Trusted/i.test(message.text())) complaints.push(message.text())
+    })
+    await page.goto(`${url}/console`)
+    await page.getByLabel('Email').fill(project.developer.email)
+    await page.getByLabel('Password').fill('a long passphrase')
+    await page.getByRole('button', { name: 'Sign in', exact: true }).click()
+    await page.getByRole('heading', { name: 'Projects' }).waitFor()
+    return page
+  }
+  const page = await signedIn(await browser.newContext({ viewport: { width: 1200, height: 800 } }))
+  const picture = async (name: string) => {
+    if (!pictures) return
+    await mkdir(pictures, { recursive: true })
+    await page.screenshot({ path: join(pictures, `console-${name}.png`) })
+  }
+  const made = async (path: string, body: object) => {
+    const answer = await project.admin.post(path, body)
+    expect(answer.status, answer.text).toBe(201)
+    return answer.data
+  }
+  const hostile = '<img src=x onerror="document.title=1">'
+
+  const streak = await made('/streaks', { key: 'daily', name: 'Daily', qualifying_event: 'lesson', period: 'day' })
+  await made('/xp/rules', { key: 'lessons', name: 'Lessons', event_name: 'lesson', amount: 10 })
+  const board = await made('/leaderboards', { key: 'top', name: 'Top', client_writable: true })
+  const flag = await made('/flags', { key: 'dark', name: 'Dark', value_type: 'boolean', default_value: false })
+  const user = await project.user()
+  await user.patch('/client/users/me', { display_name: hostile })
+  await user.post('/client/events', { event_name: 'lesson', properties: { minutes: 12, note: hostile } })
+
+  test('the overview has a plot of each series, and the project’s operations', async () => {
+    await page.goto(base)
+    await page.getByRole('heading', { name: 'Overview' }).waitFor()
+    await page.getByRole('img', { name: /^Events: 30 values/ }).waitFor()
+    expect(await page.getByRole('img').count()).toBe(6)
+    await page.getByText('As a table').first().click()
+    expect(await page.getByRole('rowheader').count()).toBeGreaterThan(29)
+    await picture('overview')
+  })
+
+  test('events come by themselves: a streak is seen moving, and a pause holds them', async () => {
+    await page.goto(`${base}/events`)
+    await page.getByRole('main').getByRole('link', { name: 'Events live' }).click()
+    await page.getByRole('cell', { name: 'lesson', exact: true }).first().waitFor()
+    await page.getByLabel('System events').check()
+    const other = await project.user()
+    await other.post('/client/events', { event_name: 'lesson' })
+    await page
+      .getByRole('cell', { name: /^svc\.streak\.(started|extended)$/ })
+      .first()
+      .waitFor({ timeout: 20_000 })
+    await picture('events-live')
+    await page.getByLabel('System events').uncheck()
+    await page.getByRole('searchbox', { name: 'Event' }).fill('after_pause')
+    await page.getByText('0 events shown').waitFor()
+    await page.getByRole('button', { name: 'Pause' }).click()
+    await other.post('/client/events', { event_name: 'after_pause' })
+    expect(await page.getByRole('cell', { name: 'after_pause' }).count()).toBe(0)
+    await page.getByRole('button', { name: 'Go on' }).click()
+    await page.getByRole('cell', { name: 'after_pause' }).waitFor({ timeout: 20_000 })
+  })
+
+  test('a user’s timeline shows what the user did and what it moved; a hostile name is text', async () => {
+    await page.goto(`${base}/users?item=${user.id}`)
+    await page.getByRole('link', { name: 'Timeline', exact: true }).click()
+    await page.getByRole('heading', { name: hostile }).waitFor()
+    await page.locator('.timeline .did', { hasText: 'lesson' }).waitFor()
+    expect(await page.locator('.timeline .moved').count()).toBeGreaterThan(0)
+    expect(await page.title()).toBe('Trellis console')
+    await picture('timeline')
+  })
+
+  test('a segment is built by conditions, its count changes as one types, and a refusal is shown', async () => {
+    await page.goto(`${base}/build/segment`)
+    await page.getByText('Fill in every condition.').waitFor()
+    await page.getByLabel('Source').selectOption('event')
+    await page.getByLabel('event name').fill('lesson')
+    await page.getByLabel('op').selectOption('gte')
+    await page.getByLabel('value').fill('1')
+    await page.getByText('2 users match.').waitFor({ timeout: 20_000 })
+    await page.getByLabel('value').fill('5')
+    await page.getByText('0 users match.').waitFor({ timeout: 20_000 })
+    await page.getByRole('button', { name: 'Add a condition' }).click()
+    await page.getByText('Fill in every condition.').waitFor()
+    await page.getByRole('button', { name: 'Remove condition 2' }).click()
+    await page.getByLabel('Source').selectOption('segment')
+    await page.getByLabel('segment id').fill('none')
+    await page.getByRole('alert').waitFor({ timeout: 20_000 })
+    await page.getByLabel('Source').selectOption('event')
+    await page.getByLabel('event name').fill('lesson')
+    await page.getByLabel('op').selectOption('gte')
+    await page.getByLabel('value').fill('1')
+    await page.getByText('2 users match.').waitFor({ timeout: 20_000 })
+    await picture('segment-builder')
+    await page.getByLabel('Key').fill('learners')
+    await page.getByLabel('Name', { exact: true }).fill('Learners')
+    await page.getByRole('button', { name: 'Create' }).click()
+    await page.getByRole('cell', { name: 'Learners', exact: true }).waitFor()
+    expect((await project.admin.get('/segments/learners')).data.rules).toEqual({
+      and: [{ source: 'event', event_name: 'lesson', measure: 'count', op: 'gte', value: 1 }],
+    })
+  })
+
+  test('other rules of a streak, and a rule of XP, are simulated; what is refused is said', async () => {
+    await page.goto(`${base}/simulate/streak`)
+    await page.getByLabel('Streak', { exact: true }).selectOption('daily')
+    await page.getByLabel(/^min count/).fill('2')
+    await page.getByRole('button', { name: 'Simulate' }).click()
+    await page.getByRole('img', { name: /^Broken streaks/ }).waitFor()
+    await page.getByLabel(/^min count/).fill('-1')
+    await page.getByRole('button', { name: 'Simulate' }).click()
+    await page.getByRole('alert').waitFor()
+    await page.goto(`${base}/simulate/xp`)
+    await page.getByLabel('Rule').selectOption('lessons')
+    await page.getByRole('button', { name: 'Simulate' }).click()
+    await page.getByText('2 awards to 2 users, 20 XP in all.').waitFor()
+    await picture('simulator')
+    expect((await project.admin.get(`/streaks/${streak.id}`)).data.min_count).toBe(1)
+  })
+
+  test('a leaderboard moves while one looks', async () => {
+    await user.post('/client/leaderboards/top/scores', { score: 10 })
+    await page.goto(`${base}/leaderboard/live?item=${board.key}`)
+    await page.getByRole('cell', { name: '10', exact: true }).waitFor()
+    await user.post('/client/leaderboards/top/scores', { score: 25 })
+    await page.getByRole('cell', { name: '25', exact: true }).waitFor({ timeout: 20_000 })
+    expect(await page.getByRole('cell', { name: hostile }).count()).toBe(1)
+  })
+
+  test('who sees what of a flag, with every condition; an unknown user is refused', async () => {
+    await page.goto(`${base}/flag/who?item=${flag.key}`)
+    await page.getByLabel('User id').fill(user.id)
+    await page.getByRole('button', { name: 'Evaluate' }).click()
+    await page.getByRole('status').filter({ hasText: 'false (' }).waitFor()
+    await page.getByLabel('User id').fill('nobody')
+    await page.getByRole('button', { name: 'Evaluate' }).click()
+    await page.getByRole('alert').waitFor()
+    expect(await page.getByRole('status').count()).toBe(0)
+  })
+
+  test('the moderation queue is worked by keyboard', async () => {
+    const authors = [await project.user(), await project.user(), await project.user()]
+    for (const author of authors) {
+      const report = { subject_type: 'user', subject_id: author.id, reason: 'spam' }
+      expect((await user.post('/client/moderation/reports', report)).status).toBe(201)
+    }
+    await page.goto(`${base}/live/moderation`)
+    await page.getByText('3 items wait.').waitFor()
+    await picture('moderation')
+    await page.keyboard.press('j')
+    await page.keyboard.press('a')
+    await page.getByText('2 items wait.').waitFor()
+    await page.keyboard.press('r')
+    await page.getByText('1 item waits.').waitFor()
+    await page.getByRole('button', { name: 'Escalate (e)' }).click()
+    await page.getByText('Nothing here yet.').waitFor()
+    const counts = await Promise.all(
+      ['approved', 'rejected', 'escalated'].map(
+        async (status) => (await project.admin.get(`/moderation/queue?status=${status}`)).body.total,
+      ),
+    )
+    expect(counts).toEqual([1, 1, 1])
+  })
+
+  test('the trail is verified, and a broken one is said to be', async () => {
+    await page.goto(`${base}/verify/audit`)
+    await page.getByRole('button', { name: 'Verify' }).click()
+    await page.getByText(/^The trail is whole: \d+ rows checked/).waitFor()
+    await project.sql(`update app.audit_events set status = 500`)
+    await page.getByRole('button', { name: 'Verify' }).click()
+    await page.getByText(/^The trail is broken at [0-9a-f-]{36}/).waitFor()
+    expect(await page.locator('.refusal').count()).toBe(1)
+  })
+
+  test('no page breaks a rule of WCAG, light and dark, nor is wider than a phone', { timeout: 240_000 }, async () => {
+    const narrow = await browser.newContext({ viewport: { width: 375, height: 700 }, colorScheme: 'dark' })
+    const small = await signedIn(narrow)
+    const items: Record<string, string> = {
+      'user/timeline': user.id,
+      'leaderboard/live': board.key,
+      'flag/who': flag.key,
+      'webhook/deliveries': crypto.randomUUID(),
+    }
+    const registry = await readFile(join(root, 'console/src/pages.ts'), 'utf8')
+    const handMade = [...registry.matchAll(/path: '([^']+)'/g)].map(([, path = '']) => path)
+    expect(handMade.length).toBeGreaterThan(10)
+    const paths = [
+      '',
+      'users',
+      'streaks',
+      ...handMade.map((path) => `${path}${items[path] ? `?item=${items[path]}` : ''}`),
+    ]
+    const wrong: unknown[] = []
+    for (const path of paths)
+      for (const one of [page, small]) {
+        await one.goto(`${base}/${path}`)
+        await one.getByRole('main').getByRole('heading', { level: 1 }).waitFor()
+        await one.evaluate(axe.source)
+        const { violations } = (await one.evaluate(
+          `axe.run(document, { runOnly: ['wcag2a', 'wcag2aa', 'wcag21a', 'wcag21aa', 'wcag22aa'] })`,
+        )) as axe.AxeResults
+        wrong.push(...violations.map(({ id, nodes }) => [path, id, nodes[0]?.html]))
+        if (one === small)
+          expect(await one.evaluate('document.documentElement.scrollWidth'), path).toBeLessThanOrEqual(375)
+      }
+    expect(wrong).toEqual([])
+    await narrow.close()
+  })
+
+  test('nothing of this broke the policy of the page, or threw', () => {
+    expect(complaints).toEqual([])
+  })
+}
