@@ -205,6 +205,58 @@ if (!chromiumPath) {
     expect(counts).toEqual([1, 1, 1])
   })
 
+  test('rows of a collection are filtered and edited in place; what is refused stays in its cell', async () => {
+    await made('/collections', {
+      name: 'notes',
+      columns: [
+        { name: 'title', type: 'text', nullable: false, max_length: 20 },
+        { name: 'stars', type: 'integer' },
+      ],
+    })
+    for (const stars of [1, 2, 3]) await user.post('/client/collections/notes', { title: `note ${stars}`, stars })
+    await page.goto(`${base}/collections`)
+    await page.getByRole('link', { name: 'notes', exact: true }).click()
+    await page.getByRole('link', { name: 'Rows as a grid' }).click()
+    await page.getByText('Rows belong to a user. Read: owner. Write: owner.').waitFor()
+    await page.getByLabel('Filter (JSON)').fill('{"column": "stars", "op": "eq", "value": 2}')
+    await page.getByRole('button', { name: 'Apply' }).click()
+    const cell = page.getByRole('button', { name: /^title of .*: note 2$/ })
+    await cell.click()
+    await expect.poll(() => page.getByRole('row').count()).toBe(2)
+    const input = page.getByLabel(/^title of/)
+    await input.fill('far too long for this column')
+    await input.press('Enter')
+    await page.getByRole('alert').waitFor()
+    expect(await input.getAttribute('aria-invalid')).toBe('true')
+    await input.fill('renamed')
+    await input.press('Enter')
+    await page.getByRole('button', { name: /^title of .*: renamed$/ }).waitFor()
+    await picture('grid')
+    await page.getByRole('button', { name: /^stars of/ }).click()
+    await page.getByLabel(/^stars of/).fill('7')
+    await page.getByLabel(/^stars of/).press('Escape')
+    const { data } = await user.get('/client/collections/notes?order=stars')
+    expect(data.map(({ title, stars }: any) => [title, stars])).toEqual([
+      ['note 1', 1],
+      ['renamed', 2],
+      ['note 3', 3],
+    ])
+  })
+
+  test('the team: somebody is invited and gets another role; the last owner stays', async () => {
+    await page.goto(`${base}/team`)
+    const { email } = project.developer
+    await page.getByLabel(`Role of ${email}`).selectOption('viewer')
+    await page.getByRole('alert').filter({ hasText: 'LAST_OWNER' }).waitFor()
+    await page.getByLabel('Email').fill('new@example.org')
+    await page.getByRole('button', { name: 'Invite' }).click()
+    await page.getByRole('listitem').filter({ hasText: 'new@example.org · developer · pending' }).waitFor()
+    await page.getByLabel('Email').fill('no address')
+    await page.getByRole('button', { name: 'Invite' }).click()
+    await page.getByRole('alert').waitFor()
+    expect(await page.getByRole('listitem').filter({ hasText: 'pending' }).count()).toBe(1)
+  })
+
   test('the trail is verified, and a broken one is said to be', async () => {
     await page.goto(`${base}/verify/audit`)
     await page.getByRole('button', { name: 'Verify' }).click()
@@ -223,6 +275,7 @@ if (!chromiumPath) {
       'leaderboard/live': board.key,
       'flag/who': flag.key,
       'webhook/deliveries': crypto.randomUUID(),
+      'collection/rows': 'notes',
     }
     const registry = await readFile(join(root, 'console/src/pages.ts'), 'utf8')
     const handMade = [...registry.matchAll(/path: '([^']+)'/g)].map(([, path = '']) => path)

@@ -1,5 +1,6 @@
 import type { ComponentType } from 'preact'
 import { AuditVerify } from './pages/audit_verify.tsx'
+import { CollectionGrid } from './pages/collection_grid.tsx'
 import { EventsLive } from './pages/events_live.tsx'
 import { FlagEvaluate } from './pages/flag_evaluate.tsx'
 import { LeaderboardLive } from './pages/leaderboard_live.tsx'
@@ -7,6 +8,7 @@ import { ModerationQueue } from './pages/moderation_queue.tsx'
 import { Operations } from './pages/operations.tsx'
 import { SegmentBuilder } from './pages/segment_builder.tsx'
 import { StreakSimulator, XpSimulator } from './pages/simulators.tsx'
+import { Team } from './pages/team.tsx'
 import { UserTimeline } from './pages/user_timeline.tsx'
 import { WebhookDeliveries } from './pages/webhook_deliveries.tsx'
 import { texts } from './texts.ts'
@@ -32,6 +34,8 @@ export const pages: readonly Page[] = [
   { path: 'simulate/streak', title: texts.streakSimulator, listOf: 'streaks', Show: StreakSimulator },
   { path: 'simulate/xp', title: texts.xpSimulator, listOf: 'xp/rules', Show: XpSimulator },
   { path: 'verify/audit', title: texts.auditVerify, listOf: 'audit-events', Show: AuditVerify },
+  { path: 'team', title: texts.team, Show: Team },
+  { path: 'collection/rows', title: texts.grid, rowOf: 'collections', Show: CollectionGrid },
   { path: 'user/timeline', title: texts.timeline, rowOf: 'users', Show: UserTimeline },
   { path: 'leaderboard/live', title: texts.leaderboardLive, rowOf: 'leaderboards', Show: LeaderboardLive },
   { path: 'webhook/deliveries', title: texts.deliveries, rowOf: 'webhooks', Show: WebhookDeliveries },

@@ -88,7 +88,8 @@ const Pages = ({ reply, address }: { reply: Reply; address: URL }) => {
 const Table = ({ rows, resource, address }: { rows: readonly Row[]; resource: Resource; address: URL }) => {
   const columns = columnsOf(rows)
   const cell = (row: Row, column: string, index: number) => {
-    const id = row['id'] ?? row['key']
+    // what its own path takes, such as the name of a collection
+    const id = row[resource.id ?? 'id'] ?? row['id'] ?? row['key']
     const text = shown(row[column])
     return index === 0 && id !== undefined ? (
       <a href={linkTo(address, { item: String(id) })}>{text || texts.open}</a>
