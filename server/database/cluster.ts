@@ -3,7 +3,7 @@ import { join } from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
 import pg from 'pg'
 import { root } from '#server/database/files.ts'
-import { currentHost, hostsOf } from '#server/database/hosts.ts'
+import { currentHost, hostsOf, locateOnce } from '#server/database/hosts.ts'
 import { learnPasswords } from '#server/database/passwords.ts'
 import type { Target } from '#server/database/pools.ts'
 import { type Secrets, scramVerifier } from '#server/secrets.ts'
@@ -116,6 +116,7 @@ export const connectAdmin = async (
   asOwner = true,
   settings = '',
 ): Promise<pg.Client> => {
+  await locateOnce(cluster.dsn)
   const client = new pg.Client(adminConfig(cluster, database, asOwner, settings))
   client.on('error', () => undefined)
   await client.connect()

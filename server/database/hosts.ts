@@ -56,7 +56,8 @@ export const libpqUrl = (url: URL): string => {
   return one.href.replace(`${one.host}/`, `${list}/`)
 }
 
-type Place = { current: Host; readonly hosts: readonly Host[]; readonly dsn: string }
+/** `isKnown` once its primary has been seen; until then the first host is no more than a guess. */
+type Place = { current: Host; isKnown: boolean; readonly hosts: readonly Host[]; readonly dsn: string }
 
 /** By the list of hosts: servers are the same whoever logs in. */
 const places = new Map<string, Place>()
@@ -68,7 +69,7 @@ const placeOf = (dsn: string): Place | null => {
   const known = places.get(list)
   if (known) return known
   const hosts = hostsOf(dsn)
-  const place = { current: hosts[0] as Host, hosts, dsn }
+  const place = { current: hosts[0] as Host, isKnown: false, hosts, dsn }
   places.set(list, place)
   return place
 }
@@ -131,6 +132,7 @@ const primaryAmong = async (place: Place): Promise<pg.Client | null> => {
     try {
       await client.connect()
       if (await takesWrites(client)) {
+        place.isKnown = true
         move(place, host)
         return client
       }
@@ -152,6 +154,11 @@ export const locate = async (dsn: string): Promise<void> => {
       `None of ${place.hosts.map(({ host, port }) => `${host}:${port}`).join(', ')} is a Postgres that takes writes and this login.`,
     )
   await client.end()
+}
+
+/** As `locate`, for an address whose primary this process has not seen yet. */
+export const locateOnce = async (dsn: string): Promise<void> => {
+  if (placeOf(dsn)?.isKnown === false) await locate(dsn)
 }
 
 /** How often a primary is asked whether it still is one, and, while there is none, how often it is looked for. */
