@@ -21,7 +21,21 @@ const wrongHosts = (what: string) =>
  */
 export const withHosts = (text: string, what: string): string => {
   const [, scheme, login = '', hosts = '', rest = ''] = authority.exec(text) ?? []
-  if (!scheme || !hosts.includes(',')) return text
+  if (!scheme) return text
+  if (!hosts.includes(',')) {
+    const given = URL.canParse(text) ? new URL(text).searchParams : new URLSearchParams()
+    // libpq takes lists there too
+    if (['host', 'port'].some((name) => given.get(name)?.includes(','))) throw wrongHosts(what)
+    // what this function has made
+    if (
+      given
+        .get(listParameter)
+        ?.split(',')
+        .some((host) => hostOf(host) === null)
+    )
+      throw wrongHosts(what)
+    return text
+  }
   const list = hosts.split(',')
   const [first = ''] = list
   if (!URL.canParse(scheme + login + first + rest) || list.some((host) => hostOf(host) === null)) throw wrongHosts(what)
@@ -35,7 +49,7 @@ export const withHosts = (text: string, what: string): string => {
 }
 
 const hostOf = (text: string): Host | null => {
-  const [, bracketed, plain, port = '5432'] = /^(?:\[([0-9a-f:]+)\]|([^:[\]\s]+))(?::(\d{1,5}))?$/i.exec(text) ?? []
+  const [, bracketed, plain, port = '5432'] = /^(?:\[([0-9a-f:]+)\]|([^:@[\]\s]+))(?::(\d{1,5}))?$/i.exec(text) ?? []
   const host = bracketed ?? plain
   return host === undefined || Number(port) < 1 || Number(port) > 65535 ? null : { host, port: Number(port) }
 }
@@ -93,12 +107,27 @@ const move = (place: Place, to: Host) => {
 
 export const patienceMs = 2_000
 
+/** TLS of a connection, as its address wants it. */
+export const tlsOf = (url: URL): { rejectUnauthorized: boolean } | undefined => {
+  const mode = url.searchParams.get('sslmode')
+  return mode && !['disable', 'prefer', 'allow'].includes(mode) ? { rejectUnauthorized: mode !== 'require' } : undefined
+}
+
+/** The host of an address; of several, the one where the primary was last seen. */
+export const hostOfAddress = (dsn: string): Host => {
+  const url = new URL(dsn)
+  return (
+    placeOf(dsn)?.current ?? {
+      host: decodeURIComponent(url.searchParams.get('host') ?? url.hostname),
+      port: Number(url.port || 5432),
+    }
+  )
+}
+
 /** A connection as the administrator to one of the hosts. */
 export const clientAt = (dsn: string, { host, port }: Host): pg.Client => {
   const url = new URL(dsn)
-  const mode = url.searchParams.get('sslmode')
-  const ssl =
-    mode && !['disable', 'prefer', 'allow'].includes(mode) ? { rejectUnauthorized: mode !== 'require' } : undefined
+  const ssl = tlsOf(url)
   const client = new pg.Client({
     host,
     port,
@@ -115,31 +144,42 @@ export const clientAt = (dsn: string, { host, port }: Host): pg.Client => {
   return client
 }
 
-/** Whether this server takes writes now. */
-export const takesWrites = async (client: pg.Client): Promise<boolean> => {
-  const { rows } = await client.query<{ is: boolean }>(
-    `select not pg_is_in_recovery() and current_setting('default_transaction_read_only') = 'off' as is`,
+/** The timeline that this server writes, in hexadecimal digits that sort; null where it takes no writes now. */
+const timelineOf = async (client: pg.Client): Promise<string | null> => {
+  const { rows } = await client.query<{ timeline: string | null }>(
+    `select case when not pg_is_in_recovery() and current_setting('default_transaction_read_only') = 'off'
+                 then left(pg_walfile_name(pg_current_wal_lsn()), 8) end as timeline`,
   )
-  return rows[0]?.is === true
+  return rows[0]?.timeline ?? null
 }
 
-const primaryAmong = async (place: Place): Promise<pg.Client | null> => {
-  // the one that was the primary first: mostly it still is
-  const order = [place.current, ...place.hosts.filter((host) => !isSame(host, place.current))]
-  for (const host of order) {
-    const client = clientAt(place.dsn, host)
-    try {
-      await client.connect()
-      if (await takesWrites(client)) {
-        move(place, host)
-        return client
-      }
-    } catch {
-      // the next one
-    }
-    client.end().catch(() => undefined)
+type Answer = { readonly client: pg.Client; readonly host: Host; readonly timeline: string }
+
+const askHost = async (place: Place, host: Host): Promise<Answer | null> => {
+  const client = clientAt(place.dsn, host)
+  try {
+    await client.connect()
+    const timeline = await timelineOf(client)
+    if (timeline !== null) return { client, host, timeline }
+  } catch {
+    // not this one
   }
+  destroy(client)
   return null
+}
+
+/**
+ * All are asked at once, so that those which never answer cost the time of one. Of two that take writes the later timeline is the primary: the other was
+ * replaced while it was away, came back, and does not know it.
+ */
+const primaryAmong = async (place: Place): Promise<pg.Client | null> => {
+  const answers = (await Promise.all(place.hosts.map((host) => askHost(place, host)))).filter((one) => one !== null)
+  const [latest] = answers.map(({ timeline }) => timeline).sort((a, b) => (a < b ? 1 : -1))
+  const latestOnes = answers.filter(({ timeline }) => timeline === latest)
+  const found = latestOnes.find(({ host }) => isSame(host, place.current)) ?? latestOnes[0]
+  for (const { client } of answers) if (client !== found?.client) destroy(client)
+  if (found) move(place, found.host)
+  return found?.client ?? null
 }
 
 /** Finds the primary of an address with several hosts. Throws a StartError when none of them takes writes. */
@@ -162,55 +202,76 @@ const searchMs = 250
 export const followHosts = (log: Pick<Logger, 'warn' | 'info'>): { close(): Promise<void> } => {
   const sentinels = new Map<Place, pg.Client | null>()
   let isClosed = false
-  let turn: Promise<void> | undefined
+  let wake: () => void = () => undefined
 
+  const lose = (place: Place, sentinel: pg.Client) => {
+    if (isClosed || sentinels.get(place) !== sentinel) return
+    sentinels.set(place, null)
+    destroy(sentinel)
+    const { host, port } = place.current
+    log.warn({ host, port }, 'the primary is gone, or is one no more: looking for another')
+    wake()
+  }
   const look = async (place: Place) => {
     const sentinel = sentinels.get(place)
     if (sentinel) {
-      const stays = await takesWrites(sentinel).catch(() => false)
-      if (stays) return
-      destroy(sentinel)
-      sentinels.set(place, null)
-      log.warn(
-        { host: place.current.host, port: place.current.port },
-        'the primary is gone, or is one no more: looking for another',
-      )
+      if ((await timelineOf(sentinel).catch(() => null)) !== null) return
+      lose(place, sentinel)
     }
     const found = await primaryAmong(place)
     if (!found) return
     if (isClosed) return destroy(found)
-    if (sentinels.has(place)) log.info({ host: place.current.host, port: place.current.port }, 'this is the primary')
-    found.on('end', () => wake())
+    const { host, port } = place.current
+    if (sentinels.has(place)) log.info({ host, port }, 'this is the primary')
     sentinels.set(place, found)
+    found.once('end', () => lose(place, found))
   }
-  const isSearching = () => [...places.values()].some((place) => !sentinels.get(place))
-  let timer: NodeJS.Timeout
-  const tick = async () => {
-    turn = Promise.all([...places.values()].map(look)).then(() => undefined)
-    await turn.catch(() => undefined)
-    if (!isClosed) timer = setTimeout(tick, isSearching() && places.size > 0 ? searchMs : askMs).unref()
+  const rest = (milliseconds: number) =>
+    new Promise<void>((resolve) => {
+      const timer = setTimeout(resolve, milliseconds).unref()
+      wake = () => {
+        clearTimeout(timer)
+        resolve()
+      }
+    })
+  const follow = async () => {
+    while (!isClosed) {
+      await Promise.all([...places.values()].map(look)).catch((error: Error) =>
+        log.warn({ error: error.message }, 'cannot look for the primary'),
+      )
+      const isSearching = [...places.values()].some((place) => !sentinels.get(place))
+      if (!isClosed) await rest(isSearching ? searchMs : askMs)
+    }
   }
-  const wake = () => {
-    if (isClosed) return
-    clearTimeout(timer)
-    timer = setTimeout(tick, 0).unref()
-  }
-  timer = setTimeout(tick, 0).unref()
+  const following = follow()
   return {
     async close() {
       isClosed = true
-      clearTimeout(timer)
-      await turn?.catch(() => undefined)
-      for (const sentinel of sentinels.values()) if (sentinel) await sentinel.end().catch(() => undefined)
+      wake()
+      await following
+      // not an orderly end: a machine that is gone never answers it
+      for (const sentinel of sentinels.values()) if (sentinel) destroy(sentinel)
     },
   }
 }
+
+/** What waits for a server that is gone fails with the error of a broken connection. */
+export const serverGone = () =>
+  Object.assign(new Error('the connection was cut: its server is gone'), { code: 'ECONNRESET' })
 
 /**
  * Cuts a connection whose other side may never answer. What waits for it fails at once: with the error of a broken connection, because a stream that ends without
  * one leaves the promise of a connection that is being made unsettled.
  */
 export const destroy = (client: pg.Client | pg.PoolClient): void => {
-  const error = Object.assign(new Error('the connection was cut: its server is gone'), { code: 'ECONNRESET' })
+  const error = serverGone()
   ;(client as unknown as { connection: { stream: { destroy(error: Error): void } } }).connection.stream.destroy(error)
+}
+
+/** Cuts this connection when the primary is elsewhere. */
+export const cutWhenMoved = (client: pg.Client): void => {
+  const unfollow = onMoved((from) => {
+    if (isSame(from, client)) destroy(client)
+  })
+  client.once('end', unfollow)
 }
