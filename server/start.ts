@@ -5,7 +5,7 @@ import type { Logger } from 'pino'
 import { adminConfig, type Cluster } from '#server/database/cluster.ts'
 import { createDatabase, migrationPending, type Place } from '#server/database/database.ts'
 import { createFleet, type Fleet } from '#server/database/fleet.ts'
-import { destroy, followHosts, onMoved } from '#server/database/hosts.ts'
+import { cutWhenMoved, followHosts } from '#server/database/hosts.ts'
 import { createNotifier } from '#server/database/notifier.ts'
 import { controlName } from '#server/database/prepare.ts'
 import { followReplica } from '#server/database/replica.ts'
@@ -108,25 +108,18 @@ export type Running = {
 
 /** graphile-worker's connections, as the owner of its tables. */
 const createJobsPool = (cluster: Cluster, database: string, log: Logger): pg.Pool => {
-  const clients = new Set<pg.PoolClient>()
   // a connection that is made later goes to the host that is the primary then
   class Following extends pg.Client {
     constructor(config: pg.ClientConfig = {}) {
       super({ ...config, ...adminConfig(cluster, database), keepAlive: true })
+      cutWhenMoved(this)
     }
   }
   const pool = new pg.Pool({ ...adminConfig(cluster, database), max: 14, Client: Following })
   const lost = (error: Error) => log.warn({ error: error.message }, 'a connection of the job queue was lost')
   pool.on('error', lost)
   // a connection that is lent out when the server goes away would otherwise end the process
-  pool.on('connect', (client) => {
-    client.on('error', lost)
-    clients.add(client)
-  })
-  pool.on('remove', (client) => clients.delete(client))
-  onMoved(() => {
-    for (const client of clients) destroy(client)
-  })
+  pool.on('connect', (client) => client.on('error', lost))
   return pool
 }
 
@@ -145,7 +138,12 @@ export const assemble = async (
   const telemetry = await createTelemetry(config, log)
   const hosts = followHosts(log)
   const replica = config.DATABASE_REPLICA_URL
-    ? followReplica(config.DATABASE_REPLICA_URL, config.DATABASE_REPLICA_LAG_SECONDS, log)
+    ? followReplica({
+        dsn: config.DATABASE_REPLICA_URL,
+        primary: cluster.dsn,
+        mostLagSeconds: config.DATABASE_REPLICA_LAG_SECONDS,
+        log,
+      })
     : undefined
   const tenants = createDatabase({
     secrets,

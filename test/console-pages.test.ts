@@ -243,11 +243,11 @@ if (!chromiumPath) {
     ])
   })
 
-  test('the team: somebody is invited and gets another role; the last owner stays', async () => {
+  test('the team: somebody is invited, and an owner who must stay one does', async () => {
     await page.goto(`${base}/team`)
     const { email } = project.developer
     await page.getByLabel(`Role of ${email}`).selectOption('viewer')
-    await page.getByRole('alert').filter({ hasText: 'LAST_OWNER' }).waitFor()
+    await page.getByRole('alert').filter({ hasText: 'PERSONAL_ORGANIZATION' }).waitFor()
     await page.getByLabel('Email').fill('new@example.org')
     await page.getByRole('button', { name: 'Invite' }).click()
     await page.getByRole('listitem').filter({ hasText: 'new@example.org · developer · pending' }).waitFor()

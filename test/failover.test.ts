@@ -151,6 +151,9 @@ describe('an address of several hosts', () => {
   test('that nobody can use is refused by name', () => {
     for (const [url, why] of [
       ['postgres://u:p@a:1,b:99999/x', 'each of several hosts is host:port'],
+      ['postgres://u:secret@p@a:1,b:2/x', 'each of several hosts is host:port'],
+      ['postgres://u:p@a/x?host=a,b', 'each of several hosts is host:port'],
+      ['postgres://u:p@a/x?hosts=a:1,', 'each of several hosts is host:port'],
       ['postgres://u:p@a:1,,b:2/x', 'each of several hosts is host:port'],
       ['postgres://u:p@a:1,b:2/x?target_session_attrs=standby', 'must be read-write or primary'],
       [`postgres://u:p@${Array.from({ length: 9 }, (_, n) => `h${n}`).join()}/x`, 'at most 8 hosts'],

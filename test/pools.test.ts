@@ -431,16 +431,25 @@ test('a server that is gone: connections that are made, used and idle are cut at
   const lost = { ...target(slow), key: 'silent', host: '127.0.0.1', port }
   const making = created.lease(lost, share).catch((error: Error & { code?: string }) => error)
   while (sockets.size === 0) await new Promise(setImmediate)
-  created.abandon('127.0.0.1', port)
+  created.abandon(({ key }) => key === 'silent')
   expect(await making).toMatchObject({ code: 'ECONNRESET' })
   // others go on, and those of the server that is left are cut too
   const lease = await created.lease(target(quick), share)
   const idle = await created.lease(target(quick), share)
   idle.release()
   const running = lease.client.query('select pg_sleep(600)').catch((error: Error & { code?: string }) => error)
-  created.abandon('somewhere else', target(quick).port)
+  created.abandon(() => false)
   expect(created.open).toBe(2)
-  created.abandon(target(quick).host, target(quick).port)
+  // who waits for one of its connections would connect to it next
+  const asked = Array.from({ length: 8 }, (_, n) =>
+    created.lease(target(quick), share, `u${n}`).catch((error: Error & { code?: string }) => error),
+  )
+  created.abandon(({ key }) => key === target(quick).key)
+  const outcomes = await Promise.all(asked)
+  const refused = outcomes.filter((each) => each instanceof Error)
+  expect(refused.length).toBeGreaterThan(0)
+  expect(refused.map(({ code }) => code)).toEqual(refused.map(() => 'ECONNRESET'))
+  for (const each of outcomes) if (!(each instanceof Error)) each.release(true)
   expect(await running).toMatchObject({ code: 'ECONNRESET' })
   lease.release(true)
   await expect.poll(() => created.open).toBe(0)

@@ -3,7 +3,7 @@ import { join } from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
 import pg from 'pg'
 import { root } from '#server/database/files.ts'
-import { currentHost, hostsOf, locateOnce } from '#server/database/hosts.ts'
+import { currentHost, cutWhenMoved, hostsOf, locateOnce, tlsOf } from '#server/database/hosts.ts'
 import { learnPasswords } from '#server/database/passwords.ts'
 import type { Target } from '#server/database/pools.ts'
 import { type Secrets, scramVerifier } from '#server/secrets.ts'
@@ -47,7 +47,6 @@ export const learnLogins = (secrets: Secrets): void => {
 /** Host, port and TLS of a cluster: of several hosts the one that takes writes, as far as it is known. */
 export const address = (cluster: Cluster, pooled = false) => {
   const url = new URL(cluster.dsn)
-  const mode = url.searchParams.get('sslmode')
   const pooler = pooled ? url.searchParams.get('pooler') : null
   if (pooler) url.host = pooler
   const current = pooler ? null : currentHost(cluster.dsn)
@@ -56,9 +55,7 @@ export const address = (cluster: Cluster, pooled = false) => {
     current?.host ??
     (pooler ? null : cluster.socketDirectory) ??
     decodeURIComponent((pooler ? null : url.searchParams.get('host')) ?? url.hostname)
-  const ssl =
-    mode && !['disable', 'prefer', 'allow'].includes(mode) ? { rejectUnauthorized: mode !== 'require' } : undefined
-  return { host, port, ssl }
+  return { host, port, ssl: tlsOf(url) }
 }
 
 /** How the login of a role reaches a database of this cluster. */
@@ -84,6 +81,12 @@ export const restUri = (cluster: Cluster, database: string, secrets: Secrets): s
           host: hosts.map((one) => one.host).join(),
           port: hosts.map((one) => one.port).join(),
           target_session_attrs: 'read-write',
+          // libpq waits for minutes for a machine that is gone
+          connect_timeout: '2',
+          keepalives_idle: '2',
+          keepalives_interval: '1',
+          keepalives_count: '3',
+          tcp_user_timeout: '5000',
         }
       : { host, port: String(port) }
   const settings = new URLSearchParams({ ...where, application_name: 'trellis_rest' })
@@ -119,6 +122,7 @@ export const connectAdmin = async (
   await locateOnce(cluster.dsn)
   const client = new pg.Client(adminConfig(cluster, database, asOwner, settings))
   client.on('error', () => undefined)
+  cutWhenMoved(client)
   await client.connect()
   return client
 }

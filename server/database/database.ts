@@ -127,7 +127,7 @@ export type DatabaseOptions = {
   readonly onUnsealed?: () => void
   readonly measures?: Pick<Measures, 'call' | 'refusedLease'>
   /** A standby of the cluster `own`. */
-  readonly replica?: Pick<Replica, 'usable'> | undefined
+  readonly replica?: Pick<Replica, 'usable' | 'onLost'> | undefined
 }
 
 export const createDatabase = (options: DatabaseOptions): Database => {
@@ -151,15 +151,16 @@ export const createDatabase = (options: DatabaseOptions): Database => {
 
   const unfollow = onMoved((from) => {
     targets.clear()
-    pools.abandon(from.host, from.port)
+    pools.abandon(({ host, port }) => host === from.host && port === from.port)
   })
+  const unlisten = options.replica?.onLost(() => pools.abandon(({ key }) => key.startsWith(replicaKey)))
 
   /** The same login at the replica, where the place is one of its primary's. */
   const staleTarget = (place: Place, role: Role): Target | null => {
-    const host = place.cluster.isOwn ? options.replica?.usable() : null
-    if (!host) return null
+    const address = place.cluster.isOwn ? options.replica?.usable() : null
+    if (!address) return null
     const found = target(place, role)
-    return { ...found, ...host, key: `replica/${found.key}` }
+    return { ...found, ...address, key: replicaKey + found.key }
   }
 
   const execute: Database['execute'] = async (place, role, claims, prepare, settings = {}) => {
@@ -168,7 +169,8 @@ export const createDatabase = (options: DatabaseOptions): Database => {
       try {
         return await executeAt(stale, place, role, claims, prepare, settings)
       } catch (error) {
-        if (failureOf(error).kind === 'refusal') throw error
+        // a refusal is an answer; what was cancelled, or took too long, would take as long again
+        if (failureOf(error).kind === 'refusal' || (error as DatabaseError).code === '57014') throw error
         // what a replica cannot do, or loses to the replay, the primary does
         options.log.warn(
           { database: place.database, ...loggable(error) },
@@ -229,7 +231,7 @@ export const createDatabase = (options: DatabaseOptions): Database => {
       measures.call(place.kind, share.kind, 'failed', performance.now() - began)
       const failure = failureOf(error)
       endFailed(span, failure, error)
-      broken = failure.kind === 'unavailable' && failure.connectionLost
+      broken = (failure.kind === 'unavailable' && failure.connectionLost) || isOfStandby(error, settings)
       throw error
     } finally {
       running.delete(held)
@@ -301,7 +303,7 @@ export const createDatabase = (options: DatabaseOptions): Database => {
     const { code } = (error ?? {}) as DatabaseError
     const failed = settings.failure ?? 'INTERNAL_ERROR'
     // a server that has become a standby; the next call finds the primary
-    if (code === '25006' && !settings.readOnly)
+    if (isOfStandby(error, settings))
       return unavailable(place.kind === 'tenant' ? 'TENANT_UNAVAILABLE' : 'SERVICE_UNAVAILABLE')
     switch (failure.kind) {
       case 'refusal':
@@ -371,10 +373,18 @@ export const createDatabase = (options: DatabaseOptions): Database => {
     cancel,
     close: () => {
       unfollow()
+      unlisten?.()
       return pools.close()
     },
   }
 }
+
+/** Before the keys of the pools of a replica. */
+const replicaKey = 'replica/'
+
+/** Whether a call that writes met a server that takes no writes: its first statement refuses the settings of such a call (25001) or a later one the write. */
+const isOfStandby = (error: unknown, { readOnly }: CallSettings): boolean =>
+  !readOnly && ['25001', '25006'].includes((error as DatabaseError)?.code ?? '')
 
 /** A row with the settings that triggers returned after it was built. */
 const amended = (row: (string | null)[], late: Readonly<Record<string, string>>): (string | null)[] => {

@@ -1,7 +1,7 @@
 import pg from 'pg'
 import type { Logger } from 'pino'
 import { adminConfig, type Cluster } from '#server/database/cluster.ts'
-import { destroy, onMoved } from '#server/database/hosts.ts'
+import { cutWhenMoved } from '#server/database/hosts.ts'
 import { followKey, keysChanged } from '#server/database/keys.ts'
 import type { Secrets } from '#server/secrets.ts'
 
@@ -41,6 +41,8 @@ export const createNotifier = (
   const connect = async (): Promise<void> => {
     if (closed) return
     const next = new pg.Client(adminConfig(control.cluster, control.database))
+    // the connection to a machine that is gone may stay open for hours
+    cutWhenMoved(next)
     let isLost = false
     const lost = () => {
       // a connection that was never made says so twice
@@ -88,10 +90,6 @@ export const createNotifier = (
     }
   }
 
-  // the connection to a machine that is gone may stay open for hours
-  const unfollow = onMoved(() => {
-    if (client) destroy(client)
-  })
   const ready = connect()
   return {
     async publish(changed) {
@@ -104,7 +102,6 @@ export const createNotifier = (
     },
     async close() {
       closed = true
-      unfollow()
       await ready
       await flushing
       await client?.end().catch(() => undefined)

@@ -33,8 +33,8 @@ export type Pools = {
   lease(target: Target, share: Share, user?: string | null, asker?: Asker): Promise<Lease>
   /** Closes idle connections to a database at once and the busy ones when they are given back. */
   forget(databaseKey: string): Promise<void>
-  /** Cuts every connection to a server that is gone, busy ones too: their calls fail at once. */
-  abandon(host: string, port: number): void
+  /** Cuts every connection to servers that are gone, busy ones too: their calls fail at once. */
+  abandon(isGone: (target: Target) => boolean): void
   readonly open: number
   /** What the pools hold now, with the databases that use most connections, at most so many of them. */
   state(mostDatabases: number): PoolState

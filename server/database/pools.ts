@@ -1,51 +1,12 @@
 import pg from 'pg'
 import { prepareConnection } from '#server/database/call.ts'
-import { destroy } from '#server/database/hosts.ts'
-import type { Asker, Lease, PoolLimits, PoolState, Pools, Target } from '#server/database/pool_types.ts'
+import { destroy, serverGone } from '#server/database/hosts.ts'
+import type { Lease, PoolLimits, PoolState, Pools, Target } from '#server/database/pool_types.ts'
 import { groupLimit, kindsOfControl, kindsOfTenant, leavesEnough, type Share } from '#server/database/shares.ts'
+import { allWaiters, type Slot, type Tenant, type UserCalls, type Waiter, waitersOf } from '#server/database/waiters.ts'
 import { refusal } from '#server/errors.ts'
 
 export type { Asker, Lease, PoolLimits, PoolState, Pools, Target } from '#server/database/pool_types.ts'
-
-type Slot = {
-  readonly client: pg.Client
-  readonly target: Target
-  calls: number
-  idleSince: number
-  dead: boolean
-  closing: Promise<void> | undefined
-}
-
-type Waiter = {
-  readonly target: Target
-  readonly share: Share
-  readonly user: string | undefined
-  readonly asker: Asker | undefined
-  readonly resolve: (lease: Lease | Promise<Lease>) => void
-  readonly reject: (error: Error) => void
-  timer: NodeJS.Timeout | undefined
-  /** Called when the asker goes. */
-  gone: (() => void) | undefined
-  /** The queue that holds it. */
-  queue: Set<Waiter> | undefined
-}
-
-/**
- * An end user with calls under way: those that were admitted, those that wait for the user's own calls to end, and how long the
- * last calls held a connection (a moving average, in milliseconds).
- */
-type UserCalls = { admitted: number; meanMs: number; readonly waiting: Set<Waiter> }
-
-/** One database. `busy` counts leases by kind and by group; `queues` hold waiters by kind, first come first served. */
-type Tenant = {
-  open: number
-  idle: Slot[]
-  generation: number
-  waiting: number
-  readonly busy: Map<string, number>
-  readonly queues: Map<string, Set<Waiter>>
-  readonly users: Map<string, UserCalls>
-}
 
 const retryAfter = { 'Retry-After': '2' }
 const unavailable = (why: string) =>
@@ -58,12 +19,6 @@ const tooManyAtOnce = () =>
   refusal(429, 'RATE_LIMITED', 'Too many requests of this user are under way at once.', null, retryAfter)
 
 const count = (counts: Map<string, number>, key: string, by: number) => counts.set(key, (counts.get(key) ?? 0) + by)
-
-const waitersOf = ({ queues, users }: Tenant, kind: Share['kind']): number => {
-  let waiters = queues.get(kind)?.size ?? 0
-  for (const { waiting } of users.values()) for (const { share } of waiting) if (share.kind === kind) waiters += 1
-  return waiters
-}
 
 /**
  * Connections to many databases under one bound, in fair shares, so that a caller who waits (for a lock, for a slow statement)
@@ -251,14 +206,17 @@ export const createPools = (limits: PoolLimits): Pools => {
   }
 
   /** Ends a wait in vain. */
-  const giveUp = (waiter: Waiter, why: keyof typeof reasons) => {
+  const giveUp = (waiter: Waiter, why: keyof typeof reasons | Error) => {
     const tenant = tenantOf(waiter.target.key)
     const isOwn = waiter.user !== undefined && waiter.queue === tenant.users.get(waiter.user)?.waiting
     leave(waiter)
     // one that was admitted makes room for another call of its user
     if (!isOwn) dismiss(tenant, waiter.user)
-    onRefused?.(waiter.share.kind, isOwn && why === 'busy' ? 'user' : why)
-    waiter.reject(isOwn ? tooManyAtOnce() : unavailable(reasons[why]))
+    if (why instanceof Error) waiter.reject(why)
+    else {
+      onRefused?.(waiter.share.kind, isOwn && why === 'busy' ? 'user' : why)
+      waiter.reject(isOwn ? tooManyAtOnce() : unavailable(reasons[why]))
+    }
     forgetUnused(waiter.target.key, tenant)
   }
 
@@ -384,9 +342,12 @@ export const createPools = (limits: PoolLimits): Pools => {
       tenant.generation += 1
       await Promise.all(tenant.idle.slice().map(discard))
     },
-    abandon(host, port) {
+    abandon(isGone) {
+      // first: they would connect there as soon as one is cut
+      for (const tenant of [...hungry])
+        for (const waiter of allWaiters(tenant)) if (isGone(waiter.target)) giveUp(waiter, serverGone())
       for (const slot of [...slots]) {
-        if (slot.target.host !== host || slot.target.port !== port) continue
+        if (!isGone(slot.target)) continue
         // the error discards it, or fails the connect; an orderly end beside it would hide the error from both
         destroy(slot.client)
       }
@@ -395,8 +356,7 @@ export const createPools = (limits: PoolLimits): Pools => {
       closed = true
       clearInterval(sweep)
       for (const tenant of [...hungry]) {
-        const queues = [...tenant.queues.values(), ...[...tenant.users.values()].map(({ waiting }) => waiting)]
-        for (const waiter of queues.flatMap((queue) => [...queue])) {
+        for (const waiter of allWaiters(tenant)) {
           leave(waiter)
           waiter.reject(unavailable('the server is stopping'))
         }

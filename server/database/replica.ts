@@ -1,71 +1,149 @@
 import type pg from 'pg'
 import type { Logger } from 'pino'
-import { clientAt, destroy, type Host } from '#server/database/hosts.ts'
+import { clientAt, destroy, type Host, hostOfAddress, tlsOf } from '#server/database/hosts.ts'
 
 /** A standby for reads that may be some seconds old. */
 export type Replica = {
-  /** Where it is, while it answers and is not too far behind; else null, and the primary is read. */
-  usable(): Host | null
+  /** How it is reached, while it answers and is not too far behind; else null, and the primary is read. */
+  usable(): ReplicaAddress | null
+  /** Is told when it answers no more: what waits for it may wait for ever. Answers how to hear no more. */
+  onLost(listener: () => void): () => void
   close(): Promise<void>
 }
 
+export type ReplicaAddress = Host & { readonly ssl: ReturnType<typeof tlsOf> }
+
+export type ReplicaOptions = {
+  readonly dsn: string
+  readonly primary: string
+  readonly mostLagSeconds: number
+  readonly log: Pick<Logger, 'warn' | 'info'>
+}
+
 const askMs = 1_000
+const mostSeen = 3_600
 
-/** What has not been replayed, in seconds: nothing while everything that came is replayed, since then the primary has nothing newer. */
-const lagQuery = `
-  select pg_is_in_recovery() as "isStandby",
-         case when pg_last_wal_receive_lsn() = pg_last_wal_replay_lsn() then 0
-              else extract(epoch from clock_timestamp() - coalesce(pg_last_xact_replay_timestamp(), '-infinity')) end::float8 as lag`
+type Written = { readonly server: string; readonly bytes: string }
+type Replayed = { readonly server: string; readonly bytes: string | null; readonly isStandby: boolean }
 
-/** Asks the standby each second how far behind it is. A standby that has become a primary is none any more: it may be one of its own. */
-export const followReplica = (dsn: string, mostLagSeconds: number, log: Pick<Logger, 'warn' | 'info'>): Replica => {
-  const url = new URL(dsn)
-  const host: Host = {
-    host: decodeURIComponent(url.searchParams.get('host') ?? url.hostname),
-    port: Number(url.port || 5432),
+const writtenQuery = `
+  select (select system_identifier::text from pg_control_system()) as server, pg_wal_lsn_diff(pg_current_wal_lsn(), '0/0')::text as bytes`
+const replayedQuery = `
+  select (select system_identifier::text from pg_control_system()) as server,
+         pg_wal_lsn_diff(pg_last_wal_replay_lsn(), '0/0')::text as bytes, pg_is_in_recovery() as "isStandby"`
+
+/**
+ * How long the primary has had what the standby lacks, from the places in the write-ahead log that both were seen at. What a standby knows of itself does not say it: one
+ * that receives nothing has replayed all that it received, and the time of its last transaction is as old as the last write.
+ */
+export const createLag = () => {
+  let seen: { readonly at: number; readonly bytes: bigint }[] = []
+  return {
+    /** At this moment the primary had written so much. */
+    written(at: number, bytes: bigint) {
+      const last = seen.at(-1)
+      // a primary that was restored, or replaced, may be at an earlier place
+      if (last && last.bytes > bytes) seen = []
+      // of the same place the first time counts
+      if (last?.bytes !== bytes) seen.push({ at, bytes })
+      // a standby that is away for days: the older, the less exact
+      if (seen.length > mostSeen) seen = seen.filter((_, index) => index % 2 === 0)
+    },
+    /** Seconds, once the standby has replayed so much. */
+    after(now: number, replayed: bigint): number {
+      seen = seen.filter(({ bytes }) => bytes > replayed)
+      return seen[0] ? (now - seen[0].at) / 1000 : 0
+    },
   }
-  let client: pg.Client | null = null
-  let isUsable = false
+}
+
+/** Asks a server again and again over one connection, which is made anew when it is lost or the server is another one. */
+const createAsker = (dsn: string) => {
+  let open: { readonly client: pg.Client; readonly host: Host } | null = null
+  const drop = () => {
+    if (open) destroy(open.client)
+    open = null
+  }
+  return {
+    async ask<T extends object>(query: string): Promise<T> {
+      const host = hostOfAddress(dsn)
+      if (open && (open.host.host !== host.host || open.host.port !== host.port)) drop()
+      try {
+        if (!open) {
+          const client = clientAt(dsn, host)
+          open = { client, host }
+          await client.connect()
+        }
+        const { rows } = await open.client.query<T>(query)
+        return rows[0] as T
+      } catch (error) {
+        drop()
+        throw error
+      }
+    },
+    drop,
+  }
+}
+
+/**
+ * Asks the primary and the standby each second where they are. A standby that has become a primary is none any more: it may be one of its own; and one of another
+ * server has other data.
+ */
+export const followReplica = ({ dsn, primary, mostLagSeconds, log }: ReplicaOptions): Replica => {
+  const address = { ...hostOfAddress(dsn), ssl: tlsOf(new URL(dsn)) }
+  const { host, port } = address
+  const [there, here] = [createAsker(primary), createAsker(dsn)]
+  const lag = createLag()
+  const listeners = new Set<() => void>()
+  // nothing has been said yet
+  let isUsable: boolean | undefined
   let isClosed = false
-  let turn: Promise<void> | undefined
   let timer: NodeJS.Timeout
 
-  const note = (now: boolean, why: string) => {
+  const note = (why: string | null) => {
+    const now = why === null
     if (now !== isUsable) {
-      if (now) log.info({ host: host.host, port: host.port }, 'the replica is used for reads that may be stale')
-      else log.warn({ host: host.host, port: host.port, why }, 'the replica is not used')
+      if (now) log.info({ host, port }, 'the replica is used for reads that may be stale')
+      else log.warn({ host, port, why }, 'the replica is not used')
     }
     isUsable = now
   }
-  const look = async () => {
-    try {
-      if (!client) {
-        const next = clientAt(dsn, host)
-        await next.connect()
-        client = next
-      }
-      const { rows } = await client.query<{ isStandby: boolean; lag: number }>(lagQuery)
-      const { isStandby = false, lag = Number.POSITIVE_INFINITY } = rows[0] ?? {}
-      note(isStandby && lag <= mostLagSeconds, isStandby ? `it is ${lag.toFixed(0)} s behind` : 'it is no standby')
-    } catch (error) {
-      if (client) destroy(client)
-      client = null
-      note(false, (error as Error).message)
+  const problem = async (): Promise<string | null> => {
+    const at = performance.now()
+    const written = await there.ask<Written>(writtenQuery).catch(() => null)
+    if (!written) return 'how far behind it is cannot be told: the primary does not answer'
+    lag.written(at, BigInt(written.bytes))
+    const found = await here.ask<Replayed>(replayedQuery).catch((error: Error) => error)
+    if (found instanceof Error) {
+      for (const listener of listeners) listener()
+      return found.message
     }
+    if (!found.isStandby || found.bytes === null) return 'it is no standby'
+    if (found.server !== written.server) return 'it is the standby of another server'
+    const seconds = lag.after(performance.now(), BigInt(found.bytes))
+    return seconds <= mostLagSeconds ? null : `it is ${seconds.toFixed(0)} s behind`
   }
-  const tick = async () => {
-    turn = look()
-    await turn
-    if (!isClosed) timer = setTimeout(tick, askMs).unref()
+  let turn: Promise<void>
+  const tick = () => {
+    turn = problem().then((why) => {
+      if (isClosed) return
+      note(why)
+      timer = setTimeout(tick, askMs).unref()
+    })
   }
-  timer = setTimeout(tick, 0).unref()
+  tick()
   return {
-    usable: () => (isUsable ? host : null),
+    usable: () => (isUsable ? address : null),
+    onLost(listener) {
+      listeners.add(listener)
+      return () => void listeners.delete(listener)
+    },
     async close() {
       isClosed = true
       clearTimeout(timer)
       await turn
-      await client?.end().catch(() => undefined)
+      there.drop()
+      here.drop()
     },
   }
 }

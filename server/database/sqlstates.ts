@@ -24,6 +24,7 @@ export const sqlstates: Readonly<Record<string, string>> = {
   '57014': 'query_canceled',
 
   // of Postgres: the database or the connection is gone, or the login is refused; 503
+  '25001': 'active_sql_transaction: of a call that writes, the server has become a standby, which refuses its settings',
   '25006': 'read_only_sql_transaction: of a call that writes, the server has become a standby',
   '28000': 'invalid_authorization_specification',
   '28P01': 'invalid_password',

@@ -2,6 +2,7 @@ import { type ChildProcess, fork } from 'node:child_process'
 import { setPriority } from 'node:os'
 import { fileURLToPath } from 'node:url'
 import type { Logger } from 'pino'
+import { onMoved } from '#server/database/hosts.ts'
 import type { Target } from '#server/database/pools.ts'
 import { refusal } from '#server/errors.ts'
 import type { Asking, FromProcess, Run, ToProcess } from '#server/graphql/messages.ts'
@@ -77,6 +78,9 @@ export const createGraphQL = (options: GraphQLOptions): GraphQL => {
     clearTimeout(idle)
     child?.kill('SIGKILL')
   }
+
+  // questions may wait for a machine that is gone; the next one starts another process
+  const unfollow = onMoved(kill)
 
   const rest = () => {
     clearTimeout(idle)
@@ -163,6 +167,7 @@ export const createGraphQL = (options: GraphQLOptions): GraphQL => {
       tell({ kind: 'changed', projectId: rest.split('/')[0] ?? '' })
     },
     async close() {
+      unfollow()
       isClosed = true
       clearTimeout(idle)
       const ending = child

@@ -275,7 +275,6 @@ export const flags = area({
     }),
     route(`GET ${flag}/:idOrKey/stats`, {
       caller: administrator,
-      stale: true,
       readOnly: false,
       summary: 'Evaluations and users of the last days, by value',
       description: 'After 10,000 evaluations on a day, one in a hundred is sampled.',

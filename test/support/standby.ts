@@ -1,9 +1,12 @@
 import { execFile } from 'node:child_process'
+import { once } from 'node:events'
 import { chown, readdir, rm, stat, writeFile } from 'node:fs/promises'
+import { type AddressInfo, connect, createServer, type Socket } from 'node:net'
 import { join } from 'node:path'
 import { promisify } from 'node:util'
 import pg from 'pg'
 import { type EmbeddedPostgres, startEmbeddedPostgres } from '#server/database/embedded.ts'
+import { superuser } from '#server/database/embedded-folder.ts'
 import { temporaryFolder } from '#test/support/process.ts'
 
 export const password = 'standby-test'
@@ -49,8 +52,12 @@ export const startPrimary = async (): Promise<Running> => {
   )
 }
 
-/** A copy of the primary that follows it, as pg_basebackup makes it. */
-export const startStandby = async (primary: Running, name: string): Promise<Running> => {
+/** A copy of the primary that follows it, as pg_basebackup makes it; where that is wanted, over a network that can go. */
+export const startStandby = async (
+  primary: Running,
+  name: string,
+  through: { readonly port: number } = primary,
+): Promise<Running> => {
   const dataDir = await temporaryFolder()
   const [from, to] = [join(primary.dataDir, 'cluster'), join(dataDir, 'cluster')]
   const session = new pg.Client({ connectionString: primary.url })
@@ -81,7 +88,7 @@ export const startStandby = async (primary: Running, name: string): Promise<Runn
       log: () => undefined,
       maxConnections: 300,
       settings: {
-        primary_conninfo: `host=127.0.0.1 port=${url.port} user=${url.username} password=${password} application_name=${name}`,
+        primary_conninfo: `host=127.0.0.1 port=${through.port} user=${url.username} password=${password} application_name=${name}`,
         primary_slot_name: name,
         max_standby_streaming_delay: '2s',
       },
@@ -90,12 +97,61 @@ export const startStandby = async (primary: Running, name: string): Promise<Runn
   )
 }
 
-/** The address of both, as an operator writes it. */
-export const addressOf = (...servers: readonly Running[]): string => {
-  const [first] = servers
+/** Starts one that has ended on its data again, on the same port; as a standby that follows nobody where that is wanted. */
+export const startAgain = async ({ dataDir }: Running, asStandby = false): Promise<Running> => {
+  if (asStandby) {
+    const file = join(dataDir, 'cluster/standby.signal')
+    const { uid, gid } = await stat(join(dataDir, 'cluster'))
+    await writeFile(file, '', { mode: 0o600 })
+    await chown(file, uid, gid)
+  }
+  return running(
+    await startEmbeddedPostgres({ dataDir, superuserPassword: password, log: () => undefined, maxConnections: 300 }),
+    dataDir,
+  )
+}
+
+/** The way to a server over a network that can go: from then on nothing is passed on, nothing is closed, and nobody is told. */
+export const startNetwork = async ({ port }: Running) => {
+  const sockets = new Set<Socket>()
+  let isGone = false
+  const server = createServer((near) => {
+    sockets.add(near)
+    near.on('error', () => undefined)
+    if (isGone) return
+    const far = connect(port, '127.0.0.1')
+    sockets.add(far)
+    far.on('error', () => undefined)
+    for (const [from, to] of [
+      [near, far],
+      [far, near],
+    ] as const) {
+      from.on('data', (bytes: Buffer) => {
+        if (!isGone) to.write(bytes)
+      })
+      from.on('close', () => {
+        if (!isGone) to.destroy()
+      })
+    }
+  }).listen(0, '127.0.0.1')
+  await once(server, 'listening')
+  return {
+    port: (server.address() as AddressInfo).port,
+    vanish() {
+      isGone = true
+    },
+    async close() {
+      for (const socket of sockets) socket.destroy()
+      server.close()
+      await once(server, 'close')
+    },
+  }
+}
+
+/** The address of all, as an operator writes it. */
+export const addressOf = (...servers: readonly { readonly port: number }[]): string => {
   const list = servers.map(({ port }) => `127.0.0.1:${port}`).join(',')
-  const { username } = new URL(first?.url ?? '')
-  return `postgres://${username}:${password}@${list}/postgres?sslmode=disable&target_session_attrs=read-write`
+  return `postgres://${superuser}:${password}@${list}/postgres?sslmode=disable&target_session_attrs=read-write`
 }
 
 /** From now on a commit is answered when the standby has it on its disk too. */

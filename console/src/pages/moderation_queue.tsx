@@ -1,4 +1,4 @@
-import { useEffect, useState } from 'preact/hooks'
+import { useLayoutEffect, useState } from 'preact/hooks'
 import { call, type Row } from '../api.ts'
 import { Refusal } from '../form.tsx'
 import { useLoaded } from '../load.ts'
@@ -58,7 +58,8 @@ export const ModerationQueue = ({ projectId }: PageProps) => {
       setFailure(reason)
     }
   }
-  useEffect(() => {
+  // before the next key can come: it is about the item that is seen
+  useLayoutEffect(() => {
     const press = (event: KeyboardEvent) => {
       const isTyping = event.target instanceof Element && event.target.closest('input, textarea, select') !== null
       if (isTyping || event.ctrlKey || event.metaKey || event.altKey) return
