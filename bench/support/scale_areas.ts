@@ -10,9 +10,9 @@ export const areaDefinitions = `
   insert into app.push_templates (key, name, message) values ('hello', 'Hello', '{"title": "Hello", "body": "There is something new."}');
   insert into app.push_categories (key) values ('news');
   insert into app.push_automations (key, trigger, message)
-  values ('after-lesson', '{"type": "event", "event_name": "lesson_abandoned"}', '{"title": "Go on", "body": "A lesson waits."}');
+  values ('after-lesson', '{"event_name": "lesson_abandoned"}', '{"title": "Go on", "body": "A lesson waits."}');
   insert into app.push_campaigns (name, message, audience, status, created_at, scheduled_at, started_at, finished_at)
-  select 'Campaign ' || n, '{"title": "News", "body": "There is something new."}', '{"type": "all"}', case when n % 20 = 0 then 'draft' else 'sent' end,
+  select 'Campaign ' || n, '{"title": "News", "body": "There is something new."}', '{"all": true}', case when n % 20 = 0 then 'draft' else 'sent' end,
          t.at, t.at, t.at, t.at + interval '10 minutes'
     from generate_series(1, 2000) n, lateral (select now() - interval '1 day' - n * interval '6 hours' as at) t;
   insert into app.email_templates (key, name, subject, text) values ('weekly', 'Weekly', 'This week', 'There is something new.');
@@ -132,7 +132,7 @@ export const areaRows: readonly (readonly [name: string, sql: string])[] = [
   [
     'the trail of administrators',
     `insert into app.audit_events (id, scope, position, occurred_at, actor, action, target_type, target_id, status)
-     select internal.new_id(), '00000000-0000-0000-0000-000000000000', nextval('app.audit_positions'), t.at, '{"type": "developer"}', 'users.update', 'users',
+     select internal.new_id(), '00000000-0000-0000-0000-000000000000', nextval('app.audit_positions'), t.at, '{"type": "developer", "id": null, "label": null}', 'users.update', 'users',
             p.id::text, 200
        from bench.people p, lateral (select now() - p.n * interval '1 millisecond' as at) t where p.n <= $1::int / 5 order by p.n desc`,
   ],

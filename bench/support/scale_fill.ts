@@ -17,7 +17,7 @@ const definitions = `
   insert into app.leaderboard_runs (leaderboard_id, run_key) select b.id, 'all' from app.leaderboards b;
   insert into app.currencies (code, name) values ('COINS', 'Coins');
   insert into app.catalog_items (key, name, item_type) values ('potion', 'Potion', 'consumable');
-  insert into app.onboarding_flows (name, steps) values ('Welcome', '[{"id": "goal", "type": "question", "title": "Goal"}]');
+  insert into app.onboarding_flows (name, steps) values ('Welcome', '[{"id": "goal", "type": "question", "title": "Goal", "description": null, "config": {}, "skippable": false, "segment_id": null}]');
   insert into app.segments (key, name, kind) values ('chosen', 'Chosen', 'static');
   insert into app.referral_codes (code) values ('SPRING-24');
   insert into app.roles (key, name, permissions) values ('editor', 'Editor', '{articles.edit}');
