@@ -2,33 +2,11 @@ import { randomBytes, randomUUID } from 'node:crypto'
 import { chmod, readdir, readFile, rm, stat, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { afterAll, describe, expect, test } from 'vitest'
-import { begin, missing, post, run } from '#test/support/backups.ts'
+import { begin, download, missing, post, run, uploadFile } from '#test/support/backups.ts'
 import { ask, createTestProject, endPrograms, endServer, startServer, temporaryFolder } from '#test/support/process.ts'
 import { startS3 } from '#test/support/s3.ts'
 
 afterAll(endPrograms, 60_000)
-
-type Story = Awaited<ReturnType<typeof createTestProject>>
-
-const uploadFile = async (url: string, { user }: Story, bytes: Buffer): Promise<string> => {
-  const file = { filename: 'a.bin', mime_type: 'application/octet-stream', size_bytes: bytes.length }
-  const { body } = await ask(url, 'POST', '/v1/client/media/upload', file, user)
-  const headers = { 'content-type': file.mime_type }
-  const stored = await fetch(body.upload_url, { method: 'PUT', body: new Uint8Array(bytes), headers })
-  expect(stored.status).toBe(200)
-  const { id } = body.data
-  const committed = await ask(url, 'POST', '/v1/client/media/commit', { upload_id: id, asset_id: id }, user)
-  expect(committed.status, JSON.stringify(committed.body)).toBe(200)
-  return id
-}
-
-const download = async (url: string, { user }: Story, id: string): Promise<Buffer | null> => {
-  const { status, body } = await ask(url, 'GET', `/v1/client/media/${id}`, undefined, user)
-  if (status !== 200) return null
-  const response = await fetch(body.data.storage_url)
-  expect(response.status).toBe(200)
-  return Buffer.from(await response.arrayBuffer())
-}
 
 test('a backup under load has everything that was answered before it, and nothing that came after it', {
   timeout: 240_000,

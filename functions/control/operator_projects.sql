@@ -163,3 +163,77 @@ end $$;
 comment on function internal.operator_move_switch is
   'Has a project served by the server to which it was moved: true; false when it is not ready for that any more. Refuses 404 NOT_FOUND, also for a project that
    was deleted meanwhile. Locks the project, the tenant, the move.';
+
+create or replace function internal.operator_restore_hold(project_id uuid, is_held boolean) returns boolean
+language plpgsql volatile as $$
+declare
+  tenant constant app.tenants := internal.operator_tenant(operator_restore_hold.project_id);
+begin
+  update app.tenants t
+     set hold = case when operator_restore_hold.is_held then 'moving' end,
+         held_since = case when operator_restore_hold.is_held then internal.now() end
+   where t.project_id = tenant.project_id and t.hold is distinct from 'paused';
+  perform internal.changed('project:' || tenant.project_id);
+  return true;
+end $$;
+comment on function internal.operator_restore_hold is
+  'Holds a project for the moment in which it gets the database of a backup, or ends that; one that is paused stays so. Refuses 404 NOT_FOUND. Locks the project,
+   then the tenant.';
+
+create or replace function internal.operator_project_restored(project_id uuid, schema_version text, content_hash text, restored_at text) returns boolean
+language plpgsql volatile as $$
+declare
+  tenant constant app.tenants := internal.operator_tenant(operator_project_restored.project_id);
+begin
+  update app.tenants t
+     set status = 'ready', error = null, completed_at = internal.now(), moved_at = internal.now(),
+         schema_version = operator_project_restored.schema_version, content_hash = operator_project_restored.content_hash,
+         hold = nullif(t.hold, 'moving'), held_since = case when t.hold <> 'moving' then t.held_since end
+   where t.project_id = tenant.project_id;
+  perform internal.audit('projects.update', 'projects', tenant.project_id::text,
+                         json_build_object('restored_at', json_build_array(null, operator_project_restored.restored_at)), scope => tenant.project_id);
+  perform internal.changed('project:' || tenant.project_id);
+  -- what servers have compiled for its rows
+  perform internal.changed('tenant:' || tenant.project_id);
+  perform internal.tenant_wake(tenant.project_id);
+  return true;
+end $$;
+comment on function internal.operator_project_restored is
+  'After a restore in place: the project has the database of a backup, made at this time (ISO 8601), which has this program, and is served again. Refuses
+   404 NOT_FOUND. Locks the project, then the tenant.';
+
+create or replace function internal.operator_project_copied(
+  id uuid, organization_id uuid, source json, keys json, signing json, cluster_id uuid, database_name text, schema_version text,
+  content_hash text) returns json
+language plpgsql volatile as $$
+declare
+  owner constant uuid := (select m.developer_id from app.organization_members m
+                           where m.organization_id = operator_project_copied.organization_id and m.role = 'owner' order by m.joined_at, m.developer_id limit 1);
+  made app.projects;
+begin
+  perform internal.check_found(owner is not null, 'organization');
+  insert into app.projects (id, developer_id, organization_id, name, bundle_id, google_oauth_client_id, platform, environment, magic_link_redirect_url,
+                            auth_email_brand_name, user_search_enabled, rest_enabled, graphql_enabled)
+  select operator_project_copied.id, owner, operator_project_copied.organization_id, s.name, s.bundle_id, s.google_oauth_client_id, s.platform, s.environment,
+         s.magic_link_redirect_url, s.auth_email_brand_name, s.user_search_enabled, s.rest_enabled, s.graphql_enabled
+    from json_to_record(operator_project_copied.source)
+      as s (name text, bundle_id text, google_oauth_client_id text, platform text, environment text, magic_link_redirect_url text, auth_email_brand_name text,
+            user_search_enabled boolean, rest_enabled boolean, graphql_enabled boolean)
+  returning * into made;
+  insert into app.project_signing_keys (project_id, key_id, public_jwk, sealed)
+  values (made.id, operator_project_copied.signing ->> 'key_id', (operator_project_copied.signing -> 'public_jwk')::jsonb,
+          operator_project_copied.signing ->> 'sealed');
+  insert into app.api_keys (project_id, key_prefix, key_hash, key_type, environment)
+  select made.id, k.key_prefix, k.key_hash, k.key_type, k.environment
+    from json_to_recordset(operator_project_copied.keys) as k (key_prefix text, key_hash text, key_type text, environment text);
+  insert into app.tenants (project_id, cluster_id, database_name, status, workflow_id, steps, completed_at, schema_version, content_hash, hold,
+                           hold_note, held_since)
+  values (made.id, operator_project_copied.cluster_id, operator_project_copied.database_name, 'ready', 'restore-' || made.id,
+          (select jsonb_agg(s.value || '{"status": "succeeded"}') from jsonb_array_elements(internal.provisioning_steps()) s (value)),
+          internal.now(), operator_project_copied.schema_version, operator_project_copied.content_hash, 'paused', 'restored from a backup', internal.now());
+  perform internal.audit('projects.create', 'projects', made.id::text, scope => made.id);
+  return internal.project_json(made);
+end $$;
+comment on function internal.operator_project_copied is
+  'A new project of an organization, of its first owner, with a database that was filled from a backup of another project: paused, since webhooks, mail and pushes that
+   were queued then would be sent once more. source: columns of the former project; keys, signing: as api.project_create takes them. Refuses 404 NOT_FOUND.';

@@ -1,14 +1,15 @@
-import { readdir, readFile, rm, writeFile } from 'node:fs/promises'
+import { readdir, rm, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { generateX25519Identity, identityToRecipient } from 'age-encryption'
 import { backUpInstallation } from '#server/backup/installation.ts'
 import { type BackupPlace, backupPlace, firstSegmentOf, type Writing } from '#server/backup/places.ts'
+import { backUpProject } from '#server/backup/project.ts'
 import { type Config, readConfig } from '#server/config.ts'
-import { root } from '#server/database/files.ts'
 import { StartError } from '#server/errors.ts'
 import { createLog } from '#server/log.ts'
 import { startExistingPostgres } from '#server/postgres.ts'
 import { listOf, print, run, textOf } from './command.ts'
+import { checkProjectId, foundProject, onControl, ownVersion } from './projects.ts'
 
 const usage = `Usage: npm run backup -- --to PLACE [options]
 
@@ -18,7 +19,8 @@ Backs up all databases and media of an installation with embedded Postgres, whil
   --recipient AGE      encrypts for this recipient of age (age1…); may be given again
   --new-identity FILE  writes a new identity of age to FILE, prints its recipient, and ends
   --without-key        leaves the generated secrets.key out; who restores needs it from elsewhere
-  --keep N             afterwards removes all but the newest N backups of the folder or prefix, and the segments in ARCHIVE_TO that none of them needs`
+  --keep N             afterwards removes all but the newest N backups of the folder or prefix, and the segments in ARCHIVE_TO that none of them needs
+  --project ID         backs up one project with its media, wherever its database is, also with DATABASE_URL and STORAGE_URL`
 
 const readKeep = (value: unknown): number | undefined => {
   if (value === undefined) return undefined
@@ -57,17 +59,18 @@ const makeIdentity = async (path: string): Promise<void> => {
   print(recipient)
 }
 
-const backUp = async (values: Parameters<Parameters<typeof run>[2]>[0]): Promise<void> => {
+const backUp = async (values: Values): Promise<void> => {
   if (typeof values['new-identity'] === 'string') return makeIdentity(values['new-identity'])
+  if (values['project'] !== undefined) return backUpOne(String(values['project']), values)
   const config = readConfig({ LOG_LEVEL: 'warn', ...process.env })
   if (config.DATABASE_URL !== undefined)
     throw new StartError(
-      'The databases are on the server of DATABASE_URL: it is backed up by its own tools (docs/backups.md says how). This command is for embedded Postgres.',
+      'The databases are on the server of DATABASE_URL: it is backed up by its own tools (docs/backups.md says how). This command is for embedded Postgres, or, with --project ID, for one project.',
     )
   const to = textOf(values['to'], config.BACKUP_TO, 'Say where to: --to PLACE, or BACKUP_TO.')
   const keep = readKeep(values['keep'])
   const place = await backupPlace(to)
-  const { version } = JSON.parse(await readFile(join(root, 'package.json'), 'utf8')) as { version: string }
+  const version = await ownVersion()
   const recipients = listOf(values['recipient'])
   const began = performance.now()
   const foundation = await startExistingPostgres(config, createLog(config))
@@ -100,8 +103,47 @@ const backUp = async (values: Parameters<Parameters<typeof run>[2]>[0]): Promise
   }
 }
 
+type Values = Parameters<Parameters<typeof run>[2]>[0]
+
+const backUpOne = async (projectId: string, values: Values): Promise<void> => {
+  const config = readConfig({ LOG_LEVEL: 'warn', ...process.env })
+  const to = textOf(values['to'], config.BACKUP_TO, 'Say where to: --to PLACE, or BACKUP_TO.')
+  const keep = readKeep(values['keep'])
+  const place = await backupPlace(to, checkProjectId(projectId))
+  const began = performance.now()
+  let writing: Writing | undefined
+  await onControl(config, async ({ control, clusters, storage }) => {
+    try {
+      const { cluster, row } = await foundProject(control, clusters, projectId)
+      const done = await backUpProject({
+        cluster,
+        database: row.database_name,
+        control,
+        project: row.project,
+        schemaVersion: row.schema_version,
+        storage,
+        recipients: listOf(values['recipient']),
+        version: await ownVersion(),
+        say: (line) => print(`copied   ${line}`),
+        async begin(name) {
+          writing = await place.write(name)
+          return writing.sink
+        },
+      })
+      print(`backup   ${await writing?.done()}`)
+      writing = undefined
+      print(`restores project ${projectId} as it was at ${done.point.at}`)
+    } finally {
+      await writing?.abandon()
+    }
+  })
+  if (keep !== undefined) await prune(place, keep, config)
+  print(`done in ${((performance.now() - began) / 1000).toFixed(1)} s`)
+}
+
 await run(
   {
+    project: { type: 'string' },
     to: { type: 'string' },
     recipient: { type: 'string', multiple: true },
     'new-identity': { type: 'string' },

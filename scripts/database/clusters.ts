@@ -13,13 +13,13 @@ import type { Foundation } from '#server/postgres.ts'
 import { callOn } from '../admin/call.ts'
 
 type Print = (line: string) => void
-type Known = Cluster & { readonly name: string; readonly content_hash: string | null }
+export type Known = Cluster & { readonly name: string; readonly content_hash: string | null }
 
 const lineOf = ({ name, tenants, capacity, is_open }: ClusterRow) =>
   `${name.padEnd(16)}${tenants} ${tenants === 1 ? 'project' : 'projects'} of ${capacity}${is_open ? '' : ', closed'}`
 
 /** Every server that control knows, the one of control itself by the address that this command uses. */
-const knownClusters = async ({ secrets }: Foundation, own: Cluster, control: pg.Client): Promise<Known[]> => {
+export const knownClusters = async ({ secrets }: Foundation, own: Cluster, control: pg.Client): Promise<Known[]> => {
   const { rows } = await control.query<{
     id: string
     name: string
@@ -35,7 +35,7 @@ const knownClusters = async ({ secrets }: Foundation, own: Cluster, control: pg.
 }
 
 /** The other server needs the template that this server has. */
-const ensureTemplate = async (control: pg.Client, to: Known, name: string, program: Program): Promise<void> => {
+export const ensureTemplate = async (control: pg.Client, to: Known, name: string, program: Program): Promise<void> => {
   if (to.content_hash === program.contentHash) return
   await withClusterLock(to, (admin) => buildTemplate(to, admin, name, program))
   await control.query('select from api.template_built($1, $2, $3)', [to.id, program.schemaVersion, program.contentHash])

@@ -5,7 +5,7 @@ import type { Writable } from 'node:stream'
 import type pg from 'pg'
 import { type Entry, writeArchive } from '#server/backup/archive.ts'
 import { leftOfCluster, putFile, putFolder } from '#server/backup/cluster_files.ts'
-import { keyName, type Manifest, manifestName, type Point, pointName } from '#server/backup/manifest.ts'
+import { file, json, keyName, type Manifest, manifestName, type Point, pointName } from '#server/backup/manifest.ts'
 import { nameOf } from '#server/backup/places.ts'
 import { type Cluster, connectAdmin, databaseExists, maintenanceDatabase } from '#server/database/cluster.ts'
 import { existingHome } from '#server/database/embedded-folder.ts'
@@ -63,13 +63,6 @@ const start = async (session: pg.Client): Promise<Started> => {
     [lsn],
   )
 }
-
-const file = (name: string, text: string): Entry => {
-  const body = Buffer.from(text)
-  return { name, mode: 0o600, type: 'file', size: body.length, body }
-}
-
-const json = (name: string, value: unknown) => file(name, `${JSON.stringify(value, null, 2)}\n`)
 
 const checkCluster = async (cluster: string): Promise<void> => {
   if ((await readdir(join(cluster, 'pg_tblspc'))).length > 0)

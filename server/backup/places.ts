@@ -13,6 +13,13 @@ const namePattern = /^trellis-(\d{8}T\d{6}Z)-([0-9A-F]{24})\.tar\.zst(\.age)?$/
 export const nameOf = (at: Date, firstSegment: string, isEncrypted: boolean): string =>
   `trellis-${at.toISOString().replaceAll(/[-:]|\.\d+/g, '')}-${firstSegment}.tar.zst${isEncrypted ? '.age' : ''}`
 
+/** Those of a project by its id, and the moment. */
+export const projectNameOf = (at: Date, projectId: string, isEncrypted: boolean): string =>
+  `trellis-project-${projectId}-${at.toISOString().replaceAll(/[-:]|\.\d+/g, '')}.tar.zst${isEncrypted ? '.age' : ''}`
+
+const projectPattern = (projectId: string | null): RegExp =>
+  new RegExp(`^trellis-project-${projectId ?? '[0-9a-f-]{36}'}-\\d{8}T\\d{6}Z\\.tar\\.zst(\\.age)?$`)
+
 export const firstSegmentOf = (name: string): string | undefined => namePattern.exec(name)?.[2]
 
 /** Something that is being written: it has its name when `done` resolves, and leaves nothing when it is abandoned. */
@@ -64,16 +71,17 @@ const writeFileAt = async (path: string): Promise<Writing> => {
   }
 }
 
-const sorted = (names: readonly string[]) => names.filter((name) => namePattern.test(name)).sort()
+/** Names that begin alike and end with a moment, or begin with it, are in the order of their moments. */
+const sorted = (names: readonly string[], pattern: RegExp) => names.filter((name) => pattern.test(name)).sort()
 
-const folderPlace = (folder: string): BackupPlace => ({
+const folderPlace = (folder: string, pattern: RegExp): BackupPlace => ({
   write: (name) => writeFileAt(join(folder, name)),
   async read() {
-    const name = sorted(await readdir(folder)).at(-1)
+    const name = sorted(await readdir(folder), pattern).at(-1)
     if (!name) throw new StartError(`There is no backup in ${folder}.`)
     return { name, source: createReadStream(join(folder, name)) }
   },
-  names: async () => sorted(await readdir(folder)),
+  names: async () => sorted(await readdir(folder), pattern),
   remove: (name) => rm(join(folder, name)),
 })
 
@@ -94,7 +102,7 @@ const filePlace = (path: string): BackupPlace => ({
 })
 
 /** `s3://KEY:SECRET@host/bucket/prefix`, with what else STORAGE_URL may say; a key that ends like a backup is one file. */
-const bucketPlace = async (text: string): Promise<BackupPlace> => {
+const bucketPlace = async (text: string, pattern: RegExp): Promise<BackupPlace> => {
   const url = new URL(text)
   const [, bucket = '', ...rest] = url.pathname.split('/')
   const prefix = decodeURIComponent(rest.filter(Boolean).join('/'))
@@ -118,7 +126,7 @@ const bucketPlace = async (text: string): Promise<BackupPlace> => {
     responseChecksumValidation: 'WHEN_REQUIRED',
     requestHandler: { connectionTimeout: 10_000, requestTimeout: 300_000 },
   })
-  const isOne = namePattern.test(prefix.split('/').at(-1) ?? '') || /\.tar\.zst(\.age)?$/.test(prefix)
+  const isOne = /\.tar\.zst(\.age)?$/.test(prefix)
   const keyOf = (name: string) => (isOne ? prefix : [prefix, name].filter(Boolean).join('/'))
   const names = async () => {
     const Prefix = prefix ? `${prefix}/` : ''
@@ -129,7 +137,7 @@ const bucketPlace = async (text: string): Promise<BackupPlace> => {
       )
       for (const { Key = '' } of part.Contents ?? []) found.push(Key.slice(Prefix.length))
       token = part.NextContinuationToken
-      if (!part.IsTruncated || !token) return sorted(found)
+      if (!part.IsTruncated || !token) return sorted(found, pattern)
     }
   }
   return {
@@ -175,16 +183,20 @@ const bucketPlace = async (text: string): Promise<BackupPlace> => {
   }
 }
 
-/** A file is what has a name of its own; a folder ends with a slash, or is there. */
-export const backupPlace = async (text: string): Promise<BackupPlace> => {
-  if (/^s3:\/\//.test(text)) return bucketPlace(text)
+/**
+ * A file is what has a name of its own; a folder ends with a slash, or is there. In a folder or a prefix are backups of the installation, or those of one project, or with
+ * null those of any.
+ */
+export const backupPlace = async (text: string, projectId?: string | null): Promise<BackupPlace> => {
+  const pattern = projectId === undefined ? namePattern : projectPattern(projectId)
+  if (/^s3:\/\//.test(text)) return bucketPlace(text, pattern)
   if (/^[a-z][a-z0-9+.-]*:\/\//.test(text))
     throw new StartError('A backup is a file, a folder, or s3://KEY:SECRET@host/bucket/prefix.')
   const found = await stat(text).catch(() => null)
-  if (found?.isDirectory()) return folderPlace(text)
+  if (found?.isDirectory()) return folderPlace(text, pattern)
   if (!text.endsWith('/')) return filePlace(text)
   await mkdir(text, { recursive: true, mode: 0o700 })
-  return folderPlace(text)
+  return folderPlace(text, pattern)
 }
 
 /** Resolves when a sink has taken everything. */

@@ -10,6 +10,7 @@ import {
   type Manifest,
   manifestName,
   type Point,
+  type ProjectManifest,
   point,
   pointName,
   readManifest,
@@ -65,7 +66,7 @@ const keptKey = async (config: Config): Promise<string | null> => {
   return (await file.readFile('utf8').finally(() => file.close())).trim()
 }
 
-const checkKey = (manifest: Manifest, secrets: Secrets): void => {
+export const checkKey = (manifest: Pick<Manifest, 'keys'>, secrets: Secrets): void => {
   const lost = manifest.keys.find(({ id, check }) => !secrets.keyIds.includes(id) || secrets.checkOf(id) !== check)
   if (lost)
     throw new StartError(
@@ -86,37 +87,38 @@ const checkMachine = async (manifest: Manifest): Promise<void> => {
     )
 }
 
-/** Reads the JSON and text entries that are ours; gives the files to `store`. */
-const readBackup = async (
+export type Read<M> = { readonly manifest: M; readonly end: unknown }
+
+/** Reads the manifest, whatever it is of, and what the last entry says; gives the entries in between to `store`. */
+export const readBackup = async <M extends Manifest | ProjectManifest>(
   source: Readable,
   identities: readonly string[],
-  begin: (manifest: Manifest) => Promise<void>,
+  begin: (manifest: Manifest | ProjectManifest) => Promise<M>,
   store: (entry: ReadEntry) => Promise<void>,
-): Promise<{ manifest: Manifest; point: Point }> => {
-  let manifest: Manifest | undefined
-  let end: Point | undefined
+): Promise<Read<M>> => {
+  let manifest: M | undefined
+  let end: unknown
   await readArchive(source, identities, async (entry) => {
     if (!manifest) {
       if (entry.name !== manifestName || entry.size > 1e6) throw new StartError('This is no backup of Trellis.')
-      manifest = readManifest(await bytesOf(entry))
-      await begin(manifest)
+      manifest = await begin(readManifest(await bytesOf(entry)))
       return
     }
-    if (entry.name === pointName) end = point.parse(JSON.parse((await bytesOf(entry)).toString('utf8')))
+    if (entry.name === pointName) end = JSON.parse((await bytesOf(entry)).toString('utf8'))
     else await store(entry)
   })
-  if (!manifest || !end) throw new StartError('This backup is not whole: it ends too early.')
-  return { manifest, point: end }
+  if (!manifest || end === undefined) throw new StartError('This backup is not whole: it ends too early.')
+  return { manifest, end }
 }
 
-const bytesOf = async ({ body }: ReadEntry) => await buffer(body)
+export const bytesOf = async ({ body }: ReadEntry) => await buffer(body)
 
 /** Reads a backup to its end and compares every checksum; writes nothing. */
 export const checkBackup = async (source: Readable, identities: readonly string[]) =>
   readBackup(
     source,
     identities,
-    async () => undefined,
+    async (manifest) => manifest,
     async ({ body }) => {
       for await (const chunk of body) chunk.length
     },
@@ -232,16 +234,19 @@ export const restoreInstallation = async (
   let brought: string | null = null
   let copy: Copy | undefined
   try {
-    const { manifest, point: end } = await readBackup(
+    const { manifest, end: last } = await readBackup(
       source,
       options.identities,
       async (found) => {
+        if (found.kind !== 'installation')
+          throw new StartError('This is a backup of one project: restore it by --project ID, or by --new-project NAME.')
         await checkMachine(found)
         if (kept !== null) checkKey(found, createSecrets(kept))
         else if (!found.has_key)
           throw new StartError('This backup has no key in it: set SECRETS_KEY to the one that the data were made with.')
         copy = await makeDraft(dataDir)
         options.say(`of ${found.begun_at}, by Trellis ${found.version}, Postgres ${found.postgres}`)
+        return found
       },
       async (entry) => {
         if (!copy) return
@@ -254,6 +259,7 @@ export const restoreInstallation = async (
       },
     )
     if (!copy) throw new Error('a backup without a beginning')
+    const end = point.parse(last)
     const secrets = createSecrets(kept ?? brought ?? '')
     checkKey(manifest, secrets)
     if (options.until instanceof Date && options.until.getTime() <= Date.parse(end.at))

@@ -2,7 +2,7 @@ import { spawn } from 'node:child_process'
 import { once } from 'node:events'
 import { join } from 'node:path'
 import { root } from '#server/database/files.ts'
-import { ask, programEnvironment } from '#test/support/process.ts'
+import { ask, type createTestProject, programEnvironment } from '#test/support/process.ts'
 import { runFolder, runVariable } from '#test/support/run.ts'
 
 export type Ended = { readonly code: number | string; readonly output: string }
@@ -44,4 +44,29 @@ export const missing = async (url: string, user: Headers, ids: readonly string[]
     accepted += body.data.accepted
   }
   return accepted
+}
+
+/** A project with a user. */
+type Story = Awaited<ReturnType<typeof createTestProject>>
+
+/** Uploads and commits a file; answers its id. */
+export const uploadFile = async (url: string, { user }: Story, bytes: Buffer): Promise<string> => {
+  const file = { filename: 'a.bin', mime_type: 'application/octet-stream', size_bytes: bytes.length }
+  const { body } = await ask(url, 'POST', '/v1/client/media/upload', file, user)
+  const headers = { 'content-type': file.mime_type }
+  const stored = await fetch(body.upload_url, { method: 'PUT', body: new Uint8Array(bytes), headers })
+  if (!stored.ok) throw new Error(`the upload was answered ${stored.status}`)
+  const { id } = body.data
+  const committed = await ask(url, 'POST', '/v1/client/media/commit', { upload_id: id, asset_id: id }, user)
+  if (committed.status !== 200) throw new Error(JSON.stringify(committed.body))
+  return id
+}
+
+/** The bytes of a file; null when it is not known. */
+export const download = async (url: string, { user }: Story, id: string): Promise<Buffer | null> => {
+  const { status, body } = await ask(url, 'GET', `/v1/client/media/${id}`, undefined, user)
+  if (status !== 200) return null
+  const response = await fetch(body.data.storage_url)
+  if (!response.ok) throw new Error(`the file was answered ${response.status}`)
+  return Buffer.from(await response.arrayBuffer())
 }

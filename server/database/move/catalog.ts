@@ -3,7 +3,7 @@ import { clusterQuery, reading } from '#server/database/state.ts'
 import { StartError } from '#server/errors.ts'
 
 /** An object of a database besides its rows: see sql/cluster/catalog.sql. */
-type CatalogItem = {
+export type CatalogItem = {
   readonly rank: number
   readonly kind: string
   readonly identity: string
@@ -55,8 +55,10 @@ const stepsOf = (source: Catalog, target: Catalog): { readonly sql: string; read
  * Gives the target what the source has besides rows: partitions, tables of collections, what somebody made by hand. A round makes objects, and the next
  * what belongs to them. `owner` is connected to the target as the owner of our objects, `admin` as the superuser.
  */
-export const reproduce = async (source: pg.Client, owner: pg.Client, admin: pg.Client): Promise<void> => {
-  const wanted = await readCatalog(source)
+export const reproduce = async (source: pg.Client, owner: pg.Client, admin: pg.Client): Promise<void> =>
+  reproduceCatalog(await readCatalog(source), owner, admin)
+
+export const reproduceCatalog = async (wanted: Catalog, owner: pg.Client, admin: pg.Client): Promise<void> => {
   for (let round = 1; ; round += 1) {
     const found = await readCatalog(owner)
     const left = differences(wanted, found)
@@ -64,7 +66,7 @@ export const reproduce = async (source: pg.Client, owner: pg.Client, admin: pg.C
     const steps = stepsOf(wanted, found)
     if (steps.length === 0 || round > 4)
       throw new StartError(
-        `This cannot be made on the other server: ${left.slice(0, 5).join('; ')}${left.length > 5 ? ` and ${left.length - 5} more` : ''}. Drop it, or move the project by pg_dump and pg_restore.`,
+        `This cannot be made there: ${left.slice(0, 5).join('; ')}${left.length > 5 ? ` and ${left.length - 5} more` : ''}. Drop it at the source, or use pg_dump and pg_restore.`,
       )
     await owner.query('begin; set local check_function_bodies = off')
     try {
