@@ -30,9 +30,9 @@ const { values: options } = parseArgs({
 const minutes = Number(options.minutes)
 const projectCount = Number(options.projects)
 const runMs = minutes * 60_000
-const disturbMs = Math.min(60_000, runMs / 12)
+const disturbMs = Math.min(90_000, runMs / 12)
 /** How long after a disturbance a request may get 503, or no answer. */
-const recoveryMs = 15_000
+const recoveryMs = 20_000
 const actors = 12
 const pauseMs = 25
 

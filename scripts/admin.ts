@@ -88,6 +88,7 @@ const explain = (error: unknown): string => {
   if (failure.kind === 'refusal') return failure.error.message
   if (failure.kind === 'missing')
     return 'The databases are of an older version than this program: run npm run db:migrate, or start the server once.'
+  if (code === 'ENOSPC') return 'The disk of DATA_DIR is full: free some space on it first. Nothing else was looked at.'
   if (failure.kind === 'unavailable') return `The database cannot be reached: ${message}`
   return code ? `${message} (${code})` : String(message)
 }

@@ -50,7 +50,11 @@ const databases = ({ clusters, tenants, isLockedDown }: FleetStatus): Finding[] 
         )
       : ok('servers', `${clusters.length} reachable`),
     gone.size > 0
-      ? fail('lost databases', list([...gone]), 'Restore them; POST .../reprovision makes an empty one.')
+      ? fail(
+          'lost databases',
+          list([...gone]),
+          'npm run restore -- --from PLACE --project ID, or POST .../reprovision for an empty one.',
+        )
       : ok('lost databases', 'none'),
     wrong.length > 0
       ? fail(
