@@ -27,7 +27,7 @@ process.once('uncaughtException', (error) => {
 type Project = Awaited<ReturnType<typeof createTestProject>>
 const made: Project[] = []
 for (let n = 0; n < projects; n += 1) {
-  const project = await createTestProject(url, address())
+  const project = await createTestProject(url)
   const columns = ['a', 'b', 'c', 'd', 'e', 'f'].map((name) => ({ name, type: 'integer' }))
   const path = `/v1/admin/projects/${project.projectId}/collections`
   const { status, body } = await ask(

@@ -15,7 +15,7 @@ import {
   startWorker,
   type WorkerProcess,
 } from '#test/support/process.ts'
-import { address, install } from '../bench/support/installation.ts'
+import { install } from '../bench/support/installation.ts'
 import { figure, table } from '../bench/support/numbers.ts'
 import { say } from '../bench/support/results.ts'
 import { percentile, report } from './support/page.ts'
@@ -101,13 +101,13 @@ const urls = ports.map((port) => `http://127.0.0.1:${port}`)
 const caller = await createCaller(urls)
 const projects: SoakProject[] = []
 for (let n = 0; n < projectCount; n += 1) {
-  const project = await define(caller, await createTestProject(urls[0] ?? '', address()), receiver.url)
+  const project = await define(caller, await createTestProject(urls[0] ?? ''), receiver.url)
   for (let people = 0; people < 4; people += 1) await signUp(caller, project)
   projects.push(project)
 }
 const libraries: Library[] = []
 for (let n = 0; n < 2; n += 1)
-  libraries.push(await fillLibrary(installation.cluster, caller, await createTestProject(urls[0] ?? '', address())))
+  libraries.push(await fillLibrary(installation.cluster, caller, await createTestProject(urls[0] ?? '')))
 say(`${projectCount} projects are defined, ${caller.requests()} requests`)
 
 const postmaster = async () => {

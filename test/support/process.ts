@@ -5,6 +5,7 @@ import { createServer } from 'node:net'
 import { join } from 'node:path'
 import { promisify } from 'node:util'
 import { root } from '#server/database/files.ts'
+import { freshIp } from '#test/support/client.ts'
 import { runFolder, runVariable } from '#test/support/run.ts'
 
 export type WorkerProcess = {
@@ -140,8 +141,9 @@ export const ask = async (
   return { status: response.status, body: (await response.json()) as any }
 }
 
-/** A developer, a ready project and a signed-in user, over HTTP; `from` are headers of those who sign up, such as an address. */
-export const createTestProject = async (url: string, from: Record<string, string> = {}) => {
+/** A developer, a ready project and a signed-in user, over HTTP. Sign-ups are limited per address: each project has one of its own. */
+export const createTestProject = async (url: string) => {
+  const from = { 'x-forwarded-for': freshIp() }
   const credentials = {
     email: `p${Date.now()}${Math.random()}@example.org`,
     password: 'correct horse 42 battery',
