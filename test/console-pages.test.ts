@@ -6,6 +6,7 @@ import { afterAll, expect, test } from 'vitest'
 import { root } from '#server/database/files.ts'
 import { chromiumPath } from '#test/support/chromium.ts'
 import { startHarness } from '#test/support/harness.ts'
+import { startFcm } from '#test/support/push_providers.ts'
 import { isWhole, newLeaf, rulesOf, sources } from '../console/src/parts/rules.ts'
 
 test('conditions of a segment are what the server takes: numbers as numbers, text as text', () => {
@@ -26,7 +27,11 @@ if (!chromiumPath) {
   test.skip('there is no Chromium on this machine: CHROMIUM_BIN may name one', () => undefined)
 } else {
   const pictures = process.env['CONSOLE_PICTURES']
-  const harness = await startHarness()
+  const fcm = await startFcm(() => new Date())
+  afterAll(() => fcm.close())
+  const harness = await startHarness({
+    env: { FCM_BASE_URL: fcm.url, WEBHOOK_ALLOWED_CIDRS: '127.0.0.0/8', WEBHOOK_CA_FILE: fcm.caFile },
+  })
   const project = await harness.project()
   const browser = await chromium.launch({
     executablePath: chromiumPath,
@@ -37,14 +42,14 @@ if (!chromiumPath) {
   const base = `${url}/console/projects/${project.id}`
   const complaints: string[] = []
 
-  const signedIn = async (context: BrowserContext): Promise<Page> => {
+  const signedIn = async (context: BrowserContext, email = project.developer.email): Promise<Page> => {
     const page = await context.newPage()
     page.on('pageerror', (error) => complaints.push(error.message))
     page.on('console', (message) => {
       if (/Content Security Policy|Trusted/i.test(message.text())) complaints.push(message.text())
     })
     await page.goto(`${url}/console`)
-    await page.getByLabel('Email').fill(project.developer.email)
+    await page.getByLabel('Email').fill(email)
     await page.getByLabel('Password').fill('a long passphrase')
     await page.getByRole('button', { name: 'Sign in', exact: true }).click()
     await page.getByRole('heading', { name: 'Projects' }).waitFor()
@@ -257,6 +262,154 @@ if (!chromiumPath) {
     expect(await page.getByRole('listitem').filter({ hasText: 'pending' }).count()).toBe(1)
   })
 
+  test('the query of the grid is explained, for administrators and as a user', async () => {
+    await page.goto(`${base}/collection/rows?item=notes`)
+    await page.getByLabel('Filter (JSON)').fill('{"column": "title", "op": "eq", "value": "renamed"}')
+    await page.getByRole('button', { name: 'Apply' }).click()
+    await page.getByText('How Postgres finds these rows').click()
+    await page.getByRole('button', { name: 'Explain' }).click()
+    await page.locator('pre', { hasText: "title = 'renamed'" }).waitFor()
+    expect(await page.locator('pre', { hasText: user.id }).count()).toBe(0)
+    await page.getByLabel('As this user (id)').fill(user.id)
+    await page.getByRole('button', { name: 'Explain' }).click()
+    await page.locator('pre', { hasText: /user_id = /i }).waitFor()
+    await page.getByRole('main').getByRole('cell', { name: 'notes', exact: true }).first().waitFor()
+    await picture('explain')
+    await page.getByLabel('As this user (id)').fill('nobody')
+    await page.getByRole('button', { name: 'Explain' }).click()
+    await page.getByRole('alert').waitFor()
+  })
+
+  test('100,000 users are one list: what is seen is drawn and asked for, what is scrolled past is not', {
+    timeout: 120_000,
+  }, async () => {
+    const many = await harness.project()
+    await many.sql(
+      `insert into app.users (display_name, last_seen_at) select 'user ' || lpad(n::text, 6, '0'), now() - n * interval '1 second' from generate_series(1, 100000) n`,
+    )
+    const context = await browser.newContext({ viewport: { width: 1200, height: 800 } })
+    const own = await signedIn(context, many.developer.email)
+    const asked: string[] = []
+    own.on('request', (request) => {
+      if (request.url().includes('/users?')) asked.push(new URL(request.url()).searchParams.get('offset') ?? '')
+    })
+    await own.goto(`${url}/console/projects/${many.id}/users`)
+    await own.getByRole('main').getByRole('link', { name: 'All users' }).click()
+    await own.getByText('100000 users.').waitFor()
+    await own.getByRole('link', { name: 'user 000001', exact: true }).waitFor()
+    const table = own.getByRole('region', { name: 'Users' })
+    expect(await table.getByRole('row').count()).toBeLessThan(80)
+    const before = asked.length
+    await table.focus()
+    await own.keyboard.press('End')
+    await own.getByRole('link', { name: 'user 100000', exact: true }).waitFor()
+    expect(await table.getByRole('row').count()).toBeLessThan(80)
+    // the last pages, and none of the thousand before
+    expect(asked.length - before).toBeLessThan(30)
+    await table.evaluate((element: any) => element.scrollTo(0, 36 * 50000))
+    await own.getByRole('link', { name: 'user 050001', exact: true }).waitFor()
+    await own.getByLabel('Search').fill('user 09999')
+    await own.getByRole('button', { name: 'Apply' }).click()
+    await own.getByText('10 users.').waitFor()
+    await own.getByRole('link', { name: 'user 099990', exact: true }).waitFor()
+    await context.close()
+  })
+
+  test('keys and tokens: each is shown once, works, and ends when it is taken away', async () => {
+    page.on('dialog', (dialog) => void dialog.accept())
+    await page.goto(`${base}/keys`)
+    await page.getByLabel('Type').selectOption('server')
+    await page.getByRole('button', { name: 'Create a key' }).click()
+    const shown = page.getByRole('region', { name: 'The new key' }).locator('pre')
+    await shown.waitFor()
+    const key = (await shown.textContent()) ?? ''
+    const withKey = () => harness.anyone.get('/client/flags', { 'x-api-key': key, 'x-on-behalf-of': user.id })
+    expect((await withKey()).status).toBe(200)
+    await picture('keys')
+    await page.reload()
+    const prefix = key.slice(0, (await page.getByRole('cell', { name: '…' }).last().textContent())?.length ?? 0)
+    expect(prefix.length).toBeGreaterThan(8)
+    await page.getByRole('main').getByRole('heading', { name: 'API keys' }).waitFor()
+    expect(await page.getByText(key, { exact: true }).count()).toBe(0)
+    await page
+      .getByRole('button', { name: new RegExp(`^Deactivate ${key.slice(0, 8)}`) })
+      .last()
+      .click()
+    await page.getByRole('cell', { name: 'inactive' }).waitFor()
+    await page.getByLabel('Name', { exact: true }).fill('reports')
+    await page.getByLabel('Scopes').fill('nonsense')
+    await page.getByRole('button', { name: 'Create a token' }).click()
+    await page.getByRole('alert').waitFor()
+    await page.getByLabel('Scopes').fill('*:read')
+    await page.getByRole('button', { name: 'Create a token' }).click()
+    await shown.waitFor()
+    const token = (await shown.textContent()) ?? ''
+    const withToken = () =>
+      harness.anyone.get(`/admin/projects/${project.id}/users`, { authorization: `Bearer ${token}` })
+    expect((await withToken()).status).toBe(200)
+    await page.getByRole('button', { name: 'Revoke reports' }).click()
+    await page.getByRole('listitem').filter({ hasText: 'inactive' }).waitFor()
+    expect((await withToken()).status).toBe(401)
+  })
+
+  test('a push is composed, seen as one user would see it, and scheduled; what is refused is said', async () => {
+    await page.goto(`${base}/compose/push`)
+    await page.getByLabel('Name', { exact: true }).fill('Reminder')
+    await page.getByLabel('Title').fill('Hello {{display_name|friend}}')
+    await page.getByLabel('Message').fill(hostile)
+    await page.getByRole('button', { name: 'Preview' }).click()
+    await page.getByText('Hello friend').waitFor()
+    await page.getByText(/^Reaches \d+ users, on 0 devices\.$/).waitFor()
+    await page.getByText(/left out: no token$/).waitFor()
+    await page.getByLabel('Audience').selectOption({ label: 'Learners' })
+    await page.getByLabel('User id, for preview and test').fill(user.id)
+    await page.getByRole('button', { name: 'Preview' }).click()
+    await page.getByText(`Hello ${hostile}`).waitFor()
+    await picture('push-composer')
+    await page.getByLabel('User id, for preview and test').fill('nobody')
+    await page.getByRole('button', { name: 'Preview' }).click()
+    await page.getByRole('alert').waitFor()
+    await page.getByLabel('User id, for preview and test').fill('')
+    await page.getByLabel('Send at').fill('2090-01-01T18:00')
+    await page.getByRole('button', { name: 'Schedule' }).click()
+    await page.getByRole('alert').filter({ hasText: 'PUSH_NOT_CONFIGURED' }).waitFor()
+    expect((await project.admin.get('/push/campaigns')).data).toMatchObject([{ status: 'draft' }])
+    expect((await project.admin.post('/integrations', { provider: 'fcm', config: fcm.config })).status).toBe(201)
+    await page.getByRole('button', { name: 'Schedule' }).click()
+    await page.getByRole('heading', { name: 'Reminder' }).waitFor()
+    const { data } = await project.admin.get('/push/campaigns')
+    expect(data).toMatchObject([
+      { name: 'Reminder', status: 'scheduled', audience: { segment_id: expect.any(String) } },
+    ])
+  })
+
+  test('files are uploaded, seen, described, found and deleted; an SVG is not shown as a picture', async () => {
+    await page.goto(`${base}/browse/media`)
+    const png = await readFile(join(root, 'docs/pictures/console-overview.png'))
+    const svg = Buffer.from('<svg xmlns="http://www.w3.org/2000/svg"><script>document.title=1</script></svg>')
+    await page.getByLabel('Upload a file').setInputFiles({ name: 'seen.png', mimeType: 'image/png', buffer: png })
+    const image = page.getByRole('img', { name: 'seen.png' })
+    await image.waitFor()
+    await expect.poll(() => image.evaluate((element: any) => element.naturalWidth)).toBeGreaterThan(100)
+    await page.getByLabel('Text for seen.png').fill(hostile)
+    await page.getByRole('listitem').filter({ hasText: 'seen.png' }).getByRole('button', { name: 'Save' }).click()
+    await page.getByRole('img', { name: hostile }).waitFor()
+    await page.getByLabel('Upload a file').setInputFiles({ name: 'drawn.txt', mimeType: 'text/plain', buffer: svg })
+    await page.getByRole('link', { name: 'drawn.txt' }).waitFor()
+    expect(await page.getByRole('img').count()).toBe(1)
+    await picture('media')
+    await page
+      .getByLabel('Upload a file')
+      .setInputFiles({ name: 'drawn.exe', mimeType: 'application/x-msdownload', buffer: svg })
+    await page.getByRole('alert').waitFor()
+    await page.getByLabel('Search').fill('drawn')
+    await page.getByRole('button', { name: 'Apply' }).click()
+    await expect.poll(() => page.getByRole('img').count()).toBe(0)
+    await page.getByRole('button', { name: 'Delete drawn.txt' }).click()
+    await page.getByText('Nothing here yet.').waitFor()
+    expect((await project.admin.get('/media')).data.map(({ filename }: any) => filename)).toEqual(['seen.png'])
+  })
+
   test('the trail is verified, and a broken one is said to be', async () => {
     await page.goto(`${base}/verify/audit`)
     await page.getByRole('button', { name: 'Verify' }).click()
@@ -291,6 +444,8 @@ if (!chromiumPath) {
       for (const one of [page, small]) {
         await one.goto(`${base}/${path}`)
         await one.getByRole('main').getByRole('heading', { level: 1 }).waitFor()
+        // what the page asks for has come
+        await one.waitForLoadState('networkidle')
         await one.evaluate(axe.source)
         const { violations } = (await one.evaluate(
           `axe.run(document, { runOnly: ['wcag2a', 'wcag2aa', 'wcag21a', 'wcag21aa', 'wcag22aa'] })`,

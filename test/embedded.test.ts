@@ -355,7 +355,7 @@ describe('a plain sentence', () => {
     const dataDir = join(base, 'version')
     await (await start(dataDir)).stop()
     await writeFile(join(dataDir, 'cluster/PG_VERSION'), '15\n')
-    await expect(start(dataDir)).rejects.toThrow(/made by Postgres 15 and this is Postgres 18: dump it/)
+    await expect(start(dataDir)).rejects.toThrow(/made by Postgres 15 and this is Postgres 18: run npm run db:upgrade/)
   })
 
   test('for a platform without binaries', async () => {

@@ -3,12 +3,16 @@ import { AuditVerify } from './pages/audit_verify.tsx'
 import { CollectionGrid } from './pages/collection_grid.tsx'
 import { EventsLive } from './pages/events_live.tsx'
 import { FlagEvaluate } from './pages/flag_evaluate.tsx'
+import { Keys } from './pages/keys.tsx'
 import { LeaderboardLive } from './pages/leaderboard_live.tsx'
+import { MediaLibrary } from './pages/media_library.tsx'
 import { ModerationQueue } from './pages/moderation_queue.tsx'
 import { Operations } from './pages/operations.tsx'
+import { PushComposer } from './pages/push_composer.tsx'
 import { SegmentBuilder } from './pages/segment_builder.tsx'
 import { StreakSimulator, XpSimulator } from './pages/simulators.tsx'
 import { Team } from './pages/team.tsx'
+import { UserBrowser } from './pages/user_browser.tsx'
 import { UserTimeline } from './pages/user_timeline.tsx'
 import { WebhookDeliveries } from './pages/webhook_deliveries.tsx'
 import { texts } from './texts.ts'
@@ -34,6 +38,10 @@ export const pages: readonly Page[] = [
   { path: 'simulate/streak', title: texts.streakSimulator, listOf: 'streaks', Show: StreakSimulator },
   { path: 'simulate/xp', title: texts.xpSimulator, listOf: 'xp/rules', Show: XpSimulator },
   { path: 'verify/audit', title: texts.auditVerify, listOf: 'audit-events', Show: AuditVerify },
+  { path: 'browse/users', title: texts.userBrowser, listOf: 'users', Show: UserBrowser },
+  { path: 'browse/media', title: texts.mediaLibrary, listOf: 'media', Show: MediaLibrary },
+  { path: 'compose/push', title: texts.pushComposer, listOf: 'push/campaigns', Show: PushComposer },
+  { path: 'keys', title: texts.keys, Show: Keys },
   { path: 'team', title: texts.team, Show: Team },
   { path: 'collection/rows', title: texts.grid, rowOf: 'collections', Show: CollectionGrid },
   { path: 'user/timeline', title: texts.timeline, rowOf: 'users', Show: UserTimeline },

@@ -4,6 +4,7 @@ import { type Callable, type Document, filtersOf, inputOf, type Resource } from 
 import { Form, Refusal } from './form.tsx'
 import { useLoaded } from './load.ts'
 import { pages } from './pages.ts'
+import { Table } from './parts/table.tsx'
 import { go } from './router.ts'
 import type { Schema } from './schema.ts'
 import { texts } from './texts.ts'
@@ -85,7 +86,7 @@ const Pages = ({ reply, address }: { reply: Reply; address: URL }) => {
   )
 }
 
-const Table = ({ rows, resource, address }: { rows: readonly Row[]; resource: Resource; address: URL }) => {
+const Rows = ({ rows, resource, address }: { rows: readonly Row[]; resource: Resource; address: URL }) => {
   const columns = columnsOf(rows)
   const cell = (row: Row, column: string, index: number) => {
     // what its own path takes, such as the name of a collection
@@ -98,29 +99,15 @@ const Table = ({ rows, resource, address }: { rows: readonly Row[]; resource: Re
     )
   }
   return (
-    // biome-ignore lint/a11y/noNoninteractiveTabindex: what scrolls must be reached by keyboard
-    <section class="scrolls" tabIndex={0} aria-label={resource.title}>
-      <table>
-        <thead>
-          <tr>
-            {columns.map((column) => (
-              <th scope="col" key={column}>
-                {column.replaceAll('_', ' ')}
-              </th>
-            ))}
-          </tr>
-        </thead>
-        <tbody>
-          {rows.map((row, line) => (
-            <tr key={String(row['id'] ?? line)}>
-              {columns.map((column, index) => (
-                <td key={column}>{cell(row, column, index)}</td>
-              ))}
-            </tr>
+    <Table label={resource.title} columns={columns.map((column) => column.replaceAll('_', ' '))}>
+      {rows.map((row, line) => (
+        <tr key={String(row['id'] ?? line)}>
+          {columns.map((column, index) => (
+            <td key={column}>{cell(row, column, index)}</td>
           ))}
-        </tbody>
-      </table>
-    </section>
+        </tr>
+      ))}
+    </Table>
   )
 }
 
@@ -160,7 +147,7 @@ const List = (props: Props) => {
       <Refusal error={error} />
       {!value && !error && <p role="status">{texts.loading}</p>}
       {value && rows.length === 0 && <p>{texts.nothing}</p>}
-      {rows.length > 0 && <Table rows={rows} resource={resource} address={address} />}
+      {rows.length > 0 && <Rows rows={rows} resource={resource} address={address} />}
       {value && <Pages reply={value} address={address} />}
     </>
   )

@@ -2,20 +2,31 @@ import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
 import { type Asset, type Built, buildConsole } from '#server/console/build.ts'
 import { consoleSession } from '#server/console/session.ts'
 import { envelopeOf, nothingHere, send } from '#server/http/errors.ts'
+import { readStorageUrl } from '#server/media/s3.ts'
+import type { Services } from '#server/services.ts'
 
-/** Scripts and styles of this origin alone; nothing inline, no frame around it, no form that leaves it. */
-const policy = [
-  "default-src 'none'",
-  "script-src 'self'",
-  "style-src 'self'",
-  "img-src 'self' data:",
-  "connect-src 'self'",
-  "base-uri 'none'",
-  "form-action 'none'",
-  "frame-ancestors 'none'",
-  "require-trusted-types-for 'script'",
-  "trusted-types 'none'",
-].join('; ')
+/**
+ * Scripts and styles of this origin alone; nothing inline, no frame around it, no form that leaves it. Files of projects are shown from `origins` too, and uploaded to
+ * them: the public address, and the storage's.
+ */
+const policyOf = (origins: readonly string[]) =>
+  [
+    "default-src 'none'",
+    "script-src 'self'",
+    "style-src 'self'",
+    ["img-src 'self' data:", ...origins].join(' '),
+    ["connect-src 'self'", ...origins].join(' '),
+    "base-uri 'none'",
+    "form-action 'none'",
+    "frame-ancestors 'none'",
+    "require-trusted-types-for 'script'",
+    "trusted-types 'none'",
+  ].join('; ')
+
+const originsOf = ({ config, publicUrl }: Services): readonly string[] => [
+  new URL(publicUrl).origin,
+  ...(config.STORAGE_URL ? [new URL(readStorageUrl(config.STORAGE_URL).endpoint).origin] : []),
+]
 
 const isKnown = (request: FastifyRequest, etag: string) =>
   (request.headers['if-none-match'] ?? '').split(',').some((tag) => tag.trim().replace(/^W\//, '') === etag)
@@ -34,7 +45,7 @@ const sendAsset = (request: FastifyRequest, reply: FastifyReply, asset: Asset) =
 }
 
 /** GET /console: the console in a browser. Built at the first request; a path of no asset is a page of the program. */
-export const consolePages = async (app: FastifyInstance): Promise<void> => {
+export const consolePages = async (app: FastifyInstance, { services }: { services: Services }): Promise<void> => {
   let building: Promise<Built> | undefined
   const built = () => {
     building ??= buildConsole().catch((error) => {
@@ -49,7 +60,7 @@ export const consolePages = async (app: FastifyInstance): Promise<void> => {
     reply
       .header('etag', etag)
       .header('cache-control', 'no-cache')
-      .header('content-security-policy', policy)
+      .header('content-security-policy', policyOf(originsOf(services)))
       .header('referrer-policy', 'no-referrer')
     if (isKnown(request, etag)) return reply.code(304).send()
     return reply.type('text/html; charset=utf-8').send(html)

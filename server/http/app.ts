@@ -125,7 +125,7 @@ export const createApp = ({ areas, services, observe }: AppOptions): FastifyInst
   void app.register(reference)
   void app.register(devicePage)
   void app.register(invitePage)
-  void app.register(consolePages)
+  void app.register(consolePages, { services })
   closeInTime(app, services.stopping)
   app.addHook('onSend', (request, reply, payload, done) => {
     reply.header('x-request-id', request.id)

@@ -6,7 +6,7 @@ import { join } from 'node:path'
 import { promisify } from 'node:util'
 import { root } from '#server/database/files.ts'
 import { freshIp } from '#test/support/client.ts'
-import { runFolder, runVariable } from '#test/support/run.ts'
+import { homesOf, runFolder, runVariable } from '#test/support/run.ts'
 
 export type WorkerProcess = {
   readonly child: ChildProcess
@@ -22,7 +22,8 @@ const folders: string[] = []
 /** Ends all that was started, and only then removes the folders that were made: a server whose data go first leaves its Postgres behind. */
 export const endPrograms = async (): Promise<void> => {
   await Promise.all(started.splice(0).map(endServer))
-  for (const folder of folders.splice(0)) await rm(folder, { recursive: true, force: true })
+  for (const folder of folders.splice(0))
+    for (const home of await homesOf(folder)) await rm(home, { recursive: true, force: true })
 }
 
 export type ServerProcess = WorkerProcess & { readonly url: string; readonly dataDir: string }

@@ -2,7 +2,10 @@ import { dataOf } from '#server/database/database.ts'
 import { outboxTask } from '#workers/task.ts'
 
 type Step = { moved: number; is_over: boolean; is_resumed: boolean }
+/** At most so many users enter or exit in one step. */
 const batch = 2000
+/** So many are evaluated in one step, where few of them do. */
+const most = 20_000
 const everyMs = 5 * 60_000
 /** A step evaluates many users under rules of any cost. */
 const timeoutMs = 60_000
@@ -16,7 +19,13 @@ export const segmentsRefresh = outboxTask(
   async ({ services, step }) => {
     const ids = dataOf<string[]>(await step('segments_due', {}))
     for (const segment_id of ids) {
-      const next = async () => dataOf<Step>(await step('segments_refresh', { segment_id, batch }, { timeoutMs }))
+      let scanned = most
+      const next = async () => {
+        const found = dataOf<Step>(await step('segments_refresh', { segment_id, batch, scanned }, { timeoutMs }))
+        // where most users move, those beyond a batch would be evaluated at each step again
+        scanned = found.moved >= batch / 2 ? batch : most
+        return found
+      }
       const first = await next()
       for (let { is_over } = first; !is_over; ) ({ is_over } = await next())
       for (let again = first.is_resumed; again; ) again = !(await next()).is_over

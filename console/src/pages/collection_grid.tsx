@@ -5,6 +5,7 @@ import { useLoaded } from '../load.ts'
 import type { PageProps } from '../pages.ts'
 import { type Column, textOfCell, valueOfCell } from '../parts/cells.ts'
 import { TextField } from '../parts/field.tsx'
+import { Table } from '../parts/table.tsx'
 import { texts } from '../texts.ts'
 
 type Definition = {
@@ -68,6 +69,53 @@ const Cell = ({ row, column, onSave }: CellProps) => {
   )
 }
 
+type Plan = {
+  readonly plan: readonly string[]
+  readonly scans: readonly { readonly table: string | null; readonly index: string | null; readonly rows: number }[]
+}
+
+/** The plan of the query that the grid shows, for the administrator or as a user of the app would ask it. */
+const Explain = ({ path, query }: { path: Row; query: Row }) => {
+  const [user, setUser] = useState('')
+  const [plan, setPlan] = useState<Plan>()
+  const [failure, setFailure] = useState<unknown>()
+  const ask = async (event: Event) => {
+    event.preventDefault()
+    setFailure(undefined)
+    setPlan(undefined)
+    try {
+      const body = { ...query, ...(user === '' ? {} : { user_id: user }) }
+      setPlan((await call(`POST ${rowPath}/explain`, { path, body })).data as Plan)
+    } catch (reason) {
+      setFailure(reason)
+    }
+  }
+  return (
+    <details>
+      <summary>{texts.explain}</summary>
+      <form class="row" onSubmit={ask} aria-label={texts.explain}>
+        <TextField label={texts.explainAs} value={user} onValue={setUser} />
+        <button type="submit">{texts.explainRun}</button>
+      </form>
+      <Refusal error={failure} />
+      {plan && (
+        <>
+          <Table label={texts.explain} columns={texts.scanColumns}>
+            {plan.scans.map(({ table, index, rows }, n) => (
+              <tr key={n}>
+                <td>{table}</td>
+                <td>{index}</td>
+                <td>{rows}</td>
+              </tr>
+            ))}
+          </Table>
+          <pre>{plan.plan.join('\n')}</pre>
+        </>
+      )}
+    </details>
+  )
+}
+
 /** The rows of a collection as a grid: filtered, paged, edited in place, with the policies that hold for apps. */
 export const CollectionGrid = ({ projectId, id: name }: PageProps) => {
   const path = { projectId, name }
@@ -80,10 +128,11 @@ export const CollectionGrid = ({ projectId, id: name }: PageProps) => {
   const [offset, setOffset] = useState(0)
   const [failure, setFailure] = useState<unknown>()
   const [said, setSaid] = useState('')
-  const rows = useLoaded(`rows ${name} ${asked} ${offset}`, async () => {
-    const body = { limit: pageSize, offset, ...(asked === '' ? {} : { filter: JSON.parse(asked) }) }
-    return (await call(`POST ${rowPath}/find`, { path, body })).data as readonly Row[]
-  })
+  const query = () => ({ limit: pageSize, offset, ...(asked === '' ? {} : { filter: JSON.parse(asked) }) })
+  const rows = useLoaded(
+    `rows ${name} ${asked} ${offset}`,
+    async () => (await call(`POST ${rowPath}/find`, { path, body: query() })).data as readonly Row[],
+  )
   const apply = (event: Event) => {
     event.preventDefault()
     setOffset(0)
@@ -114,36 +163,32 @@ export const CollectionGrid = ({ projectId, id: name }: PageProps) => {
         <button type="submit">{texts.apply}</button>
       </form>
       <Refusal error={failure ?? rows.error ?? definition.error} />
+      {rows.value && <Explain key={asked} path={path} query={query()} />}
       <p role="status">{said}</p>
       {rows.value && rows.value.length === 0 && <p>{texts.nothing}</p>}
       {rows.value && rows.value.length > 0 && (
-        // biome-ignore lint/a11y/noNoninteractiveTabindex: what scrolls must be reached by keyboard
-        <section class="scrolls" tabIndex={0} aria-label={texts.rows}>
-          <table>
-            <thead>
-              <tr>
-                <th scope="col">id</th>
-                {columns.map((column) => (
-                  <th scope="col" key={column.name}>
-                    {column.name} <small>{column.type}</small>
-                  </th>
-                ))}
-              </tr>
-            </thead>
-            <tbody>
-              {rows.value.map((row) => (
-                <tr key={String(row['id'])}>
-                  <td>{String(row['id']).slice(-12)}</td>
-                  {columns.map((column) => (
-                    <td key={column.name}>
-                      <Cell row={row} column={column} onSave={(value) => save(row, column.name, value)} />
-                    </td>
-                  ))}
-                </tr>
+        <Table
+          label={texts.rows}
+          columns={[
+            'id',
+            ...columns.map((column) => (
+              <>
+                {column.name} <small>{column.type}</small>
+              </>
+            )),
+          ]}
+        >
+          {rows.value.map((row) => (
+            <tr key={String(row['id'])}>
+              <td>{String(row['id']).slice(-12)}</td>
+              {columns.map((column) => (
+                <td key={column.name}>
+                  <Cell row={row} column={column} onSave={(value) => save(row, column.name, value)} />
+                </td>
               ))}
-            </tbody>
-          </table>
-        </section>
+            </tr>
+          ))}
+        </Table>
       )}
       <nav class="pages" aria-label={texts.pages}>
         <button type="button" disabled={offset === 0} onClick={() => setOffset(Math.max(0, offset - pageSize))}>

@@ -4,6 +4,7 @@ import { Refusal } from '../form.tsx'
 import type { PageProps } from '../pages.ts'
 import { TextField, timeOf } from '../parts/field.tsx'
 import { usePolled } from '../parts/polled.ts'
+import { Table } from '../parts/table.tsx'
 import { texts } from '../texts.ts'
 
 export type Event = {
@@ -66,35 +67,21 @@ export const EventsLive = ({ projectId }: PageProps) => {
 }
 
 export const EventTable = ({ events, projectId }: { events: readonly Event[]; projectId: string }) => (
-  // biome-ignore lint/a11y/noNoninteractiveTabindex: what scrolls must be reached by keyboard
-  <section class="scrolls" tabIndex={0} aria-label={texts.events}>
-    <table>
-      <thead>
-        <tr>
-          {texts.eventColumns.map((title) => (
-            <th scope="col" key={title}>
-              {title}
-            </th>
-          ))}
-        </tr>
-      </thead>
-      <tbody>
-        {events.map((event) => (
-          <tr key={event.id}>
-            <td>{timeOf(event.occurred_at)}</td>
-            <td>{event.event_name}</td>
-            <td>
-              <a href={`/console/projects/${projectId}/user/timeline?item=${event.app_user_id}`}>
-                {event.app_user_id.slice(-12)}
-              </a>
-            </td>
-            <td>{event.source}</td>
-            <td>
-              <code>{JSON.stringify(event.properties).slice(0, 200)}</code>
-            </td>
-          </tr>
-        ))}
-      </tbody>
-    </table>
-  </section>
+  <Table label={texts.events} columns={texts.eventColumns}>
+    {events.map((event) => (
+      <tr key={event.id}>
+        <td>{timeOf(event.occurred_at)}</td>
+        <td>{event.event_name}</td>
+        <td>
+          <a href={`/console/projects/${projectId}/user/timeline?item=${event.app_user_id}`}>
+            {event.app_user_id.slice(-12)}
+          </a>
+        </td>
+        <td>{event.source}</td>
+        <td>
+          <code>{JSON.stringify(event.properties).slice(0, 200)}</code>
+        </td>
+      </tr>
+    ))}
+  </Table>
 )

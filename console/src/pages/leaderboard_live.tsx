@@ -3,6 +3,7 @@ import { Refusal } from '../form.tsx'
 import type { PageProps } from '../pages.ts'
 import { timeOf } from '../parts/field.tsx'
 import { usePolled } from '../parts/polled.ts'
+import { Table } from '../parts/table.tsx'
 import { texts } from '../texts.ts'
 
 type Entry = {
@@ -29,31 +30,20 @@ export const LeaderboardLive = ({ projectId, id }: PageProps) => {
       {!value && !error && <p role="status">{texts.loading}</p>}
       {value && rows.length === 0 && <p>{texts.nothing}</p>}
       {rows.length > 0 && (
-        <table>
-          <thead>
-            <tr>
-              {texts.entryColumns.map((title) => (
-                <th scope="col" key={title}>
-                  {title}
-                </th>
-              ))}
+        <Table label={texts.leaderboardLive} columns={texts.entryColumns}>
+          {rows.map((entry) => (
+            <tr key={entry.app_user_id}>
+              <td>{entry.rank}</td>
+              <td>
+                <a href={`/console/projects/${projectId}/user/timeline?item=${entry.app_user_id}`}>
+                  {String(entry.user?.['display_name'] ?? entry.app_user_id)}
+                </a>
+              </td>
+              <td>{String(entry.score)}</td>
+              <td>{timeOf(entry.reached_at)}</td>
             </tr>
-          </thead>
-          <tbody>
-            {rows.map((entry) => (
-              <tr key={entry.app_user_id}>
-                <td>{entry.rank}</td>
-                <td>
-                  <a href={`/console/projects/${projectId}/user/timeline?item=${entry.app_user_id}`}>
-                    {String(entry.user?.['display_name'] ?? entry.app_user_id)}
-                  </a>
-                </td>
-                <td>{String(entry.score)}</td>
-                <td>{timeOf(entry.reached_at)}</td>
-              </tr>
-            ))}
-          </tbody>
-        </table>
+          ))}
+        </Table>
       )}
     </>
   )

@@ -3,6 +3,7 @@ import { Refusal } from '../form.tsx'
 import type { PageProps } from '../pages.ts'
 import { timeOf } from '../parts/field.tsx'
 import { usePolled } from '../parts/polled.ts'
+import { Table } from '../parts/table.tsx'
 import { texts } from '../texts.ts'
 
 type Operation = Row & {
@@ -43,29 +44,18 @@ export const OperationList = ({ projectId, most }: { projectId: string; most: nu
       <Refusal error={error} />
       {value?.length === 0 && <p>{texts.nothing}</p>}
       {value && value.length > 0 && (
-        <table>
-          <thead>
-            <tr>
-              {texts.operationColumns.map((title) => (
-                <th scope="col" key={title}>
-                  {title}
-                </th>
-              ))}
+        <Table label={texts.operations} columns={texts.operationColumns}>
+          {value.map((operation) => (
+            <tr key={operation.operation_id}>
+              <td>{operation.type}</td>
+              <td>
+                <Progress operation={operation} />
+              </td>
+              <td>{timeOf(operation.created_at)}</td>
+              <td>{operation.failed_reason}</td>
             </tr>
-          </thead>
-          <tbody>
-            {value.map((operation) => (
-              <tr key={operation.operation_id}>
-                <td>{operation.type}</td>
-                <td>
-                  <Progress operation={operation} />
-                </td>
-                <td>{timeOf(operation.created_at)}</td>
-                <td>{operation.failed_reason}</td>
-              </tr>
-            ))}
-          </tbody>
-        </table>
+          ))}
+        </Table>
       )}
     </>
   )

@@ -4,6 +4,7 @@ import { Refusal } from '../form.tsx'
 import { useLoaded } from '../load.ts'
 import type { PageProps } from '../pages.ts'
 import { ChoiceField, TextField, timeOf } from '../parts/field.tsx'
+import { Table } from '../parts/table.tsx'
 import { texts } from '../texts.ts'
 
 type Member = {
@@ -82,45 +83,34 @@ const Members = ({ orgId }: { orgId: string }) => {
     <>
       <Refusal error={failure ?? members.error} />
       <p role="status">{said}</p>
-      <table>
-        <thead>
-          <tr>
-            {texts.memberColumns.map((title) => (
-              <th scope="col" key={title}>
-                {title}
-              </th>
-            ))}
+      <Table label={texts.team} columns={texts.memberColumns}>
+        {(members.value ?? []).map((member) => (
+          <tr key={member.developer_id}>
+            <td>{member.name ?? member.email}</td>
+            <td>
+              <select
+                aria-label={texts.roleOf(member.email)}
+                value={member.role}
+                onInput={(event) =>
+                  act(
+                    `PATCH ${base}/members/{developerId}`,
+                    { path: { orgId, developerId: member.developer_id }, body: { role: event.currentTarget.value } },
+                    texts.saved,
+                  )
+                }
+              >
+                <Roles />
+              </select>
+            </td>
+            <td>{timeOf(member.joined_at)}</td>
+            <td>
+              <button type="button" class="danger" onClick={() => remove(member.developer_id)}>
+                {texts.removeMember(member.email)}
+              </button>
+            </td>
           </tr>
-        </thead>
-        <tbody>
-          {(members.value ?? []).map((member) => (
-            <tr key={member.developer_id}>
-              <td>{member.name ?? member.email}</td>
-              <td>
-                <select
-                  aria-label={texts.roleOf(member.email)}
-                  value={member.role}
-                  onInput={(event) =>
-                    act(
-                      `PATCH ${base}/members/{developerId}`,
-                      { path: { orgId, developerId: member.developer_id }, body: { role: event.currentTarget.value } },
-                      texts.saved,
-                    )
-                  }
-                >
-                  <Roles />
-                </select>
-              </td>
-              <td>{timeOf(member.joined_at)}</td>
-              <td>
-                <button type="button" class="danger" onClick={() => remove(member.developer_id)}>
-                  {texts.removeMember(member.email)}
-                </button>
-              </td>
-            </tr>
-          ))}
-        </tbody>
-      </table>
+        ))}
+      </Table>
       <h2>{texts.invites}</h2>
       {invites.value?.length === 0 && <p>{texts.nothing}</p>}
       <ul>

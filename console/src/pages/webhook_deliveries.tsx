@@ -4,6 +4,7 @@ import { Refusal } from '../form.tsx'
 import type { PageProps } from '../pages.ts'
 import { ChoiceField, timeOf } from '../parts/field.tsx'
 import { usePolled } from '../parts/polled.ts'
+import { Table } from '../parts/table.tsx'
 import { texts } from '../texts.ts'
 
 type Delivery = {
@@ -74,36 +75,25 @@ export const WebhookDeliveries = ({ projectId, id }: PageProps) => {
       <p role="status">{said}</p>
       {value && rows.length === 0 && <p>{texts.nothing}</p>}
       {rows.length > 0 && (
-        <table>
-          <thead>
-            <tr>
-              {texts.deliveryColumns.map((title) => (
-                <th scope="col" key={title}>
-                  {title}
-                </th>
-              ))}
+        <Table label={texts.deliveries} columns={texts.deliveryColumns}>
+          {rows.map((delivery) => (
+            <tr key={delivery.id}>
+              <td>{timeOf(delivery.created_at)}</td>
+              <td>{delivery.event_name}</td>
+              <td>{delivery.status}</td>
+              <td>
+                <Attempts delivery={delivery} />
+              </td>
+              <td>
+                {['failed', 'dlq'].includes(delivery.status) && (
+                  <button type="button" onClick={() => replay(delivery.id)}>
+                    {texts.replay}
+                  </button>
+                )}
+              </td>
             </tr>
-          </thead>
-          <tbody>
-            {rows.map((delivery) => (
-              <tr key={delivery.id}>
-                <td>{timeOf(delivery.created_at)}</td>
-                <td>{delivery.event_name}</td>
-                <td>{delivery.status}</td>
-                <td>
-                  <Attempts delivery={delivery} />
-                </td>
-                <td>
-                  {['failed', 'dlq'].includes(delivery.status) && (
-                    <button type="button" onClick={() => replay(delivery.id)}>
-                      {texts.replay}
-                    </button>
-                  )}
-                </td>
-              </tr>
-            ))}
-          </tbody>
-        </table>
+          ))}
+        </Table>
       )}
     </>
   )

@@ -5,7 +5,7 @@ type Props = {
   readonly label: string
   readonly value: string
   readonly onValue: (value: string) => void
-  readonly type?: 'text' | 'number' | 'date' | 'search'
+  readonly type?: 'text' | 'number' | 'date' | 'datetime-local' | 'search'
   readonly isRequired?: boolean
 }
 
@@ -17,7 +17,7 @@ export const TextField = ({ label, value, onValue, type = 'text', isRequired = f
       <label for={id}>{label}</label>
       <input
         id={id}
-        // one of four: the types of the elements are a union that a variable does not fit
+        // one of five: the types of the elements are a union that a variable does not fit
         type={type as 'text'}
         value={value}
         required={isRequired}

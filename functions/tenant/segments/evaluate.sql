@@ -190,11 +190,9 @@ end $$;
 comment on function internal.segment_differing is
   'The first users in a range of ids whose stored membership is not what a segment''s rules say. Locks nothing. Granted to nobody.';
 
-create or replace function internal.segments_refresh(segment_id uuid, batch int) returns json
+create or replace function internal.segments_refresh(segment_id uuid, batch int, scanned int) returns json
 language plpgsql volatile security definer set search_path = '' as $$
 declare
-  -- so many users are evaluated at a step, and at most batch of them moved
-  scanned constant int := 20000;
   segment app.segments;
   state app.segment_states;
   after_id uuid;
@@ -217,7 +215,7 @@ begin
     return json_build_object('moved', 0, 'is_over', true, 'is_resumed', false);
   end if;
   after_id := coalesce(state.cursor_id, '00000000-0000-0000-0000-000000000000');
-  select u.id into last_id from app.users u where u.id > after_id order by u.id offset scanned - 1 limit 1;
+  select u.id into last_id from app.users u where u.id > after_id order by u.id offset segments_refresh.scanned - 1 limit 1;
   is_last := last_id is null;
   last_id := coalesce(last_id, 'ffffffff-ffff-ffff-ffff-ffffffffffff');
   differing := internal.segment_differing(state, after_id, last_id, segments_refresh.batch + 1);
@@ -246,7 +244,7 @@ begin
   return json_build_object('moved', moved, 'is_over', found and is_last, 'is_resumed', state.cursor_id is not null);
 end $$;
 comment on function internal.segments_refresh is
-  'One step of an evaluation of all users: the next 20,000 in the order of their ids, of whom at most batch stored memberships are corrected. Returns how many
+  'One step of an evaluation of all users: the next scanned ones in the order of their ids, of whom at most batch stored memberships are corrected. Returns how many
    were, whether that was the last step, and whether an earlier step had come before it: a killed worker goes on where the last step ended. Locks the corrected users.';
 
 create or replace function internal.segment_size(segment_id uuid) returns bigint
@@ -271,8 +269,8 @@ language sql stable as $$
 $$;
 comment on function api.segments_due is 'For the worker: the segments that are evaluated.';
 
-create or replace function api.segments_refresh(segment_id uuid, batch int) returns api.reply
+create or replace function api.segments_refresh(segment_id uuid, batch int, scanned int default 20000) returns api.reply
 language sql volatile as $$
-  select internal.reply(200, internal.segments_refresh(segments_refresh.segment_id, segments_refresh.batch))
+  select internal.reply(200, internal.segments_refresh(segments_refresh.segment_id, segments_refresh.batch, segments_refresh.scanned))
 $$;
 comment on function api.segments_refresh is 'For the worker: a step of the evaluation of a segment, {moved, is_over, is_resumed}.';

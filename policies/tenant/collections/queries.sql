@@ -39,6 +39,7 @@ grant execute on function internal.collection_type, internal.collection_value_pr
   internal.collection_resolve, internal.collection_operation, internal.collection_lock_owners, internal.collection_lock_rows, internal.collection_lock_values, internal.collection_explain,
   api.collection_statement, api.collection_compile, api.collection_explain, api.collection_transaction
   to app_user, app_server, app_admin;
+grant execute on function internal.collection_scans, api.collection_plan to app_user, app_admin;
 grant execute on function internal.my_group_ids to app_server, app_admin;
 grant execute on function internal.collection_row_may_go to app_admin;
 grant execute on function internal.purge__collections to app_worker;

@@ -13,6 +13,7 @@ import {
   NearestOptions,
   OneRow,
   Page,
+  Plan,
   Rows,
 } from './responses.ts'
 
@@ -84,6 +85,25 @@ export const collectionRows = area({
       handle: answers.find,
       replies: { 200: Page },
       refusals: { 400: ['INVALID_COLUMN'], ...unknownGroup },
+      readOnly: true,
+      failure: 'FETCH_FAILED',
+    }),
+    route('POST /admin/projects/:projectId/collections/:name/explain', {
+      operationId: 'explainRows',
+      caller: administrator,
+      invalid: 'INVALID_BODY',
+      summary: 'How Postgres would find rows: its plan, and what it reads by which index',
+      description:
+        'Takes the body of find, and `user_id`: with it as that user of an app would find them, policies included. Nothing is run.',
+      headers: inGroup,
+      body: FindOptions.extend({ user_id: Uuid.nullable().optional() }),
+      handle: answers.explain,
+      replies: { 200: Plan },
+      refusals: {
+        400: ['INVALID_COLUMN'],
+        403: ['NOT_A_GROUP_MEMBER'],
+        404: ['COLLECTION_NOT_FOUND', 'USER_NOT_FOUND'],
+      },
       readOnly: true,
       failure: 'FETCH_FAILED',
     }),

@@ -36,6 +36,13 @@ export const Aggregates = data(z.array(JsonObject))
 export const Nearest = data(z.array(z.looseObject({ _distance: z.number() })))
 export const Deleted = data(z.strictObject({ id: Uuid, deleted: z.literal(true) }))
 export const Count = data(z.strictObject({ count: z.int() }))
+const ScanOf = z.strictObject({
+  node: z.string(),
+  table: z.string().nullable(),
+  index: z.string().nullable(),
+  rows: z.number(),
+})
+export const Plan = data(z.strictObject({ plan: z.array(z.string()), cost: z.number(), scans: z.array(ScanOf) }))
 export { AggregateOptions, FindOptions, NearestOptions }
 
 export const Batch = z.object({ rows: z.unknown() })
@@ -92,6 +99,16 @@ export const answers = {
   query: (context: HandlerContext) => {
     const { request, cursor } = queryRequest(context)
     return find(context, request, cursor)
+  },
+  /** With `user_id` as that user would find them: policies are part of the plan. */
+  explain: (context: HandlerContext) => {
+    const { resolved, params } = context
+    const { user_id: userId, ...options } = context.body as Body & { user_id?: string | null }
+    const { user_id: _, ...exact } = exactBody(context)
+    const request = findRequest(options, exact, groupOf(context))
+    const claims = { caller: 'user', userId: userId ?? '', projectId: resolved.project?.projectId ?? '' } as const
+    const as = userId ? ({ role: 'app_user', as: { ...resolved, role: 'app_user', claims } } as const) : {}
+    return context.call('collection_plan', { name: params['name'], request }, { ...as, readOnly: true })
   },
   aggregate: (context: HandlerContext) => ask(context, 'aggregate', aggregateRequest(context)),
   nearest: async (context: HandlerContext) => ask(context, 'nearest', await nearestRequest(context)),
