@@ -5,8 +5,8 @@ import type { Database, Place } from '#server/database/database.ts'
 
 /** The requests that apps make, and the bytes that are sent for them, counted for billing. */
 export type Traffic = {
-  /** Counts one request that was answered. */
-  count(projectId: string, socket: Socket): void
+  /** Counts one request that was answered, with this status. */
+  count(projectId: string, socket: Socket, status: number): void
   /** Notes what a connection had sent before a request that is not counted. */
   pass(socket: Socket): void
   /** Stores what was counted. Resolves when everything counted before the call is stored, or could not be. */
@@ -14,7 +14,14 @@ export type Traffic = {
   close(): Promise<void>
 }
 
-type Counted = { readonly projectId: string; readonly day: string; requests: number; bytes: number; isStored: boolean }
+type Counted = {
+  readonly projectId: string
+  readonly day: string
+  requests: number
+  failed: number
+  bytes: number
+  isStored: boolean
+}
 
 const everyMs = 5_000
 /** Rows of a report: of more projects than that there are several. */
@@ -53,10 +60,11 @@ export const createTraffic = (
   }
 
   const report = async (rows: readonly Counted[]) => {
-    const sent = rows.map(({ projectId, day, requests, bytes }) => ({
+    const sent = rows.map(({ projectId, day, requests, failed, bytes }) => ({
       project_id: projectId,
       day,
       api_requests: requests,
+      failed_requests: failed,
       egress_bytes: bytes,
     }))
     for (const row of rows) row.isStored = true
@@ -89,16 +97,18 @@ export const createTraffic = (
   const timer = setInterval(() => void flush(), everyMs).unref()
 
   return {
-    count(projectId, socket) {
+    count(projectId, socket, status) {
       const day = dayOf()
       const key = `${projectId} ${day}`
       const bytes = sentOn(socket)
+      const failed = status >= 400 ? 1 : 0
       const row = counted.get(key)
       if (row) {
         row.requests += 1
+        row.failed += failed
         row.bytes += bytes
         row.isStored = false
-      } else counted.set(key, { projectId, day, requests: 1, bytes, isStored: false })
+      } else counted.set(key, { projectId, day, requests: 1, failed, bytes, isStored: false })
     },
     pass: (socket) => void sentOn(socket),
     flush,

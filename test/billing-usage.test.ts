@@ -46,7 +46,7 @@ describe('usage', () => {
     expect(data).toMatchObject({ from: '2027-01-02', to: '2027-01-31', interval: 'day' })
     expect(Object.keys(data.series)).toEqual([
       ...['mau', 'events', 'api_requests', 'storage_bytes', 'egress_bytes', 'push_sent', 'emails_sent'],
-      ...['ai_spend_usd', 'function_ms'],
+      ...['ai_spend_usd', 'function_ms', 'failed_requests'],
     ])
     expect(data.series.events.map(({ date }: any) => date)).toHaveLength(30)
     const whole = await project.admin.get('/billing/usage?from=2026-01-01&to=2027-02-04')
@@ -193,13 +193,14 @@ describe('traffic', () => {
     harness.setTime('2027-10-01T12:00:00Z')
     const project = await harness.project()
     const day = () => usage(project, '2027-10-01', '2027-10-01')
-    expect(await day()).toMatchObject({ api_requests: [0], egress_bytes: [0] })
+    expect(await day()).toMatchObject({ api_requests: [0], failed_requests: [0], egress_bytes: [0] })
     const user = await project.user()
     const { text } = await user.get('/client/currencies')
     // one that is refused is one as well, if its key is good
     expect((await user.get('/client/groups/00000000-0000-4000-8000-000000000000')).status).toBe(404)
     expect((await harness.anyone.with({ 'x-api-key': 'svc_test' }).get('/client/currencies')).status).toBe(401)
     await expect.poll(async () => (await day())['api_requests']).toEqual([3])
+    expect((await day())['failed_requests']).toEqual([1])
     const [bytes = 0] = (await day())['egress_bytes']!
     expect(bytes).toBeGreaterThan(text.length + 3 * 200)
     expect(bytes).toBeLessThan(20_000)
@@ -228,42 +229,42 @@ describe('traffic', () => {
     })
     const traffic = createTraffic({ database: flaky, control: services.control, now: harness.now, log: services.log })
     const socket = { bytesWritten: 0 } as { bytesWritten: number } & Parameters<typeof traffic.count>[1]
-    const answer = (bytes: number) => {
+    const answer = (bytes: number, status = 200) => {
       socket.bytesWritten += bytes
-      traffic.count(project.id, socket)
+      traffic.count(project.id, socket, status)
     }
     const day = async () => {
-      const { api_requests, egress_bytes } = await usage(project, '2027-10-02', '2027-10-02')
-      return [api_requests, egress_bytes]
+      const { api_requests, failed_requests, egress_bytes } = await usage(project, '2027-10-02', '2027-10-02')
+      return [api_requests, failed_requests, egress_bytes]
     }
     answer(100)
     await traffic.flush()
-    expect(await day()).toEqual([[0], [0]])
+    expect(await day()).toEqual([[0], [0], [0]])
     fails = 'after'
-    answer(20)
+    answer(20, 503)
     await traffic.flush()
-    expect(await day()).toEqual([[2], [120]])
+    expect(await day()).toEqual([[2], [1], [120]])
     await traffic.flush()
     fails = ''
     socket.bytesWritten += 1000
     traffic.pass(socket)
-    answer(3)
+    answer(3, 399)
     await traffic.flush()
     await traffic.flush()
-    expect(await day()).toEqual([[3], [123]])
+    expect(await day()).toEqual([[3], [1], [123]])
     // a day that is over is reported, and then joined with what other servers counted
     const other = createTraffic({ database, control: services.control, now: harness.now, log: services.log })
-    other.count(project.id, { bytesWritten: 7 } as typeof socket)
+    other.count(project.id, { bytesWritten: 7 } as typeof socket, 400)
     answer(1)
     harness.setTime('2027-10-03T00:00:01Z')
     await Promise.all([traffic.close(), other.close()])
-    expect(await day()).toEqual([[5], [131]])
+    expect(await day()).toEqual([[5], [2], [131]])
     harness.setTime('2027-10-07T03:00:00Z')
     const maintain = () =>
       database.call(services.control, 'control_worker', { caller: 'worker' }, 'control_maintain', {})
     await maintain()
     await maintain()
-    expect(await day()).toEqual([[5], [131]])
+    expect(await day()).toEqual([[5], [2], [131]])
     expect(
       await harness.control('select reporter from app.traffic_reports where project_id = $1', [project.id]),
     ).toEqual([{ reporter: '00000000-0000-0000-0000-000000000000' }])

@@ -80,7 +80,7 @@ if (!chromiumPath) {
     await page.goto(base)
     await page.getByRole('heading', { name: 'Overview' }).waitFor()
     await page.getByRole('img', { name: /^Events: 30 values/ }).waitFor()
-    expect(await page.getByRole('img').count()).toBe(6)
+    expect(await page.getByRole('img').count()).toBe(7)
     await page.getByText('As a table').first().click()
     expect(await page.getByRole('rowheader').count()).toBeGreaterThan(29)
     await picture('overview')
@@ -246,6 +246,62 @@ if (!chromiumPath) {
       ['renamed', 2],
       ['note 3', 3],
     ])
+  })
+
+  test('a collection is built by its columns: the statements first, then the table; what is refused is said', async () => {
+    await page.goto(`${base}/build/collection`)
+    await page.getByLabel('Name of the collection').fill('books')
+    const first = page.getByRole('group', { name: 'Column 1' })
+    await first.getByLabel('Name').fill('title')
+    await first.getByLabel('Longest text').fill('80')
+    await first.getByLabel('May be null').uncheck()
+    await page.getByRole('button', { name: 'Add a column' }).click()
+    const second = page.getByRole('group', { name: 'Column 2' })
+    await second.getByLabel('Name').fill('id')
+    await second.getByLabel('Type').selectOption('integer')
+    await page.getByRole('button', { name: 'Dry run' }).click()
+    await page.getByRole('alert').filter({ hasText: 'RESERVED_NAME' }).waitFor()
+    await second.getByLabel('Name').fill('pages')
+    await second.getByLabel('Unique').check()
+    await page.getByRole('button', { name: 'Dry run' }).click()
+    await page.getByText(/^It would run \d+ statements, .*Nothing was changed\.$/).waitFor()
+    expect(await page.getByRole('region', { name: 'Plan' }).innerText()).toContain('create table')
+    expect((await project.admin.get('/collections/books')).status).toBe(404)
+    await picture('collection-builder')
+    await page.getByLabel('Who reads').fill('public')
+    await page.getByRole('button', { name: 'Create', exact: true }).click()
+    await page.getByRole('heading', { name: 'books' }).waitFor()
+    expect((await project.admin.get('/collections/books')).data).toMatchObject({
+      read_policy: 'public',
+      write_policy: 'owner',
+      columns: [
+        { name: 'title', type: 'text', nullable: false, max_length: 80, unique: false },
+        { name: 'pages', type: 'integer', nullable: true, unique: true },
+      ],
+    })
+  })
+
+  test('what takes parameters has them as fields, and what can be tried has a dry run', async () => {
+    await page.goto(`${base}/collections?item=books`)
+    await page.getByLabel('Description').fill('What people read')
+    await page.getByRole('button', { name: 'Dry run' }).first().click()
+    await page.getByRole('region', { name: 'Answer' }).waitFor()
+    expect((await project.admin.get('/collections/books')).data.description).toBe(null)
+    await page.getByRole('button', { name: 'Save' }).click()
+    await expect
+      .poll(async () => (await project.admin.get('/collections/books')).data.description)
+      .toBe('What people read')
+    await page.getByText('Drop a collection', { exact: false }).first().click()
+    const drop = page.getByRole('form', { name: /^Drop|^Delete/ })
+    await drop.getByRole('button', { name: 'Delete' }).click()
+    await drop.getByRole('alert').waitFor()
+    await drop.getByLabel('Confirm').fill('books')
+    await drop.getByRole('button', { name: 'Dry run' }).click()
+    await page.getByRole('region', { name: 'Answer' }).last().waitFor()
+    expect((await project.admin.get('/collections/books')).status).toBe(200)
+    await drop.getByRole('button', { name: 'Delete' }).click()
+    await page.getByRole('heading', { name: 'Collections', exact: true }).waitFor()
+    expect((await project.admin.get('/collections/books')).status).toBe(404)
   })
 
   test('the team: somebody is invited, and an owner who must stay one does', async () => {

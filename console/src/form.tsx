@@ -74,11 +74,13 @@ type FormProps = {
   readonly named: Named
   readonly row?: Readonly<Record<string, unknown>>
   readonly submit: string
-  readonly onSubmit: (body: Record<string, unknown>) => Promise<void>
+  /** The label of a second button, where it can be tried first. */
+  readonly trial?: string
+  readonly onSubmit: (body: Record<string, unknown>, isTrial: boolean) => Promise<void>
 }
 
 /** A form for a schema. A refusal that names a field is shown at it, any other above the button. */
-export const Form = ({ name, schema, named, row = {}, submit, onSubmit }: FormProps) => {
+export const Form = ({ name, schema, named, row = {}, submit, trial, onSubmit }: FormProps) => {
   const fields = fieldsOf(schema, named)
   const [values, setValues] = useState(() =>
     Object.fromEntries(fields.map((field) => [field.name, textOf(field.kind, row[field.name])])),
@@ -91,7 +93,7 @@ export const Form = ({ name, schema, named, row = {}, submit, onSubmit }: FormPr
     if (badJson.includes(field)) return texts.invalidJson
     return refused === field && error instanceof TrellisError ? error.message : undefined
   }
-  const send = async (event: Event) => {
+  const send = async (event: SubmitEvent) => {
     event.preventDefault()
     const { body, wrong } = bodyOf(fields, values, row)
     setBadJson(wrong)
@@ -99,7 +101,7 @@ export const Form = ({ name, schema, named, row = {}, submit, onSubmit }: FormPr
     if (wrong.length > 0) return
     setSending(true)
     try {
-      await onSubmit(body)
+      await onSubmit(body, event.submitter?.getAttribute('value') === 'trial')
     } catch (reason) {
       setError(reason)
     } finally {
@@ -133,9 +135,16 @@ export const Form = ({ name, schema, named, row = {}, submit, onSubmit }: FormPr
         )
       })}
       {refused === undefined && <Refusal error={error} />}
-      <button type="submit" disabled={isSending}>
-        {submit}
-      </button>
+      <p class="actions">
+        {trial && (
+          <button type="submit" value="trial" disabled={isSending}>
+            {trial}
+          </button>
+        )}
+        <button type="submit" disabled={isSending}>
+          {submit}
+        </button>
+      </p>
     </form>
   )
 }

@@ -1,5 +1,7 @@
 import type { ComponentType } from 'preact'
+import type { Document } from './document.ts'
 import { AuditVerify } from './pages/audit_verify.tsx'
+import { CollectionBuilder } from './pages/collection_builder.tsx'
 import { CollectionGrid } from './pages/collection_grid.tsx'
 import { EventsLive } from './pages/events_live.tsx'
 import { FlagEvaluate } from './pages/flag_evaluate.tsx'
@@ -17,7 +19,12 @@ import { UserTimeline } from './pages/user_timeline.tsx'
 import { WebhookDeliveries } from './pages/webhook_deliveries.tsx'
 import { texts } from './texts.ts'
 
-export type PageProps = { readonly projectId: string; readonly address: URL; readonly id: string }
+export type PageProps = {
+  readonly document: Document
+  readonly projectId: string
+  readonly address: URL
+  readonly id: string
+}
 
 /** A page made by hand, where a person looks rather than fills in. */
 export type Page = {
@@ -34,6 +41,7 @@ export const pages: readonly Page[] = [
   { path: 'live/events', title: texts.eventsLive, listOf: 'events', Show: EventsLive },
   { path: 'live/operations', title: texts.operations, listOf: 'operations', Show: Operations },
   { path: 'live/moderation', title: texts.moderationQueue, listOf: 'moderation/queue', Show: ModerationQueue },
+  { path: 'build/collection', title: texts.collectionBuilder, listOf: 'collections', Show: CollectionBuilder },
   { path: 'build/segment', title: texts.segmentBuilder, listOf: 'segments', Show: SegmentBuilder },
   { path: 'simulate/streak', title: texts.streakSimulator, listOf: 'streaks', Show: StreakSimulator },
   { path: 'simulate/xp', title: texts.xpSimulator, listOf: 'xp/rules', Show: XpSimulator },

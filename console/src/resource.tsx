@@ -6,7 +6,7 @@ import { useLoaded } from './load.ts'
 import { pages } from './pages.ts'
 import { Table } from './parts/table.tsx'
 import { go } from './router.ts'
-import type { Schema } from './schema.ts'
+import { resolved, type Schema } from './schema.ts'
 import { texts } from './texts.ts'
 
 type Props = {
@@ -157,26 +157,40 @@ type PerformProps = Omit<Props, 'resource'> & {
   readonly operation: Callable
   readonly path: Row
   readonly row?: Row
+  readonly submit?: string
   readonly onDone?: () => void
 }
 
 /** One operation: its form, and what it answered. */
-const Perform = ({ document, operation, path, row, onDone }: PerformProps) => {
+const Perform = ({ document, operation, path, row, submit, onDone }: PerformProps) => {
   const [answer, setAnswer] = useState<unknown>()
   const schema = inputOf(operation)
-  const perform = async (body: Record<string, unknown>) => {
-    const reply = await call(operation.call, { path, ...(schema ? { body } : {}) })
+  const inBody = Object.keys(resolved(schema ?? {}, document.components.schemas).properties ?? {})
+  // parameters of the query are fields as well; a dry run is a button of its own
+  const parameters = filtersOf(document, operation).filter(({ name }) => !inBody.includes(name))
+  const canTry = parameters.some(({ name }) => name === 'dry_run')
+  const asked = parameters.filter(({ name }) => name !== 'dry_run')
+  const fields: Schema = {
+    allOf: [schema ?? {}, { properties: Object.fromEntries(asked.map((one) => [one.name, one.schema])) }],
+  }
+  const perform = async (values: Record<string, unknown>, isTrial: boolean) => {
+    const isAsked = ([name]: readonly [string, unknown]) => asked.some((one) => one.name === name)
+    const entries = Object.entries(values)
+    const body = Object.fromEntries(entries.filter((entry) => !isAsked(entry)))
+    const query = { ...Object.fromEntries(entries.filter(isAsked)), ...(canTry ? { dry_run: isTrial } : {}) }
+    const reply = await call(operation.call, { path, query, ...(schema ? { body } : {}) })
     setAnswer(reply.data ?? texts.done)
-    onDone?.()
+    if (!isTrial) onDone?.()
   }
   return (
     <>
       <Form
         name={operation.summary}
-        schema={schema ?? {}}
+        schema={fields}
         named={document.components.schemas}
         {...(row ? { row } : {})}
-        submit={row ? texts.save : operation.call.startsWith('POST') && !row ? texts.run : texts.save}
+        submit={submit ?? (operation.call.startsWith('POST') && !row ? texts.run : texts.save)}
+        {...(canTry ? { trial: texts.dryRun } : {})}
         onSubmit={perform}
       />
       {answer !== undefined && (
@@ -244,7 +258,13 @@ const Detail = (props: Props & { readonly id: string }) => {
           </a>
         ))}
       </p>
-      {resource.remove && (
+      {resource.remove && filtersOf(props.document, resource.remove).length > 0 && (
+        <details>
+          <summary>{resource.remove.summary}</summary>
+          <Perform {...props} operation={resource.remove} path={path} submit={texts.remove} onDone={() => go(back)} />
+        </details>
+      )}
+      {resource.remove && filtersOf(props.document, resource.remove).length === 0 && (
         <button type="button" class="danger" onClick={remove}>
           {texts.remove}
         </button>

@@ -73,6 +73,9 @@ const Areas = ({
               </a>
             </li>
           ))}
+        <li>
+          <a href={`/v1/admin/projects/${projectId}/graphql`}>{texts.graphql}</a>
+        </li>
       </ul>
     </section>
     {[...new Set(resources.map(({ part }) => part))].map((part) => (
@@ -120,7 +123,9 @@ const Project = ({
         <p>{String(project['name'] ?? '')}</p>
         <Refusal error={error} />
         {resource && <ResourcePage document={document} resource={resource} projectId={projectId} address={address} />}
-        {page && <page.Show key={`${page.path} ${id}`} projectId={projectId} address={address} id={id} />}
+        {page && (
+          <page.Show key={`${page.path} ${id}`} document={document} projectId={projectId} address={address} id={id} />
+        )}
         {rest === '' && <Overview projectId={projectId} rows={project} />}
         {!resource && !page && rest !== '' && <h1>{texts.notFound}</h1>}
       </main>

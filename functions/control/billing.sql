@@ -37,14 +37,17 @@ declare
   project constant app.projects := internal.own_project(traffic_series.project_id);
 begin
   return internal.reply(200, (
-    select json_build_object('api_requests', json_agg(d.api_requests order by d.day), 'egress_bytes', json_agg(d.egress_bytes order by d.day))
-      from (select g.day, coalesce(sum(t.api_requests), 0) as api_requests, coalesce(sum(t.egress_bytes), 0) as egress_bytes
+    select json_build_object('api_requests', json_agg(d.api_requests order by d.day), 'failed_requests', json_agg(d.failed_requests order by d.day),
+                             'egress_bytes', json_agg(d.egress_bytes order by d.day))
+      from (select g.day, coalesce(sum(t.api_requests), 0) as api_requests, coalesce(sum(t.failed_requests), 0) as failed_requests,
+                   coalesce(sum(t.egress_bytes), 0) as egress_bytes
               from (select s::date as day from generate_series(traffic_series.first::timestamp, traffic_series.last::timestamp, interval '1 day') s) g
               left join app.traffic_reports t on t.project_id = project.id and t.day = g.day
              group by g.day) d));
 end $$;
 comment on function api.traffic_series is
-  'The requests of apps on each day from first to last, and the bytes that were sent for them, {api_requests: [], egress_bytes: []}. Refuses 404 NOT_FOUND.';
+  'The requests of apps on each day from first to last, those of them that failed, and the bytes that were sent, {api_requests: [], failed_requests: [],
+   egress_bytes: []}. Refuses 404 NOT_FOUND.';
 
 create or replace function internal.billing_act(project_id uuid, action text) returns void
 language plpgsql volatile security definer set search_path = '' as $$
@@ -159,18 +162,20 @@ begin
   if internal.caller() <> 'worker' then
     raise exception 'traffic is reported by servers, not by %', internal.caller();
   end if;
-  insert into app.traffic_reports as t (project_id, day, reporter, api_requests, egress_bytes)
-  select c.project_id, c.day, traffic_add.reporter, c.api_requests, c.egress_bytes
-    from json_to_recordset(traffic_add.counted) as c (project_id uuid, day date, api_requests bigint, egress_bytes bigint)
+  insert into app.traffic_reports as t (project_id, day, reporter, api_requests, failed_requests, egress_bytes)
+  -- servers of a former version do not report those that failed
+  select c.project_id, c.day, traffic_add.reporter, c.api_requests, coalesce(c.failed_requests, 0), c.egress_bytes
+    from json_to_recordset(traffic_add.counted) as c (project_id uuid, day date, api_requests bigint, failed_requests bigint, egress_bytes bigint)
     join app.projects p on p.id = c.project_id
    where p.deleted_at is null
    order by c.project_id, c.day
      for key share of p
   on conflict on constraint traffic_reports_pkey do update
-     set api_requests = greatest(t.api_requests, excluded.api_requests), egress_bytes = greatest(t.egress_bytes, excluded.egress_bytes);
+     set api_requests = greatest(t.api_requests, excluded.api_requests), failed_requests = greatest(t.failed_requests, excluded.failed_requests),
+         egress_bytes = greatest(t.egress_bytes, excluded.egress_bytes);
 end $$;
 comment on function internal.traffic_add is
-  'Stores what a server has counted since the beginning of each day, [{project_id, day, api_requests, egress_bytes}]. A report may come twice, or late. Locks
+  'Stores what a server has counted since the beginning of each day, [{project_id, day, api_requests, failed_requests, egress_bytes}]. A report may come twice, or late. Locks
    rows that no other server has.';
 
 create or replace function api.traffic_report(reporter uuid, counted json) returns api.reply
@@ -195,11 +200,12 @@ begin
   -- servers report a day for two days after it
   with gone as (
     delete from app.traffic_reports t where t.day < today - 3 and t.reporter <> nobody
-    returning t.project_id, t.day, t.api_requests, t.egress_bytes
+    returning t.project_id, t.day, t.api_requests, t.failed_requests, t.egress_bytes
   )
-  insert into app.traffic_reports as t (project_id, day, reporter, api_requests, egress_bytes)
-  select g.project_id, g.day, nobody, sum(g.api_requests), sum(g.egress_bytes) from gone g group by 1, 2
+  insert into app.traffic_reports as t (project_id, day, reporter, api_requests, failed_requests, egress_bytes)
+  select g.project_id, g.day, nobody, sum(g.api_requests), sum(g.failed_requests), sum(g.egress_bytes) from gone g group by 1, 2
   on conflict (project_id, day, reporter) do update
-     set api_requests = t.api_requests + excluded.api_requests, egress_bytes = t.egress_bytes + excluded.egress_bytes;
+     set api_requests = t.api_requests + excluded.api_requests, failed_requests = t.failed_requests + excluded.failed_requests,
+         egress_bytes = t.egress_bytes + excluded.egress_bytes;
 end $$;
 comment on function internal.purge_billing is 'Daily: joins the traffic of days that are over, and forgets it after 400 days, ids of the billing provider''s events after 90.';

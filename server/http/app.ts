@@ -136,7 +136,7 @@ export const createApp = ({ areas, services, observe }: AppOptions): FastifyInst
   app.addHook('onResponse', (request, reply, done) => {
     const { trellisProject: project, trellisCaller: caller, raw } = request
     // signed URLs of files have no caller; developers' own requests are not an app's
-    if (project && caller !== 'developer') services.traffic.count(project, raw.socket)
+    if (project && caller !== 'developer') services.traffic.count(project, raw.socket, reply.statusCode)
     else services.traffic.pass(raw.socket)
     const route = (request.routeOptions.config as { trellis?: { route: Route } }).trellis?.route
     request.log.info(

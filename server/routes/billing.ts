@@ -53,6 +53,7 @@ const Billing = z.strictObject({
   spend_ceiling_usd: z.number().nullable(),
   configured: z.boolean(),
 })
+const Values = z.array(z.strictObject({ date: z.string(), value: z.number() }))
 const Day = z.iso.date('must be a date such as 2026-10-03')
 
 type Amounts = Readonly<Record<string, number>>
@@ -123,7 +124,7 @@ const usage = async (context: HandlerContext) => {
     call('usage_series', between).then(dataOf<Record<string, number[]>>),
   ])
   const series = Object.fromEntries(
-    meters.map((meter) => [
+    [...meters, 'failed_requests'].map((meter) => [
       meter,
       days.map((date, index) => ({ date, value: (own[meter] ?? traffic[meter])?.[index] ?? 0 })),
     ]),
@@ -245,7 +246,7 @@ export const billing = area({
       caller: administrator,
       summary: 'What a project used on each day (UTC)',
       description:
-        'Both dates are included; the last 30 days by default, at most 400. `mau` is how many users were seen from the beginning of the month to the day.',
+        'Both dates are included; the last 30 days by default, at most 400. `mau` is how many users were seen from the beginning of the month to the day; `failed_requests` are those of `api_requests` that were answered with 400 or more.',
       query: { from: Day.optional(), to: Day.optional(), interval: z.enum(['day']).optional() },
       handle: usage,
       replies: {
@@ -254,7 +255,7 @@ export const billing = area({
             from: z.string(),
             to: z.string(),
             interval: z.literal('day'),
-            series: each(z.array(z.strictObject({ date: z.string(), value: z.number() }))),
+            series: each(Values).extend({ failed_requests: Values }),
           }),
         ),
       },

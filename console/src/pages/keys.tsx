@@ -32,19 +32,20 @@ const keysPath = '/v1/admin/projects/{projectId}/api-keys'
 /** A key or a token as it was made: its text is never shown again. */
 const Secret = ({ text }: { text: string }) => {
   const [isCopied, setCopied] = useState(false)
+  const copy = async () => {
+    try {
+      await navigator.clipboard.writeText(text)
+      setCopied(true)
+    } catch {
+      // no clipboard without https, or without leave: the text can be selected
+      setCopied(false)
+    }
+  }
   return (
     <section class="card" aria-label={texts.secret}>
       <p>{texts.secretAbout}</p>
       <pre>{text}</pre>
-      <button
-        type="button"
-        onClick={() =>
-          navigator.clipboard.writeText(text).then(
-            () => setCopied(true),
-            () => setCopied(false),
-          )
-        }
-      >
+      <button type="button" onClick={copy}>
         {isCopied ? texts.copied : texts.copy}
       </button>
     </section>

@@ -38,6 +38,11 @@ export const PushComposer = ({ projectId }: PageProps) => {
       (await call('GET /v1/admin/projects/{projectId}/segments', { path: { projectId }, query: { limit: 100 } }))
         .data as readonly Row[],
   )
+  /** What was counted and rendered is no longer what is written. */
+  const edit = (set: (value: string) => void) => (value: string) => {
+    setPreview(undefined)
+    set(value)
+  }
   const of = (campaignId: string) => ({ path: { projectId, campaignId } })
   const stored = async (): Promise<string> => {
     const input = {
@@ -93,10 +98,10 @@ export const PushComposer = ({ projectId }: PageProps) => {
       <div class="beside">
         <form onSubmit={show} aria-label={texts.pushComposer}>
           <TextField label={texts.name} value={name} onValue={setName} isRequired />
-          <TextField label={texts.messageTitle} value={title} onValue={setTitle} isRequired />
-          <TextField label={texts.messageBody} value={body} onValue={setBody} isRequired />
-          <TextField label={texts.deepLink} value={link} onValue={setLink} />
-          <ChoiceField label={texts.audience} value={segment} onValue={setSegment}>
+          <TextField label={texts.messageTitle} value={title} onValue={edit(setTitle)} isRequired />
+          <TextField label={texts.messageBody} value={body} onValue={edit(setBody)} isRequired />
+          <TextField label={texts.deepLink} value={link} onValue={edit(setLink)} />
+          <ChoiceField label={texts.audience} value={segment} onValue={edit(setSegment)}>
             <option value="">{texts.everybody}</option>
             {(segments.value ?? []).map((one) => (
               <option key={String(one['id'])} value={String(one['id'])}>
@@ -104,7 +109,7 @@ export const PushComposer = ({ projectId }: PageProps) => {
               </option>
             ))}
           </ChoiceField>
-          <TextField label={texts.previewUser} value={user} onValue={setUser} />
+          <TextField label={texts.previewUser} value={user} onValue={edit(setUser)} />
           <TextField label={texts.sendAt} type="datetime-local" value={when} onValue={setWhen} />
           <Refusal error={failure ?? segments.error} />
           <p class="actions">

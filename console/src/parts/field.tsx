@@ -7,10 +7,12 @@ type Props = {
   readonly onValue: (value: string) => void
   readonly type?: 'text' | 'number' | 'date' | 'datetime-local' | 'search'
   readonly isRequired?: boolean
+  /** Values that are proposed; others may be written. */
+  readonly list?: readonly string[]
 }
 
 /** A labelled input. */
-export const TextField = ({ label, value, onValue, type = 'text', isRequired = false }: Props) => {
+export const TextField = ({ label, value, onValue, type = 'text', isRequired = false, list }: Props) => {
   const id = useId()
   return (
     <div class="field">
@@ -21,13 +23,21 @@ export const TextField = ({ label, value, onValue, type = 'text', isRequired = f
         type={type as 'text'}
         value={value}
         required={isRequired}
+        {...(list ? { list: `${id}-list` } : {})}
         onInput={(event) => onValue(event.currentTarget.value)}
       />
+      {list && (
+        <datalist id={`${id}-list`}>
+          {list.map((one) => (
+            <option key={one} value={one} />
+          ))}
+        </datalist>
+      )}
     </div>
   )
 }
 
-type ChoiceProps = Omit<Props, 'type'> & { readonly children: ComponentChildren }
+type ChoiceProps = Omit<Props, 'type' | 'list'> & { readonly children: ComponentChildren }
 
 /** A labelled choice of the options that are its children. */
 export const ChoiceField = ({ label, value, onValue, isRequired = false, children }: ChoiceProps) => {
