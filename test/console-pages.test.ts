@@ -283,7 +283,7 @@ if (!chromiumPath) {
 
   test('what takes parameters has them as fields, and what can be tried has a dry run', async () => {
     await page.goto(`${base}/collections?item=books`)
-    await page.getByLabel('Description').fill('What people read')
+    await page.getByRole('textbox', { name: 'Description' }).fill('What people read')
     await page.getByRole('button', { name: 'Dry run' }).first().click()
     await page.getByRole('region', { name: 'Answer' }).waitFor()
     expect((await project.admin.get('/collections/books')).data.description).toBe(null)

@@ -1,7 +1,5 @@
-import { readFile, writeFile } from 'node:fs/promises'
+import { readFile } from 'node:fs/promises'
 import { join } from 'node:path'
-import { promisify } from 'node:util'
-import { zstdDecompress } from 'node:zlib'
 import { afterAll, expect, test } from 'vitest'
 import { installedBinaries } from '#server/database/embedded-binaries.ts'
 import { root } from '#server/database/files.ts'
@@ -22,13 +20,8 @@ test.runIf(kept.postgres === installed)(
   { timeout: 240_000 },
   async () => {
     const folder = await temporaryFolder()
-    const backup = join(folder, 'backup')
-    await writeFile(
-      backup,
-      await promisify(zstdDecompress)(await readFile(join(root, 'test/releases/data.backup.zst'))),
-    )
     const env = { DATA_DIR: join(folder, 'data'), SECRETS_KEY: kept.secretsKey }
-    const restored = await run('restore', env, '--from', backup)
+    const restored = await run('restore', env, '--from', join(root, 'test/releases/data.tar.zst'))
     expect(restored.code, restored.output).toBe(0)
 
     const server = await startServer(env)

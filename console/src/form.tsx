@@ -1,4 +1,4 @@
-import { useState } from 'preact/hooks'
+import { useId, useState } from 'preact/hooks'
 import { TrellisError } from '../../sdk/src/index.ts'
 import { bodyOf, type Field, fieldOfRefusal, fieldsOf, type Named, type Schema, textOf } from './schema.ts'
 import { texts } from './texts.ts'
@@ -81,6 +81,7 @@ type FormProps = {
 
 /** A form for a schema. A refusal that names a field is shown at it, any other above the button. */
 export const Form = ({ name, schema, named, row = {}, submit, trial, onSubmit }: FormProps) => {
+  const form = useId()
   const fields = fieldsOf(schema, named)
   const [values, setValues] = useState(() =>
     Object.fromEntries(fields.map((field) => [field.name, textOf(field.kind, row[field.name])])),
@@ -111,7 +112,7 @@ export const Form = ({ name, schema, named, row = {}, submit, trial, onSubmit }:
   return (
     <form aria-label={name} onSubmit={send}>
       {fields.map((field) => {
-        const id = `field-${field.name}`
+        const id = `${form}-${field.name}`
         const wrong = wrongOf(field.name)
         return (
           <div class="field" key={field.name}>

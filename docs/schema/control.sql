@@ -1002,6 +1002,8 @@ create table app.traffic_reports (
   reporter uuid not null,
   api_requests bigint not null,
   egress_bytes bigint not null,
+  -- Those of api_requests that were answered with a status of 400 or more.
+  failed_requests bigint not null default 0,
   constraint traffic_reports_pkey PRIMARY KEY (project_id, day, reporter),
   constraint traffic_reports_project_id_fkey FOREIGN KEY (project_id) REFERENCES app.projects(id) ON DELETE CASCADE
 );

@@ -12,11 +12,12 @@ export const report = async (
   versions: Readonly<Record<string, string>>,
   claims: readonly Claim[],
   more = '',
+  section = name,
 ): Promise<void> => {
   const lines = claims.map(({ text, holds }) => `- ${holds ? 'holds' : '**does not hold**'}: ${text}`)
   const text = [await circumstances(`npm run ${name}`, versions), '', ...lines, ...(more ? ['', more] : [])].join('\n')
   process.stdout.write(`\n${text}\n`)
-  await writeSection(name, text, page)
+  await writeSection(section, text, page)
   if (claims.some(({ holds }) => !holds)) process.exitCode = 1
 }
 

@@ -29,7 +29,7 @@ const reads: Readonly<Record<string, Read>> = {
   streak: { path: '/streaks/daily', of: ({ longest_count }) => longest_count },
   balance: { path: '/currencies', of: (rows: any[]) => rows.map(({ code, balance }) => [code, balance]) },
   score: { path: '/leaderboards/top/me', of: ({ score, rank }) => [Number(score), rank] },
-  achievements: { path: '/achievements', of: (rows: any[]) => rows.map(({ key, earned_at }) => [key, earned_at]) },
+  achievements: { path: '/achievements', of: (rows: any[]) => rows.map(({ key, unlocked_at }) => [key, unlocked_at]) },
   flag: { path: '/flags/dark', of: ({ value }) => value },
 }
 
@@ -80,7 +80,6 @@ export const fillRelease = async (
     read_policy: 'owner',
     columns: [{ name: 'title', type: 'text', unique: true }],
   })
-  await define('/webhooks', { event_name: 'precious', target_url: 'https://example.org/hook' })
 
   const email = 'user@example.org'
   const password = randomBytes(12).toString('base64url')

@@ -208,6 +208,8 @@ export const createCollectionColumn = 'POST /v1/admin/projects/{projectId}/colle
 export const deleteCollectionColumn = 'DELETE /v1/admin/projects/{projectId}/collections/{name}/columns/{column}' as Operation<{ path: { projectId: string; name: string; column: string }; query?: { dry_run?: boolean; confirm?: string } }, S.DeleteCollectionReply>
 /** Rename a column or change its type, default or bounds, in place and without loss */
 export const updateCollectionColumn = 'PATCH /v1/admin/projects/{projectId}/collections/{name}/columns/{column}' as Operation<{ path: { projectId: string; name: string; column: string }; query?: { dry_run?: boolean }; body?: S.UpdateCollectionColumnInput }, S.UpdateCollectionColumnReply>
+/** How Postgres would find rows: its plan, and what it reads by which index */
+export const explainRows = 'POST /v1/admin/projects/{projectId}/collections/{name}/explain' as Operation<{ path: { projectId: string; name: string }; header?: { "X-Group-Context"?: string }; body?: S.ExplainRowsInput }, S.ExplainRowsReply>
 /** All rows of a collection, as a stream */
 export const exportCollection = 'GET /v1/admin/projects/{projectId}/collections/{name}/export' as Operation<{ path: { projectId: string; name: string }; query?: { format?: "csv" | "ndjson"; include_deleted?: boolean } }, RawReply>
 /** Find rows of all users */

@@ -2061,6 +2061,31 @@ export type EventNamePage = {
   offset: number
   limit: number
 }
+export type ExplainRowsInput = {
+  filter?: unknown
+  search?: FindRowsInputSearch
+  order?: Array<AggregateRowsInputOrder> | null
+  limit?: number
+  offset?: number | null
+  cursor?: string | null
+  select?: Array<string> | null
+  include_deleted?: boolean
+  include?: Array<string> | null
+  user_id?: string | null
+}
+export type ExplainRowsReply = {
+  data: ExplainRowsResult
+}
+export type ExplainRowsResult = {
+  plan: Array<string>
+  cost: number
+  scans: Array<{
+    node: string
+    table: string | null
+    index: string | null
+    rows: number
+  }>
+}
 export type ExplainSegmentMemberReply = {
   data: ExplainSegmentMemberResult
 }
@@ -2141,12 +2166,7 @@ export type FindNearestRowsResult = {
 } & Record<string, unknown>
 export type FindRowsInput = {
   filter?: unknown
-  search?: {
-    q: string
-    columns: Array<string>
-    fuzzy?: boolean
-    threshold?: number
-  } | null
+  search?: FindRowsInputSearch
   order?: Array<AggregateRowsInputOrder> | null
   limit?: number
   offset?: number | null
@@ -2155,6 +2175,12 @@ export type FindRowsInput = {
   include_deleted?: boolean
   include?: Array<string> | null
 }
+export type FindRowsInputSearch = {
+  q: string
+  columns: Array<string>
+  fuzzy?: boolean
+  threshold?: number
+} | null
 export type FindUserCohortInput = {
   count: number
   properties?: Record<string, unknown>
@@ -5500,6 +5526,10 @@ export type Usage = {
       value: number
     }>
     function_ms: Array<{
+      date: string
+      value: number
+    }>
+    failed_requests: Array<{
       date: string
       value: number
     }>
