@@ -73,6 +73,14 @@ describe('the plan of a find', () => {
     expect((await refused({ user_id: 'nobody' })).slice(0, 2)).toEqual([400, 'INVALID_BODY'])
     expect((await refused({ user_id: randomUUID() })).slice(0, 2)).toEqual([404, 'USER_NOT_FOUND'])
     expect((await refused({}, 'none')).slice(0, 2)).toEqual([404, 'COLLECTION_NOT_FOUND'])
+    const shared = await define({
+      owner_scope: 'group',
+      read_policy: 'member',
+      write_policy: 'member:member',
+      columns: [],
+    })
+    const ofNobody = await project.admin.post(`/collections/${shared}/explain`, {}, { 'x-group-context': 'nobody' })
+    expect([ofNobody.status, ofNobody.error?.code]).toEqual([403, 'NOT_A_GROUP_MEMBER'])
     const other = await harness.project()
     expect((await other.admin.post(`/collections/${name}/explain`, {})).error?.code).toBe('COLLECTION_NOT_FOUND')
     expect((await other.admin.post(`/collections/${name}/explain`, { user_id: user.id })).status).toBe(404)

@@ -81,9 +81,9 @@ if (!chromiumPath) {
     await page.getByRole('heading', { name: 'Overview' }).waitFor()
     await page.getByRole('img', { name: /^Events: 30 values/ }).waitFor()
     expect(await page.getByRole('img').count()).toBe(7)
+    await picture('overview')
     await page.getByText('As a table').first().click()
     expect(await page.getByRole('rowheader').count()).toBeGreaterThan(29)
-    await picture('overview')
   })
 
   test('events come by themselves: a streak is seen moving, and a pause holds them', async () => {
