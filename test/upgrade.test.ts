@@ -1,11 +1,20 @@
 import { randomBytes, randomUUID } from 'node:crypto'
 import { readdir, readFile, rename, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
+import pg from 'pg'
 import { afterAll, expect, test } from 'vitest'
 import { existingHome } from '#server/database/embedded-folder.ts'
 import { runScript } from '#test/support/admin.ts'
 import { download, missing, post, uploadFile } from '#test/support/backups.ts'
-import { ask, createTestProject, endPrograms, endServer, startServer, temporaryFolder } from '#test/support/process.ts'
+import {
+  ask,
+  createTestProject,
+  endPrograms,
+  endServer,
+  startServer,
+  temporaryFolder,
+  type WorkerProcess,
+} from '#test/support/process.ts'
 
 afterAll(endPrograms, 60_000)
 
@@ -27,6 +36,32 @@ test('data are copied into a new cluster: all that was answered is there, sessio
   for (const id of events) expect(await post(server.url, story.user, id)).toBe(true)
   const bytes = randomBytes(10_000)
   const asset = await uploadFile(server.url, story, bytes)
+
+  const superuser = async (run: WorkerProcess) => {
+    expect(run.child.exitCode).toBe(null)
+    const printed = await runScript('scripts/database.ts', ['url'], { DATA_DIR: dataDir })
+    const address = new URL(printed.out.trim())
+    address.searchParams.delete('options')
+    const client = new pg.Client({ connectionString: address.href })
+    await client.connect()
+    return client
+  }
+  const roleOf = async (client: pg.Client) => {
+    const { rows } = await client.query(
+      `select a.rolcanlogin, a.rolconnlimit, a.rolvaliduntil::text, a.rolpassword, s.setconfig,
+              (select jsonb_agg(to_jsonb(x) - '{oid,roleid,member,grantor}'::text[]) from pg_auth_members x where x.member = a.oid) as memberships
+         from pg_authid a left join pg_db_role_setting s on s.setrole = a.oid where a.rolname = 'upgrade_dba'`,
+    )
+    await client.end()
+    return rows
+  }
+  const before = await superuser(server)
+  await before.query(`create role upgrade_dba login password 'dba' connection limit 3 valid until '2090-01-01'`)
+  await before.query(`alter role upgrade_dba set statement_timeout = '7s'`)
+  await before.query(`alter role upgrade_dba set search_path = app, public`)
+  await before.query('grant pg_read_all_data to upgrade_dba with admin true, inherit false')
+  const role = await roleOf(before)
+  expect(role).toHaveLength(1)
 
   const busy = await upgrade(dataDir, '--rebuild')
   expect(busy).toMatchObject({ code: 1, err: expect.stringContaining('is in use: stop its servers') })
@@ -55,6 +90,7 @@ test('data are copied into a new cluster: all that was answered is there, sessio
   await createTestProject(again.url)
   const doctor = await runScript('scripts/admin.ts', ['doctor'], { DATA_DIR: dataDir })
   expect(doctor.out).not.toMatch(/^FAILED (Postgres|lost|failed|privileges)/m)
+  expect(await roleOf(await superuser(again))).toEqual(role)
   await endServer(again)
 })
 

@@ -39,18 +39,34 @@ export const dataVersion = async (dataDir: string): Promise<{ readonly home: str
   return { home, major: (await readFile(join(home, 'cluster/PG_VERSION'), 'utf8')).trim() }
 }
 
-/** Roles that people have made, with their passwords and what they are members of: privileges in databases are theirs. */
+/**
+ * Roles that people have made, with their passwords, limits and settings, and what they are members of: privileges in databases are theirs. Options of a membership are
+ * columns since Postgres 16.
+ */
 const copyRoles = async (from: pg.Client, to: pg.Client): Promise<void> => {
   const { rows } = await from.query<{ make: string }>(
-    `select format('do $do$ begin if not exists (select from pg_catalog.pg_roles where rolname = %1$L) then create role %1$I; end if; end $do$; alter role %1$I %2$s password %3$L',
-                   r.rolname, concat_ws(' ', case when r.rolsuper then 'superuser' end, case when r.rolcreatedb then 'createdb' end, case when r.rolcreaterole then 'createrole' end,
-                                        case when r.rolcanlogin then 'login' end, case when r.rolbypassrls then 'bypassrls' end, case when not r.rolinherit then 'noinherit' end),
-                   a.rolpassword) as make
-       from pg_catalog.pg_roles r join pg_catalog.pg_authid a on a.oid = r.oid
-      where r.rolname !~ '^pg_' and r.rolname <> current_user
+    `select format('do $do$ begin if not exists (select from pg_catalog.pg_roles where rolname = %1$L) then create role %1$I; end if; end $do$;
+                    alter role %1$I %2$s connection limit %4$s valid until %5$L password %3$L',
+                   a.rolname, concat_ws(' ', case when a.rolsuper then 'superuser' end, case when a.rolcreatedb then 'createdb' end, case when a.rolcreaterole then 'createrole' end,
+                                        case when a.rolcanlogin then 'login' end, case when a.rolbypassrls then 'bypassrls' end, case when a.rolreplication then 'replication' end,
+                                        case when not a.rolinherit then 'noinherit' end),
+                   a.rolpassword, a.rolconnlimit, coalesce(a.rolvaliduntil, 'infinity')) as make
+       from pg_catalog.pg_authid a
+      where a.rolname !~ '^pg_' and a.rolname <> current_user
+     union all
+     select format('alter role %I set %I to %s', a.rolname, split_part(c.one, '=', 1),
+                   case when split_part(c.one, '=', 1) in ('search_path', 'temp_tablespaces', 'session_preload_libraries', 'local_preload_libraries')
+                        then substr(c.one, strpos(c.one, '=') + 1) else quote_literal(substr(c.one, strpos(c.one, '=') + 1)) end)
+       from pg_catalog.pg_db_role_setting s join pg_catalog.pg_authid a on a.oid = s.setrole cross join lateral unnest(s.setconfig) c (one)
+      where s.setdatabase = 0 and a.rolname !~ '^pg_' and a.rolname <> current_user
      union all
      select format('grant %I to %I', g.rolname, m.rolname)
-       from pg_catalog.pg_auth_members x join pg_catalog.pg_roles g on g.oid = x.roleid join pg_catalog.pg_roles m on m.oid = x.member
+            || case when to_jsonb(x) ? 'set_option'
+                    then format(' with admin %s, inherit %s, set %s', x.admin_option::text, to_jsonb(x) ->> 'inherit_option', to_jsonb(x) ->> 'set_option')
+                    when x.admin_option then ' with admin option' else '' end
+       from pg_catalog.pg_auth_members x
+       join pg_catalog.pg_roles g on g.oid = x.roleid
+       join pg_catalog.pg_roles m on m.oid = x.member
       where m.rolname !~ '^pg_'`,
   )
   for (const { make } of rows) await to.query(make)
