@@ -9,7 +9,7 @@ import pg from 'pg'
 import { afterAll, beforeAll, describe, expect, test, vi } from 'vitest'
 import { type EmbeddedPostgres, startEmbeddedPostgres } from '#server/database/embedded.ts'
 import { identity, installedBinaries, systemUser, usableBinaries } from '#server/database/embedded-binaries.ts'
-import { explained } from '#server/database/embedded-folder.ts'
+import { explained, sharedBuffers } from '#server/database/embedded-folder.ts'
 
 vi.setConfig({ testTimeout: 180_000, hookTimeout: 60_000 })
 
@@ -123,6 +123,16 @@ describe('a start', () => {
       log_parameter_max_length_on_error: '0',
     })
     await server.stop()
+  })
+
+  test.each([
+    ['an eighth of the machine', 8, 0, 1024],
+    ['an eighth of a control group', 64, 4, 512],
+    ['of the machine, where a group has no limit of its own', 8, 2 ** 40, 1024],
+    ['at least 128 MB', 0.5, 0, 128],
+    ['at most 2 GB', 64, 0, 2048],
+  ])('shares memory for buffers: %s', (_what, machine, group, megabytes) => {
+    expect(sharedBuffers(machine * 2 ** 30, group * 2 ** 30)).toBe(megabytes)
   })
 
   test('leaves the password nowhere, and lets what the administrator sets win', async () => {

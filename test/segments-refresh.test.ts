@@ -5,7 +5,7 @@ import { openTransaction, untilBlocked } from '#test/support/transaction.ts'
 const { harness, project, segmentOf, userWith, send, stored, eventsOf } = await startSegments()
 
 type Own = typeof project
-type Step = { moved: number; is_over: boolean; is_resumed: boolean }
+type Step = { moved: number; is_over: boolean; is_resumed: boolean; evaluated: number }
 const step = async (own: Own, id: string, batch: number): Promise<Step> => {
   const [row] = await own.as(
     'app_worker',
@@ -25,9 +25,9 @@ test('an evaluation goes in steps, and goes on where a killed worker stopped', a
   const own = await harness.project()
   const ids = await Promise.all(Array.from({ length: 7 }, () => userWith({ tier: 'pro' }, own)))
   const segment = await segmentOf({ rules: tier('pro') }, own)
-  expect(await step(own, segment.id, 3)).toEqual({ moved: 3, is_over: false, is_resumed: false })
+  expect(await step(own, segment.id, 3)).toEqual({ moved: 3, is_over: false, is_resumed: false, evaluated: 3 })
   expect(await stored(segment, own)).toEqual([...ids].sort().slice(0, 3))
-  expect(await step(own, segment.id, 3)).toEqual({ moved: 3, is_over: false, is_resumed: true })
+  expect(await step(own, segment.id, 3)).toEqual({ moved: 3, is_over: false, is_resumed: true, evaluated: 3 })
   // whoever changed behind the cursor is found by the worker's second round
   await own.sql(`update app.users set properties = '{}' where id = $1`, [[...ids].sort()[0]])
   await own.drain()
@@ -36,8 +36,15 @@ test('an evaluation goes in steps, and goes on where a killed worker stopped', a
   // nothing that differs, nothing that is written
   const written = () => own.sql('select app_user_id, xmin::text, ctid::text from app.segment_members order by 1')
   const before = await written()
-  expect(await step(own, segment.id, 3)).toEqual({ moved: 0, is_over: true, is_resumed: false })
+  expect(await step(own, segment.id, 3)).toEqual({ moved: 0, is_over: true, is_resumed: false, evaluated: 20000 })
   expect(await written()).toEqual(before)
+})
+
+test('a step says among how many users it found those whom it moved', async () => {
+  const own = await harness.project()
+  for (const value of ['pro', 'free', 'free', 'pro', 'free', 'pro']) await userWith({ tier: value }, own)
+  const segment = await segmentOf({ rules: tier('pro') }, own)
+  expect(await step(own, segment.id, 2)).toMatchObject({ moved: 2, evaluated: 4 })
 })
 
 test('an evaluation under way begins again when its rules change', async () => {

@@ -16,6 +16,9 @@ export const areaDefinitions = `
          t.at, t.at, t.at, t.at + interval '10 minutes'
     from generate_series(1, 2000) n, lateral (select now() - interval '1 day' - n * interval '6 hours' as at) t;
   insert into app.email_templates (key, name, subject, text) values ('weekly', 'Weekly', 'This week', 'There is something new.');
+  insert into app.push_campaigns (channel, name, message, audience, status, created_at, scheduled_at, started_at, finished_at)
+  select 'email', 'Mail ' || n, '{"template_key": "weekly", "category": "news", "track": true}', '{"all": true}', 'sent', t.at, t.at, t.at, t.at + interval '1 hour'
+    from generate_series(1, 200) n, lateral (select now() - interval '1 day' - n * interval '60 hours' as at) t;
   insert into app.webhooks (event_name, target_url, secret_id) values ('song_deleted', 'https://hooks.example/trellis', internal.new_id());
   insert into app.webhook_secrets (id, webhook_id, secret_sealed) select w.secret_id, w.id, 'sealed' from app.webhooks w;
   insert into app.xp_boosts (name, multiplier, starts_at, ends_at) values ('Weekend', 2, now() - interval '9 days', now() - interval '7 days');
@@ -62,7 +65,15 @@ export const areaRows: readonly (readonly [name: string, sql: string])[] = [
     `insert into app.push_deliveries (queue_id, campaign_id, app_user_id, status, due_at, sent_at, received_at, opened_at, created_at)
      select c.id, c.id, p.id, case p.n % 10 when 0 then 'failed' when 1 then 'opened' when 2 then 'opened' else 'sent' end, c.started_at, c.started_at,
             c.started_at, case when p.n % 10 in (1, 2) then c.started_at + interval '1 hour' end, c.started_at
-       from bench.people p, (select k.* from app.push_campaigns k where k.status = 'sent' order by k.created_at desc limit 1) c where p.n <= $1::int`,
+       from bench.people p, (select k.* from app.push_campaigns k where k.channel = 'push' and k.status = 'sent' order by k.created_at desc limit 1) c where p.n <= $1::int`,
+  ],
+  [
+    'deliveries of a campaign of mail',
+    `insert into app.push_deliveries (channel, queue_id, campaign_id, app_user_id, status, due_at, sent_at, opened_at, created_at)
+     select 'email', c.id, c.id, p.id, case p.n % 20 when 0 then 'failed' when 2 then 'opened' else 'sent' end, c.started_at, c.started_at,
+            case when p.n % 20 = 2 then c.started_at + interval '1 hour' end, c.started_at
+       from bench.people p, (select k.* from app.push_campaigns k where k.channel = 'email' order by k.created_at desc limit 1) c
+      where p.n <= $1::int and p.n % 2 = 0`,
   ],
   [
     'counts of deliveries',
@@ -81,7 +92,7 @@ export const areaRows: readonly (readonly [name: string, sql: string])[] = [
     'inboxes',
     `insert into app.push_inbox_items (app_user_id, delivery_id, title, body, is_read, created_at, expires_at)
      select d.app_user_id, d.id, 'News', 'There is something new.', d.status = 'opened', d.sent_at, d.sent_at + interval '30 days'
-       from app.push_deliveries d where $1::int > 0`,
+       from app.push_deliveries d where d.channel = 'push' and $1::int > 0`,
   ],
   [
     'preferences of push',

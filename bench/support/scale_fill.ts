@@ -54,7 +54,8 @@ const rows: readonly (readonly [name: string, sql: string])[] = [
     'events',
     `insert into app.engagement_events (id, app_user_id, event_name, properties, occurred_at, received_at, source)
      select uuidv7(t.at - clock_timestamp()), p.id,
-            case e.i / $1::int when 0 then 'app_opened' when 1 then 'app_opened' when 2 then 'song_played' when 3 then 'purchase_made' else 'lesson_completed' end,
+            -- half of the users opened the app twice
+            case e.i / $1::int when 0 then 'app_opened' when 1 then case e.i % 2 when 0 then 'app_opened' else 'song_played' end when 2 then 'song_played' when 3 then 'purchase_made' else 'lesson_completed' end,
             jsonb_build_object('lesson', e.i % 100, 'score', e.i % 1000), t.at, t.at, 'client'
        from generate_series(0, $1::int * ${eventsPerUser} - 1) e (i)
       cross join lateral (select now() - interval '${days} days' + interval '${days} days' * (e.i::float8 / ($1::int * ${eventsPerUser})) as at) t

@@ -37,7 +37,8 @@ const ids: Readonly<Record<string, string>> = {
   assetId: 'select a.id from app.media_assets a join bench.people p on p.id = a.uploaded_by where p.n = 1',
   folderId: 'select f.id from app.media_folders f order by f.created_at limit 1',
   jobId: 'select j.id from app.media_jobs j limit 1',
-  campaignId: 'select d.campaign_id from app.push_deliveries d where d.campaign_id is not null limit 1',
+  campaignId: `select d.campaign_id from app.push_deliveries d where d.channel = 'push' and d.campaign_id is not null limit 1`,
+  '/admin/projects/{projectId}/email/campaigns/': `select d.campaign_id from app.push_deliveries d where d.channel = 'email' limit 1`,
   automationId: 'select id from app.push_automations',
   webhookId: 'select id from app.webhooks',
   deliveryId: 'select id from app.webhook_deliveries limit 1',
@@ -90,8 +91,8 @@ const queries: Readonly<Record<string, string>> = {
   '/client/roles/check': '?permission=articles.edit',
 }
 
-/** Not measured one by one: streams have a case of their own, and these count against limits or are no lists of this project. */
-const left = /export|jwks|\/health|provisioning-status|audit-events\/verify|client\/realtime/
+/** Not measured one by one: streams have a case of their own, and these count against limits, ask a provider, or are no lists of this project. */
+const left = /export|jwks|\/health|provisioning-status|audit-events\/verify|client\/realtime|monetization\/(plan|drift)/
 
 /** What counts rows or sums them up. */
 const figures = /\/(stats|summary|anomalies|count)$|projectId}\/sessions$|events\/names$/

@@ -3852,6 +3852,7 @@ create table app.user_streaks (
   constraint user_streaks_app_user_id_fkey FOREIGN KEY (app_user_id) REFERENCES app.users(id) ON UPDATE CASCADE ON DELETE CASCADE,
   constraint user_streaks_streak_definition_id_fkey FOREIGN KEY (streak_definition_id) REFERENCES app.streak_definitions(id) ON DELETE CASCADE
 );
+CREATE INDEX user_streaks_covered ON app.user_streaks USING btree (streak_definition_id, covered_through) WHERE (first_qualified_at IS NOT NULL);
 CREATE INDEX user_streaks_next_check ON app.user_streaks USING btree (next_check_at) WHERE (next_check_at IS NOT NULL);
 CREATE INDEX user_streaks_of_definition ON app.user_streaks USING btree (streak_definition_id, created_at DESC, app_user_id DESC);
 alter table app.user_streaks enable row level security;

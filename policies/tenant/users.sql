@@ -58,7 +58,7 @@ grant execute on function internal.user_admin_json, internal.user_found, interna
   internal.new_anonymous_id, internal.segment_members, internal.user_sections, internal.user_set, internal.users_set, internal.user_session_start,
   internal.naming_part, internal.user_named, internal.users_named, internal.bulk_contested, internal.bulk_fields, internal.bulk_apply, internal.bulk_segments, internal.with_index, internal.user_delete_by_administrator,
   internal.reset_sections, internal.user_reset, internal.export_time, internal.csv_quoted, internal.csv_cell, internal.csv_object, internal.user_bundle,
-  api.user_create, internal.users_page, internal.users_of_segment, internal.users_beginning, internal.users_containing, internal.users_lately_containing, internal.is_event_from_outside, internal.user_events_page,
+  api.user_create, internal.users_page, internal.users_of_segment, internal.users_beginning, internal.users_containing, internal.users_containing_count, internal.users_beginning_count, internal.users_lately_containing, internal.is_event_from_outside, internal.user_events_page,
   internal.user_sent_events_page, api.users_list, api.user_get, api.user_events, api.user_update, api.user_session, api.users_bulk_update,
   api.users_cohort, api.user_delete, api.user_delete_anonymous, api.user_reset, api.users_export, api.user_events_export, api.user_export
   to app_admin;

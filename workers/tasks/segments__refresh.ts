@@ -1,7 +1,7 @@
 import { dataOf } from '#server/database/database.ts'
 import { outboxTask } from '#workers/task.ts'
 
-type Step = { moved: number; is_over: boolean; is_resumed: boolean }
+type Step = { moved: number; is_over: boolean; is_resumed: boolean; evaluated?: number }
 /** At most so many users enter or exit in one step. */
 const batch = 2000
 /** So many are evaluated in one step, where few of them do. */
@@ -22,8 +22,9 @@ export const segmentsRefresh = outboxTask(
       let scanned = most
       const next = async () => {
         const found = dataOf<Step>(await step('segments_refresh', { segment_id, batch, scanned }, { timeoutMs }))
-        // where most users move, those beyond a batch would be evaluated at each step again
-        scanned = found.moved >= batch / 2 ? batch : most
+        // those beyond a batch would be evaluated at each step again, so a step evaluates about as many as fill one
+        const { moved, evaluated = most } = found
+        scanned = moved === 0 ? most : Math.min(most, Math.max(batch, Math.ceil((batch * evaluated) / moved)))
         return found
       }
       const first = await next()

@@ -140,7 +140,23 @@ begin
       from (select a.id, internal.storage_object_json(a) as object from app.media_assets a
              where a.status = 'committed' and a.id < coalesce(place, 'ffffffff-ffff-ffff-ffff-ffffffffffff')
              order by a.id desc limit storage_objects.page_limit) o;
+  elsif storage_objects.bucket = 'media' and (
+    select count(*) <= 20000
+      from (select from app.media_assets a
+             where a.status <> 'deleted' and a.key collate "C" >= storage_objects.prefix and a.key collate "C" < storage_objects.prefix || chr(1114111)
+             limit 20001) bounded) then
+    -- few: found by their keys, then sorted; in one query the planner would read the newest objects until a page is full
+    with found as materialized (
+      select a.id
+        from app.media_assets a
+       where a.status = 'committed' and a.key collate "C" >= storage_objects.prefix and a.key collate "C" < storage_objects.prefix || chr(1114111)
+         and a.key collate "C" ^@ storage_objects.prefix and a.id < coalesce(place, 'ffffffff-ffff-ffff-ffff-ffffffffffff')
+    )
+    select json_agg(internal.storage_object_json(a) order by a.id desc), count(*), (array_agg(a.id order by a.id))[1] into shown, n, last
+      from (select f.id from found f order by f.id desc limit storage_objects.page_limit) page
+      join app.media_assets a on a.id = page.id;
   elsif storage_objects.bucket = 'media' then
+    -- many: soon met among the newest
     select json_agg(o.object order by o.id desc), count(*), (array_agg(o.id order by o.id))[1] into shown, n, last
       from (select a.id, internal.storage_object_json(a) as object from app.media_assets a
              where a.status = 'committed' and a.key collate "C" ^@ storage_objects.prefix and a.id < coalesce(place, 'ffffffff-ffff-ffff-ffff-ffffffffffff')

@@ -200,6 +200,7 @@ declare
   is_last boolean;
   differing uuid[];
   moved int := 0;
+  evaluated int := segments_refresh.scanned;
 begin
   if internal.caller() <> 'worker' then
     raise exception 'segments are refreshed by workers, not by %', internal.caller();
@@ -223,6 +224,7 @@ begin
     differing := differing[1:segments_refresh.batch];
     last_id := differing[segments_refresh.batch];
     is_last := false;
+    evaluated := (select count(*) from app.users u where u.id > after_id and u.id <= last_id);
   end if;
   if cardinality(differing) > 0 then
     -- evaluated once more under their locks: what changed meanwhile is seen, and changes from now on wait
@@ -241,11 +243,12 @@ begin
   if found and is_last then
     perform internal.segment_count(segment.id);
   end if;
-  return json_build_object('moved', moved, 'is_over', found and is_last, 'is_resumed', state.cursor_id is not null);
+  return json_build_object('moved', moved, 'is_over', found and is_last, 'is_resumed', state.cursor_id is not null, 'evaluated', evaluated);
 end $$;
 comment on function internal.segments_refresh is
   'One step of an evaluation of all users: the next scanned ones in the order of their ids, of whom at most batch stored memberships are corrected. Returns how many
-   were, whether that was the last step, and whether an earlier step had come before it: a killed worker goes on where the last step ended. Locks the corrected users.';
+   were (moved), among how many users at most (evaluated), whether that was the last step, and whether an earlier step had come before it: a killed worker goes on where the
+   last step ended. Locks the corrected users.';
 
 create or replace function internal.segment_size(segment_id uuid) returns bigint
 language sql stable security definer set search_path = '' as $$
@@ -273,4 +276,4 @@ create or replace function api.segments_refresh(segment_id uuid, batch int, scan
 language sql volatile as $$
   select internal.reply(200, internal.segments_refresh(segments_refresh.segment_id, segments_refresh.batch, segments_refresh.scanned))
 $$;
-comment on function api.segments_refresh is 'For the worker: a step of the evaluation of a segment, {moved, is_over, is_resumed}.';
+comment on function api.segments_refresh is 'For the worker: a step of the evaluation of a segment, {moved, is_over, is_resumed, evaluated}; the last is absent where the segment is gone.';

@@ -151,30 +151,68 @@ create or replace function internal.users_containing(pattern text) returns table
 language sql stable as $$
   select n.id, n.last_seen_at
     from app.users n
-   where n.email ilike users_containing.pattern or n.external_id ilike users_containing.pattern or n.display_name ilike users_containing.pattern
+   -- addresses are stored in lower case; ilike would fold each of them again
+   where n.email like lower(users_containing.pattern) or n.external_id ilike users_containing.pattern or n.display_name ilike users_containing.pattern
 $$;
 comment on function internal.users_containing is
   'Users whose email, external_id or display_name matches a pattern, ignoring case. No security definer and no settings, so that Postgres inlines it.';
+
+create or replace function internal.users_containing_count(pattern text) returns bigint
+-- of a generic plan, and under row-level security, Postgres would expect few matches of any pattern
+language plpgsql stable security definer set search_path = '' set plan_cache_mode = 'force_custom_plan' as $$
+begin
+  if internal.caller() <> 'developer' then
+    raise exception 'users are searched by administrators, not by %', internal.caller();
+  end if;
+  -- texts that many users match are mostly parts of addresses: these are counted in their index alone
+  return (select count(*) from app.users n where n.email like lower(users_containing_count.pattern))
+       + (select count(*)
+            from app.users n
+           where (n.external_id ilike users_containing_count.pattern or n.display_name ilike users_containing_count.pattern)
+             and (n.email is null or n.email not like lower(users_containing_count.pattern)));
+end $$;
+comment on function internal.users_containing_count is 'How many users internal.users_containing finds, for administrators.';
+
+create or replace function internal.users_beginning_count(term text) returns bigint
+language plpgsql stable security definer set search_path = '' set plan_cache_mode = 'force_custom_plan' as $$
+declare
+  first constant text := lower(users_beginning_count.term);
+  behind constant text := first || chr(1114111);
+begin
+  if internal.caller() <> 'developer' then
+    raise exception 'users are searched by administrators, not by %', internal.caller();
+  end if;
+  return (
+    select count(*)
+      from app.users n
+     where n.email operator(pg_catalog.~>=~) first and n.email operator(pg_catalog.~<~) behind
+        or lower(n.external_id) operator(pg_catalog.~>=~) first and lower(n.external_id) operator(pg_catalog.~<~) behind
+        or lower(n.display_name) operator(pg_catalog.~>=~) first and lower(n.display_name) operator(pg_catalog.~<~) behind);
+end $$;
+comment on function internal.users_beginning_count is 'How many users internal.users_beginning finds, for administrators.';
 
 create or replace function internal.users_lately_containing(pattern text, n bigint) returns uuid[]
 language sql stable as $$
   select array(
     select u.id
       from (select n.* from app.users n order by n.last_seen_at desc, n.id desc limit 2000) u
-     where u.email ilike users_lately_containing.pattern or u.external_id ilike users_lately_containing.pattern
+     where u.email like lower(users_lately_containing.pattern) or u.external_id ilike users_lately_containing.pattern
         or u.display_name ilike users_lately_containing.pattern
      order by u.last_seen_at desc, u.id desc
      limit users_lately_containing.n)
 $$;
 comment on function internal.users_lately_containing is
-  'The first n of internal.users_containing in the order of the list, among the 2,000 newest-active users.';
+  'The first n of internal.users_containing in the order of the list, among the 2,000 newest-active users. Of internal.users_beginning for a pattern without a
+   % at its beginning.';
 
 create or replace function api.users_list(page_limit bigint, page_offset bigint, search text default null, segment_id uuid default null)
 returns api.reply
 language plpgsql stable as $$
 declare
   term constant text := coalesce(users_list.search, '');
-  pattern constant text := '%' || regexp_replace(users_list.search, '([\\%_])', '\\\1', 'g') || '%';
+  -- trigrams cannot find one or two letters: the beginnings of the fields are searched
+  is_short constant boolean := term ~ '^[A-Za-z0-9]{1,2}$';
+  pattern constant text := case when is_short then '' else '%' end || regexp_replace(users_list.search, '([\\%_])', '\\\1', 'g') || '%';
   members uuid[];
   hits uuid[];
   total bigint;
@@ -185,17 +223,16 @@ begin
   elsif term = '' then
     return internal.users_of_segment(users_list.segment_id, users_list.page_offset, users_list.page_limit);
   end if;
-  -- trigrams cannot find one or two letters
-  if term ~ '^[A-Za-z0-9]{1,2}$' then
-    hits := array(select b.id from internal.users_beginning(term) b order by b.last_seen_at desc, b.id desc);
-  elsif users_list.segment_id is null and users_list.page_offset + users_list.page_limit <= 1000 then
+  if users_list.segment_id is null and users_list.page_offset + users_list.page_limit <= 1000 then
     -- a common text is found among the newest-active users: then hundreds of thousands of matches need not be sorted
     hits := internal.users_lately_containing(pattern, users_list.page_offset + users_list.page_limit);
     if cardinality(hits) = users_list.page_offset + users_list.page_limit then
-      total := (select count(*) from internal.users_containing(pattern));
+      total := case when is_short then internal.users_beginning_count(term) else internal.users_containing_count(pattern) end;
     end if;
   end if;
-  if total is null and term !~ '^[A-Za-z0-9]{1,2}$' then
+  if total is null and is_short then
+    hits := array(select b.id from internal.users_beginning(term) b order by b.last_seen_at desc, b.id desc);
+  elsif total is null then
     hits := array(select c.id from internal.users_containing(pattern) c order by c.last_seen_at desc, c.id desc);
   end if;
   if users_list.segment_id is not null then
