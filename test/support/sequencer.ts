@@ -3,7 +3,7 @@ import { BaseSequencer, type TestSpecification } from 'vitest/node'
 
 /** Files that start programs or databases of their own: begun last, one of them would run alone at the end. */
 const longest =
-  /^(loader|loader-replay|start|run|survive|stop|embedded|rollout|faults|admin|guides|(email|push|monetization|media)-crash)\.test\.ts$/
+  /^(loader|loader-(replay|whole)|start|run|survive|stop|embedded|rollout|faults|failover|failover-faults|fleet|admin|guides|move|backup|backup-project|console-pages|media-thousand|pools|keys|definitions|pages-bytes|control_webhooks-kill|(email|push|monetization|media)-crash)\.test\.ts$/
 
 /** A machine that has run the suite before knows how long each file takes. Elsewhere the longest come first by name, then the largest. */
 export class LongestFirst extends BaseSequencer {
