@@ -11,7 +11,7 @@ export default defineConfig({
     // a worker runs many files: the server's modules are evaluated once, not once a file
     isolate: false,
     sequence: { sequencer: LongestFirst },
-    maxWorkers: Math.min(8, availableParallelism() + 1),
+    maxWorkers: Math.min(8, Math.max(2, availableParallelism())),
     // what is waited for may take long on a busy machine; what never comes fails all the same
     testTimeout: 180_000,
     hookTimeout: 240_000,

@@ -132,6 +132,16 @@ test('a primary that goes on though a standby was promoted is left', { timeout: 
   const noted = (about: { port?: number; hosts?: string }, text: string) =>
     own.has(about.port ?? about.hosts) && said.push({ ...about, text })
   const following = followHosts({ info: noted, warn: noted } as never)
+  // it has a connection to the one that it follows, and asks it, before another is promoted
+  await expect
+    .poll(
+      () =>
+        primary.sql(
+          `select from pg_stat_activity where application_name = 'trellis_hosts' and query_start > backend_start + interval '0.5 seconds'`,
+        ),
+      { timeout: 30_000 },
+    )
+    .not.toHaveLength(0)
   await standby.sql('select pg_promote()')
   await expect.poll(() => currentHost(dsn)?.port, { timeout: 30_000 }).toBe(standby.port)
   await expect
