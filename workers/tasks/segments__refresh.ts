@@ -3,7 +3,7 @@ import { outboxTask } from '#workers/task.ts'
 
 type Step = { moved: number; is_over: boolean; is_resumed: boolean; evaluated?: number }
 /** At most so many users enter or exit in one step: other commits wait until its WAL is on disk. */
-const batch = 1000
+const batch = 500
 /** So many are evaluated in one step, where few of them do. */
 const most = 20_000
 const everyMs = 5 * 60_000
