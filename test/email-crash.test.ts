@@ -2,6 +2,7 @@
 import pg from 'pg'
 import { afterAll, afterEach, expect, inject, test } from 'vitest'
 import { type Project, startHarness } from '#test/support/harness.ts'
+import { endHeartbeats } from '#test/support/jobs.ts'
 import { defineTemplate, mailCampaign, mailCampaignOf, readers } from '#test/support/mail_campaigns.ts'
 import { endPrograms, startWorker, type WorkerProcess } from '#test/support/process.ts'
 import { deliveriesOf } from '#test/support/push.ts'
@@ -31,8 +32,10 @@ const kill = async ({ child, ended }: WorkerProcess) => {
   await ended
 }
 /** What a killed worker held is due again: as when its leases have ended. */
-const endLeases = (project: Project) =>
-  project.sql('update app.outbox set locked_until = null, attempts = 0, due_at = least(due_at, internal.now())')
+const endLeases = async (project: Project) => {
+  await endHeartbeats(harness)
+  await project.sql('update app.outbox set locked_until = null, attempts = 0, due_at = least(due_at, internal.now())')
+}
 const messageOf = async (project: Project, id: string) => (await project.admin.get(`/email/messages/${id}`)).data
 const typesOf = (message: { events: { type: string }[] }) => message.events.map(({ type }) => type)
 const idOf = (received: { headers: Readonly<Record<string, string>> }) => received.headers['message-id'] ?? ''

@@ -5,6 +5,7 @@ import pg from 'pg'
 import sharp from 'sharp'
 import { afterAll, beforeAll, describe, expect, inject, test } from 'vitest'
 import { startHarness } from '#test/support/harness.ts'
+import { endHeartbeats } from '#test/support/jobs.ts'
 import { commit, put, register, setTier, storedOf, upload } from '#test/support/media.ts'
 import { endPrograms, type ServerProcess, startServer, startWorker, type WorkerProcess } from '#test/support/process.ts'
 import { expectRefusal } from '#test/support/refusals.ts'
@@ -205,7 +206,10 @@ describe('a worker that is killed', () => {
     return { asset, job: data.id as string }
   }
   /** What a killed worker held is due again: as when its leases have ended. */
-  const endLeases = () => project.sql('update app.outbox set locked_until = null, attempts = 0')
+  const endLeases = async () => {
+    await endHeartbeats(harness)
+    await project.sql('update app.outbox set locked_until = null, attempts = 0')
+  }
   const childrenOf = async (pid: number) =>
     (await readFile(`/proc/${pid}/task/${pid}/children`, 'utf8')).trim().split(' ').filter(Boolean).map(Number)
   const isAlive = async (pid: number) =>

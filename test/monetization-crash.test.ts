@@ -1,6 +1,6 @@
 import { afterAll, expect, inject, test } from 'vitest'
 import { startHarness } from '#test/support/harness.ts'
-import { runOperationJob } from '#test/support/jobs.ts'
+import { endHeartbeats, runOperationJob } from '#test/support/jobs.ts'
 import { providerProject, readKey, startRevenueCat, writeKey } from '#test/support/monetization.ts'
 import { endPrograms, startWorker } from '#test/support/process.ts'
 import { monetizationApply } from '#workers/tasks/monetization__apply.ts'
@@ -192,8 +192,7 @@ const killAt = async (path: RegExp) => {
   child.kill('SIGKILL')
   expect(await ended).toBe('SIGKILL')
   provider.interfere(() => null)
-  // as after some seconds of silence
-  await harness.control(`update app.workers set heartbeat_at = heartbeat_at - interval '1 hour'`)
+  await endHeartbeats(harness)
 }
 const worker = () =>
   startWorker({

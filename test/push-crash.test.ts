@@ -1,5 +1,6 @@
 import { afterAll, expect, inject, test } from 'vitest'
 import { startHarness } from '#test/support/harness.ts'
+import { endHeartbeats } from '#test/support/jobs.ts'
 import { endPrograms, startWorker, type WorkerProcess } from '#test/support/process.ts'
 import { campaignOf, crowd, deliveriesOf, pushed, shown } from '#test/support/push.ts'
 import { startApns, startFcm } from '#test/support/push_providers.ts'
@@ -42,6 +43,7 @@ const killAt = async (running: WorkerProcess, most: number) => {
 }
 /** What a killed worker held is due again: as when its leases have ended. */
 const endLeases = async () => {
+  await endHeartbeats(harness)
   await project.sql(`update app.push_deliveries set due_at = now() where status = 'sending'`)
   await project.sql(`update app.outbox set locked_until = null, attempts = 0`)
 }
