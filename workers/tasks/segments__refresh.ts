@@ -2,7 +2,7 @@ import { dataOf } from '#server/database/database.ts'
 import { outboxTask } from '#workers/task.ts'
 
 type Step = { moved: number; is_over: boolean; is_resumed: boolean; evaluated?: number }
-/** At most so many users enter or exit in one step: other commits wait until its WAL is on disk. */
+/** At most so many users enter or exit in one step: the WAL of a step is flushed before any commit that comes after it. */
 const batch = 500
 /** So many are evaluated in one step, where few of them do. */
 const most = 20_000
