@@ -4,7 +4,7 @@ import { dataOf } from '#server/database/database.ts'
 import { refusal } from '#server/errors.ts'
 import { bearer } from '#server/http/credentials.ts'
 import type { CachedKey, CachedProject, Hold } from '#server/http/project_cache.ts'
-import type { Route } from '#server/http/route.ts'
+import { onlyReads, type Route } from '#server/http/route.ts'
 import { uuidPattern } from '#server/http/schemas.ts'
 import type { SessionClaims } from '#server/http/tokens.ts'
 import type { Services } from '#server/services.ts'
@@ -122,7 +122,7 @@ export const onBehalfOf = async (
   const unknown = () => refusal(404, 'USER_NOT_FOUND', 'There is no such user.')
   if (typeof userId !== 'string' || !uuidPattern.test(userId)) throw unknown()
   const place = tenantPlace(services, project, route)
-  const exists = await services.sessions.onBehalf.get(`${project.projectId} ${userId.toLowerCase()}`, async () => {
+  const found = await services.sessions.onBehalf.get(`${project.projectId} ${userId.toLowerCase()}`, async () => {
     const reply = await services.database.call(
       place,
       'app_server',
@@ -132,8 +132,11 @@ export const onBehalfOf = async (
         user_id: userId,
       },
     )
-    return dataOf<{ exists: boolean }>(reply).exists ? { userId: userId.toLowerCase() } : null
+    const { exists, is_banned: isBanned } = dataOf<{ exists: boolean; is_banned: boolean }>(reply)
+    return exists ? { userId: userId.toLowerCase(), isBanned } : null
   })
-  if (!exists) throw unknown()
-  return userId.toLowerCase()
+  if (!found) throw unknown()
+  // a session ends with the ban, also for reading; what a server key shows on behalf of the user is the app's decision
+  if (found.isBanned && !onlyReads(route)) throw refusal(403, 'USER_BANNED', 'This user is banned.')
+  return found.userId
 }

@@ -124,6 +124,8 @@ export type Declaration = {
   readonly source?: 'contract' | 'supplement'
   /** Whether the route writes nothing: true for a POST that only reads, for which a token needs only the read scope. */
   readonly readOnly?: boolean
+  /** Whether the caller only reads, although the call stores something, such as an evaluation; otherwise the method and `readOnly` say it. */
+  readonly reads?: boolean
   /** May be answered by a replica, some seconds late: exports and statistics. */
   readonly stale?: boolean
   /** Scope that a personal access token needs, if it is not the area's `:read` or `:write`; null: any token is accepted. */
@@ -143,6 +145,14 @@ export type Route = Declaration & {
   /** Fastify's syntax, under /v1: `/client/streaks/:idOrKey`. */
   readonly path: string
 }
+
+/** Whether a route changes nothing for its caller. Everything else is a write, which a banned user does not make, nor a server key on behalf of one. */
+export const onlyReads = (route: Pick<Route, 'method' | 'readOnly' | 'reads'>): boolean =>
+  route.reads ?? (route.method === 'GET' || route.readOnly === true)
+
+/** Whether a server key may call a route on behalf of a user, and so of a banned one. */
+export const actsForUsers = (route: Route): boolean =>
+  route.caller.security.some((schemes) => 'OnBehalfOf' in schemes) && !onlyReads(route)
 
 /** The parts of the API, in the order of the document. */
 export const parts = [

@@ -11,7 +11,7 @@ export const createSessions = () => {
   /** Verifying a signature is the most expensive part of a request: a verified token is cached until it expires. */
   const signatures = createCache<SessionClaims & { projectId: string }>(50_000, 3600_000)
   const serviceAccounts = createCache<ServiceAccount>(10_000, 30_000)
-  const onBehalf = createCache<{ userId: string }>(50_000, 30_000)
+  const onBehalf = createCache<{ userId: string; isBanned: boolean }>(50_000, 30_000)
   return {
     users,
     developers,

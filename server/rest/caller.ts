@@ -75,11 +75,18 @@ export const readCredentials = async (request: FastifyRequest, services: Service
 export const disabled = () =>
   refusal(403, 'REST_DISABLED', 'The REST door of this project is off: its developer switches it on with rest_enabled.')
 
-/** The caller of a request of PostgREST: without a session a server key is itself, and a client key nobody. */
-export const callerOf = async (request: FastifyRequest, services: Services): Promise<Resolved> => {
+const isRead = ({ method }: FastifyRequest) => method === 'GET' || method === 'HEAD'
+
+/** The caller of a request of PostgREST: without a session a server key is itself, and a client key nobody. `reads`: whether the request only reads. */
+export const callerOf = async (
+  request: FastifyRequest,
+  services: Services,
+  reads = isRead(request),
+): Promise<Resolved> => {
   await readCredentials(request, services)
   const { headers } = request
+  const at = { ...served, reads }
   return headers.authorization === undefined && headers['x-on-behalf-of'] === undefined
-    ? endUserOrServer.resolve(request, services, served)
-    : endUser.resolve(request, services, served)
+    ? endUserOrServer.resolve(request, services, at)
+    : endUser.resolve(request, services, at)
 }

@@ -352,7 +352,9 @@ const answer = async (services: Services, request: FastifyRequest, reply: Fastif
   const [, signed] = /^object\/sign\/media\/(.+)$/.exec(path) ?? []
   if (signed !== undefined && (request.method === 'GET' || request.method === 'HEAD'))
     return getSigned(services, request, reply, signed)
-  const resolved = await callerOf(request, services)
+  // lists and signed URLs are asked for with POST, and read
+  const reads = !['POST', 'PUT', 'DELETE'].includes(request.method) || /^object\/(list|sign)\//.test(path)
+  const resolved = await callerOf(request, services, reads)
   request.trellisProject = resolved.project?.projectId
   request.trellisCaller = resolved.claims.caller
   takeRateLimits({}, resolved, services)

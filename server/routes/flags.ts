@@ -134,6 +134,7 @@ export const flags = area({
     }),
     route('POST /client/flags/evaluate', {
       caller: appOrUser,
+      reads: true,
       summary: 'Flags for the caller, evaluated with attributes of the app',
       description: 'In filters, stored properties take precedence over `attributes`. Unknown keys are omitted.',
       headers: appHeaders,

@@ -73,6 +73,8 @@ export const media = area({
     route('POST /client/media/presign', {
       operationId: 'presignMediaUpload',
       caller: endUserOrServer,
+      // a GET; PUT asks internal.check_not_banned
+      reads: true,
       summary: 'Sign a URL to download or upload a file by its key',
       description:
         'Keys begin with `user/<user id>/`. PUT is for projects that are not free; the same key again is the same asset, whose bytes the next commit replaces. `expires_in_seconds` is at most 3600 for PUT and 86400 for GET. A GET with `w`, `h`, `fit` or `format` is of an image that is changed so: WebP unless `format` says otherwise.',
@@ -95,7 +97,7 @@ export const media = area({
       replies: { 200: data(Signed) },
       refusals: {
         400: ['INVALID_METHOD', 'MIME_NOT_ALLOWED', 'PRESIGN_PUT_NOT_AVAILABLE'],
-        403: ['FORBIDDEN'],
+        403: ['FORBIDDEN', 'USER_BANNED'],
         404: ['NOT_FOUND', 'BUCKET_NOT_FOUND'],
         409: ['KEY_IN_USE'],
       },

@@ -32,8 +32,9 @@ const cleanPending = async (context: TenantContext): Promise<void> => {
       else
         await call('media_commit_late', { asset_id: upload.asset_id, version: upload.version, size_bytes: size }).catch(
           (error: { status?: number }) => {
-            // its user deleted it meanwhile
-            if (error.status !== 404) throw error
+            // its user was banned before it came, or deleted it meanwhile
+            if (error.status === 403) never.push(upload.asset_id)
+            else if (error.status !== 404) throw error
           },
         )
     }

@@ -175,7 +175,7 @@ create or replace function internal.media_commit_late(asset_id uuid, version tex
 language sql volatile security definer set search_path = '' as $$
   select (internal.media_commit(media_commit_late.asset_id, media_commit_late.version, media_commit_late.size_bytes, false)).status = 'committed'
 $$;
-comment on function internal.media_commit_late is 'Commits an upload that has arrived and that nobody committed within a day. Refuses 404 NOT_FOUND.';
+comment on function internal.media_commit_late is 'Commits an upload that has arrived and that nobody committed within a day. Refuses 403 USER_BANNED, 404 NOT_FOUND.';
 
 create or replace function api.media_commit_late(asset_id uuid, version text, size_bytes bigint) returns api.reply
 language sql volatile as $$

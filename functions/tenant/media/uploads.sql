@@ -122,6 +122,8 @@ begin
     perform internal.fail(400, 'PRESIGN_PUT_NOT_AVAILABLE', 'Free projects register uploads with POST /v1/client/media/upload.');
   elsif k.owner is distinct from owner::text or internal.lock_users(array[owner]) is null then
     perform internal.fail(404, 'USER_NOT_FOUND', 'There is no such user.');
+  elsif internal.caller() <> 'server_key' then
+    perform internal.check_not_banned(owner);
   end if;
   select m.* into a from app.media_assets m where m.key = k.path collate "C" and m.status <> 'deleted' for update;
   if media_presign_put.is_free and media_presign_put.size_bytes > coalesce(a.size_bytes, 0) then
@@ -154,8 +156,8 @@ begin
 end $$;
 comment on function internal.media_presign_put is
   'The asset of a key with an open upload: a new one, or the one of the key, whose bytes the next commit replaces. size_bytes is the exact size, where it is known. Refuses
-   400 INVALID_INPUT, MIME_NOT_ALLOWED, PRESIGN_PUT_NOT_AVAILABLE (a free project, without a size), 402 FREE_TIER_LIMIT_REACHED, 403 FORBIDDEN, 404 USER_NOT_FOUND,
-   409 KEY_IN_USE (a file that was uploaded in another way, of another user, or blocked; without replaces any file that is there). Locks the user, the asset, and in a free
+   400 INVALID_INPUT, MIME_NOT_ALLOWED, PRESIGN_PUT_NOT_AVAILABLE (a free project, without a size), 402 FREE_TIER_LIMIT_REACHED, 403 FORBIDDEN, USER_BANNED,
+   404 USER_NOT_FOUND, 409 KEY_IN_USE (a file that was uploaded in another way, of another user, or blocked; without replaces any file that is there). Locks the user, the asset, and in a free
    project the budget.';
 
 create or replace function internal.media_presign_get(key text) returns app.media_assets
@@ -239,6 +241,10 @@ begin
   end if;
   select m.* into a from app.media_assets m where m.id = media_commit.asset_id and m.status <> 'deleted' for update;
   perform internal.check_found(a.id is not null and (internal.media_is_mine(a) or internal.caller() = 'worker'), 'asset');
+  -- the bytes may have come by a URL that is older than the ban, and a GET commits them too
+  if internal.caller() not in ('server_key', 'developer') then
+    perform internal.check_not_banned(a.uploaded_by);
+  end if;
   -- another commit of the same upload was faster
   if a.upload_version is distinct from media_commit.version then
     return a;
@@ -258,7 +264,7 @@ end $$;
 comment on function internal.media_commit is
   'Notes that the bytes of an upload are stored under its version: the asset is committed. keeps_window: upload URLs that are out cannot be ended, so they count until they
    expire. is_free: a file that is larger than the one that it replaces must fit the budget. Does nothing where another commit was faster. Refuses
-   402 FREE_TIER_LIMIT_REACHED, 404 NOT_FOUND. Locks the asset.';
+   402 FREE_TIER_LIMIT_REACHED, 403 USER_BANNED, 404 NOT_FOUND. Locks the asset.';
 
 create or replace function api.media_commit(asset_id uuid, version text, size_bytes bigint, keeps_window boolean, nonce text, is_free boolean default false)
 returns api.reply

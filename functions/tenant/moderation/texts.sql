@@ -1,16 +1,32 @@
 -- Texts that rules evaluate, in the transaction that writes them. A table is moderated by a row in internal.moderated_texts and triggers with
 -- internal.tg_moderated_text; docs/moderation.md shows both. Only texts of end users are evaluated, not those of administrators and server keys without a user.
 
+create or replace function internal.check_not_banned(app_user_id uuid) returns void
+language plpgsql volatile security definer set search_path = '' as $$
+begin
+  if exists (select from app.users u where u.id = check_not_banned.app_user_id and u.is_banned) then
+    perform internal.fail(403, 'USER_BANNED', 'This user is banned.');
+  end if;
+end $$;
+comment on function internal.check_not_banned is
+  'Refuses 403 USER_BANNED. Servers refuse the writes of a banned user before they ask a database; this is for what lasts longer than a request. Granted to nobody.';
+
 create or replace function internal.check_may_write() returns void
 language plpgsql volatile security definer set search_path = '' as $$
 declare
-  until constant timestamptz := (select u.muted_until from app.users u where u.id = internal.user_id() and u.muted_until > internal.now());
+  is_banned boolean;
+  until timestamptz;
 begin
-  if until is not null then
+  select u.is_banned, u.muted_until into is_banned, until
+    from app.users u where u.id = internal.user_id() and (u.is_banned or u.muted_until > internal.now());
+  if is_banned then
+    perform internal.fail(403, 'USER_BANNED', 'This user is banned.');
+  elsif until is not null then
     perform internal.fail(403, 'USER_MUTED', 'The user is muted until details.muted_until.', json_build_object('muted_until', internal.iso(until)));
   end if;
 end $$;
-comment on function internal.check_may_write is 'Refuses 403 USER_MUTED with details {muted_until} while the caller is muted. Granted to nobody.';
+comment on function internal.check_may_write is
+  'Refuses 403 USER_BANNED, and USER_MUTED with details {muted_until} while the caller is muted. Granted to nobody.';
 
 create or replace function internal.moderation_enqueue(subject_type text, subject_id uuid, subject_user_id uuid, snapshot jsonb, rule_id uuid,
                                                        reason text, priority int)

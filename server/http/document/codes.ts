@@ -1,6 +1,13 @@
 import type { z } from 'zod'
 import { rankRefusals } from '#server/http/ranks.ts'
-import { type Area, invalidBodyCode, invalidCode, invalidJsonCode, type Route } from '#server/http/route.ts'
+import {
+  type Area,
+  actsForUsers,
+  invalidBodyCode,
+  invalidCode,
+  invalidJsonCode,
+  type Route,
+} from '#server/http/route.ts'
 import { tokenRefusals } from '#server/http/scopes.ts'
 
 /** A part of the path that accepts any text, such as an id or a key, is never malformed. */
@@ -24,7 +31,8 @@ export const declaredCodes = (area: Area, route: Route): ReadonlyMap<number, Rea
       if (kept.length > 0) add(Number(status), ...kept)
     }
   }
-  const forbidden = [...tokenRefusals(area, route), ...rankRefusals(area, route)]
+  const banned = actsForUsers(route) ? ['USER_BANNED'] : []
+  const forbidden = [...tokenRefusals(area, route), ...rankRefusals(area, route), ...banned]
   if (forbidden.length > 0) add(403, ...forbidden)
   if (route.body) {
     add(400, invalidCode(area, route, 'body'), invalidBodyCode(area, route), invalidJsonCode(area, route))
