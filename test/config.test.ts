@@ -300,7 +300,7 @@ describe('values', () => {
 })
 
 describe('the answer', () => {
-  const vary = 'Authorization, X-On-Behalf-Of'
+  const vary = 'Authorization, X-On-Behalf-Of, X-Api-Key'
   const head = (answer: { headers: Headers }) => [answer.headers.get('cache-control'), answer.headers.get('vary')]
 
   test('has exact headers, and is not sent again while nothing changed', async () => {

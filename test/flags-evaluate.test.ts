@@ -322,7 +322,7 @@ describe('evaluate', () => {
 })
 
 describe('the answer', () => {
-  const vary = 'Authorization, X-On-Behalf-Of, X-App-Version, X-Platform'
+  const vary = 'Authorization, X-On-Behalf-Of, X-App-Version, X-Platform, X-Api-Key'
   const head = (answer: { headers: Headers }) => [answer.headers.get('cache-control'), answer.headers.get('vary')]
   const etag = (answer: { headers: Headers }) => answer.headers.get('etag') ?? ''
 

@@ -43,6 +43,7 @@ import {
 } from '#server/http/route.ts'
 import { endTrace, traceRequests } from '#server/http/trace.ts'
 import { routeUpgrades, wantsWebSocket } from '#server/http/upgrade.ts'
+import { withVary } from '#server/http/vary.ts'
 import type { Services } from '#server/services.ts'
 import type { Stopping } from '#server/stopping.ts'
 
@@ -252,7 +253,7 @@ const addRoute = (app: FastifyInstance, area: Area, route: Route, services: Serv
     url,
     config: { trellis: { route, area, observe } },
     handler: async (request, reply) => {
-      const answer = await serve(area, route, request, services)
+      const answer = withVary(route, await serve(area, route, request, services))
       const { status, body } = answer
       observe?.(route, area, status, body instanceof Readable ? '' : body.toString(), { ...answer.headers })
       if (answer.takeOver) {

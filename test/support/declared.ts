@@ -1,12 +1,23 @@
 import { declaredCodes } from '#server/http/openapi.ts'
 import type { Area, Route } from '#server/http/route.ts'
 import { mayStreamEvents, streamedTypes } from '#server/http/stream.ts'
+import { credentialsOf, isCacheable } from '#server/http/vary.ts'
 
 const nameOf = (route: Route) => `${route.method} ${route.path}`
 
 /** Whether an answer is another server's, passed on as it is. */
 export const isRelayed = (route: Route, headers: Record<string, unknown>): boolean =>
   route.relays === true && headers['content-type'] !== undefined
+
+/** The headers that select an answer which caches may store, and that its Vary does not name. */
+const unvariedOf = (route: Route, headers: Record<string, unknown>): string[] => {
+  if (!isCacheable(headers)) return []
+  const vary = Object.entries(headers).find(([name]) => name.toLowerCase() === 'vary')?.[1]
+  const named = String(vary ?? '')
+    .toLowerCase()
+    .split(/\s*,\s*/)
+  return credentialsOf(route).filter((name) => !named.includes(name.toLowerCase()))
+}
 
 /** What an answer breaks of its route's declaration, or null. */
 export const problemOf = (
@@ -16,6 +27,8 @@ export const problemOf = (
   body: string,
   headers: Record<string, unknown> = {},
 ): string | null => {
+  const unvaried = unvariedOf(route, headers)
+  if (unvaried.length > 0) return `${nameOf(route)} may be stored by caches, and its Vary lacks ${unvaried.join(', ')}`
   if (isRelayed(route, headers)) return null
   const schema = route.replies[status]
   if (schema && mayStreamEvents(schema) && String(headers['content-type']).startsWith('text/event-stream')) return null
