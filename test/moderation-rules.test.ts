@@ -1,4 +1,5 @@
 import { randomUUID } from 'node:crypto'
+import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
 import { startModeration } from '#test/support/moderation.ts'
 import { expectInvalid, expectRefusal } from '#test/support/refusals.ts'
@@ -76,6 +77,49 @@ describe('rules', () => {
     ['link', {}, 'go to evil.com now', ['evil.com']],
     ['link', {}, 'e.g. this, v1.2 and a.b', []],
     ['link', {}, 'mail ada@evil.com', []],
+    ...[
+      'ca\u200bsino',
+      'ca\u00adsino',
+      'ca\u2060sino',
+      'ca\ufe0fsino',
+      'ca\u034fsino',
+      'casino\u0301',
+      'c\u0336a\u0336s\u0336i\u0336n\u0336o\u0336',
+      'ca\u{e0073}sino',
+      'ca\u0001sino',
+    ].map((text): [string, object, string, string[]] => ['keyword', { words: ['casino'] }, text, ['casino']]),
+    ['keyword', { words: ['badword'], match: 'substring' }, 'xbad\u200bwo\u0301rdx', ['badword']],
+    // letters with marks are letters of their own, whichever way they are written
+    ['keyword', { words: ['ano'] }, 'año', []],
+    ['keyword', { words: ['año'] }, 'ANO\u0303 an\u0303o', ['año']],
+    ['keyword', { words: ['an\u0303o'] }, 'el año', ['año']],
+    ['keyword', { words: ['ca\u200bsino'] }, 'casino', ['casino']],
+    ['regex', { pattern: '^cas' }, 'c\u200bas', ['^cas']],
+    ['regex', { pattern: '^c.as' }, 'c\u200bas', ['^c.as']],
+    ...(
+      [
+        ['//evil.com', 'evil.com'],
+        ['[x](//evil.com)', 'evil.com'],
+        ['ftp://evil.com', 'evil.com'],
+        ['https:/evil.com', 'evil.com'],
+        ['http:evil.com', 'evil.com'],
+        ['hxxp://evil.com', 'evil.com'],
+        ['myapp://evil', 'evil'],
+        ['mailto:a@evil.com', 'evil.com'],
+        ['mailto:a@good.com?cc=b@evil.com', 'evil.com'],
+        ['mailto:a@evil.com,b@good.com', 'evil.com'],
+        ['//evil\u3002com', 'evil.com'],
+        ['https://good.com\u200b.evil.com', 'good.com.evil.com'],
+        ['\\\\evil.com\\share', 'evil.com'],
+      ] as const
+    ).map(([text, host]): [string, object, string, string[]] => [
+      'link',
+      { allow_domains: ['good.com'] },
+      text,
+      [host],
+    ]),
+    ['link', { allow_domains: ['good.com'] }, '//good.com ftp://a.good.com mailto:a@good.com, and ca.', []],
+    ['link', {}, '// a remark, 1//2, C:/Users and either/or', []],
     ['rate', { max: 1, window_seconds: 60 }, 'text', []],
     ['new_account', { max_age_hours: 1 }, 'text', []],
     ['report_threshold', { count: 1, window_hours: 1 }, 'text', []],
@@ -102,6 +146,82 @@ describe('rules', () => {
     const other = await harness.project()
     expectRefusal(await other.admin.post(test, { text: 'x' }), 404, 'NOT_FOUND')
   })
+})
+
+test('characters that nobody sees change no verdict', async () => {
+  const rules = [
+    await word(['casino', 'bad idea', 'год', 'año']),
+    await word(['hide', 'é'], { match: 'substring' }),
+    await define('link', { allow_domains: ['good.com'] }),
+  ]
+  const piece = fc.constantFrom(
+    ...['casino', 'bad', 'idea', ' ', ', ', 'hideme', 'год', 'año', 'an\u0303o', 'café', 'x', '. ', '\n'],
+    ...['https://evil.com', 'good.com', '//evil.com', 'mailto:a@evil.com', 'www.good.com/', 'ｃasino', '!'],
+  )
+  const unseen = fc.constantFrom(
+    ...[
+      '\u200b',
+      '\u200d',
+      '\u2060',
+      '\u00ad',
+      '\ufeff',
+      '\ufe0f',
+      '\u034f',
+      '\u061c',
+      '\u180e',
+      '\u202e',
+      '\u3164',
+      '\ufff9',
+    ],
+    ...['\u{e0061}', '\u{1d173}', '\u0008', '\u200b'.repeat(50)],
+  )
+  const sample = fc.sample(
+    fc.tuple(
+      fc.array(piece, { minLength: 1, maxLength: 6 }).map((pieces) => pieces.join('')),
+      fc.array(fc.tuple(fc.nat(60), unseen), { minLength: 1, maxLength: 6 }),
+    ),
+    1500,
+  )
+  const pairs = sample.map(([text, insertions]) => {
+    const letters = [...text]
+    for (const [at, one] of insertions) letters.splice(Math.min(at, letters.length), 0, one)
+    return { text, with_unseen: letters.join('') }
+  })
+  const differing = await project.sql(
+    `select p.text, p.with_unseen, a.found as plain, b.found as hidden
+       from app.moderation_rules r, json_to_recordset($2) as p (text text, with_unseen text),
+            internal.moderation_found(r, p.text) a (found), internal.moderation_found(r, p.with_unseen) b (found)
+      where r.id = any ($1) and a.found is distinct from b.found`,
+    [rules.map(({ id }) => id), JSON.stringify(pairs)],
+  )
+  expect(differing).toEqual([])
+})
+
+test('a long text is read past what nobody sees, and within its time', async () => {
+  const rule = await word(['casino'], { action: 'block', applies_to: ['display_name'] })
+  expect(rule.id).toBeTruthy()
+  const texts = [
+    '\u200b'.repeat(20_000),
+    '//('.repeat(3400),
+    'a.'.repeat(5120),
+    'a:'.repeat(5120),
+    'mailto:@%40'.repeat(900),
+    'é\u0301\u200b'.repeat(3400),
+  ]
+  const [{ read }] = await project.sql(
+    `select array_agg(cardinality(internal.moderation_readings(left(t, 10240)))) as read from unnest($1::text[]) t`,
+    [texts],
+  )
+  expect(read).toHaveLength(texts.length)
+  for (const text of texts) {
+    const began = performance.now()
+    await project.sql('select count(*) from internal.moderation_hosts(left($1, 10240))', [text])
+    expect(performance.now() - began, text.slice(0, 10)).toBeLessThan(1000)
+  }
+  const hidden = `select internal.moderate('display_name', 'user', $1::uuid, $2)`
+  const user = await project.user()
+  const as = { 'app.caller': 'user', 'app.user_id': user.id }
+  await expect(project.as('app_auth', as, hidden, [user.id, `${texts[0]}casino`])).rejects.toThrow(/rejects/)
 })
 
 test('a simulation counts what a rule would have caught, and writes nothing', async () => {

@@ -4,7 +4,7 @@ import { startModeration } from '#test/support/moderation.ts'
 import { expectRefusal } from '#test/support/refusals.ts'
 
 /** What active rules do to texts that users write: names of users and of groups. */
-const { harness, project, admin, define, word, queue, itemOf, move, rename, nameOf } = await startModeration()
+const { harness, project, admin, define, word, queue, itemOf, report, move, rename, nameOf } = await startModeration()
 
 describe('a display name', () => {
   test('that a rule queues is written, and stands in the queue with its text', async () => {
@@ -69,6 +69,57 @@ describe('a display name', () => {
     const rejected = await move((await itemOf(gone.id))!['id'], 'reject')
     expect(rejected.data).toMatchObject({ status: 'rejected', is_hidden: true })
     expect(await nameOf(gone)).not.toMatch(/casino/i)
+  })
+
+  test('is hidden again as often as it is written, and the queue shows the last one', async () => {
+    await word(['hideme'], { match: 'substring', action: 'hide' })
+    const user = await project.user()
+    await user.patch('/client/users/me', { avatar_url: 'https://files.example.org/a.png' })
+    for (const n of [0, 1, 2]) {
+      expect((await rename(user, `hideme ${n}`)).status).toBe(200)
+      expect(await nameOf(user)).not.toMatch(/hideme/)
+      expect((await itemOf(user.id))!['snapshot']).toEqual({ kind: 'display_name', text: `hideme ${n}` })
+    }
+    // another open item, for another name of the user's choice, is none
+    await rename(user, 'Chosen')
+    expect(await nameOf(user)).toBe('Chosen')
+    await rename(user, 'hideme 3')
+    expect((await queue()).filter(({ subject_id }) => subject_id === user.id)).toHaveLength(1)
+    // what was hidden first comes back too
+    await move((await itemOf(user.id))!['id'], 'approve')
+    expect((await user.get('/client/users/me')).data).toMatchObject({
+      display_name: 'hideme 3',
+      avatar_url: 'https://files.example.org/a.png',
+    })
+  })
+
+  test('of a group is hidden again too, also where reports have hidden the group before', async () => {
+    await word(['hideme'], { match: 'substring', action: 'hide' })
+    await define('report_threshold', { count: 1, window_hours: 1, applies_to: ['group'] })
+    const [owner, other] = [await project.user(), await project.user()]
+    const shown = async (id: string) => (await other.get(`/client/groups/${id}`)).data.name
+    for (const isReported of [false, true]) {
+      const { data } = await owner.post('/client/groups', {
+        name: 'Before',
+        description: 'what we do',
+        is_public: true,
+      })
+      if (isReported) expect((await report(other, 'group', data.id)).status).toBe(201)
+      for (const n of [0, 1]) {
+        await owner.patch(`/client/groups/${data.id}`, { name: `hideme ${n}` })
+        expect(await shown(data.id)).toBe('Group')
+        expect((await itemOf(data.id))!['snapshot']).toMatchObject({
+          ...(isReported ? { name: 'Before', description: 'what we do' } : {}),
+          kind: 'group_name',
+          text: `hideme ${n}`,
+        })
+      }
+      await move((await itemOf(data.id))!['id'], 'approve')
+      expect((await other.get(`/client/groups/${data.id}`)).data).toMatchObject({
+        name: 'hideme 1',
+        description: 'what we do',
+      })
+    }
   })
 
   test('is read at sign-up; generated ones are not', async () => {

@@ -18,12 +18,52 @@ language sql immutable parallel safe
 return array['user', 'message', 'review', 'media', 'feed_entry', 'group', 'collection_row', 'content'];
 comment on function internal.moderation_subject_types is 'The types of subjects that users can report.';
 
+create or replace function internal.moderation_visible(value text) returns text
+language sql immutable parallel safe
+-- Default_Ignorable_Code_Point of Unicode, annotation characters, and control characters that are no white space
+return regexp_replace(moderation_visible.value,
+  '[\u0001-\u0008\u000E-\u001F\u007F-\u0084\u0086-\u009F\u00AD\u034F\u061C\u115F\u1160\u17B4\u17B5\u180B-\u180F\u200B-\u200F\u202A-\u202E\u2060-\u206F'
+  '\u3164\uFE00-\uFE0F\uFEFF\uFFA0\uFFF0-\uFFFB\U0001BCA0-\U0001BCA3\U0001D173-\U0001D17A\U000E0000-\U000E0FFF]+', '', 'g');
+comment on function internal.moderation_visible is 'A text without the characters that leave no trace on a screen.';
+
+create or replace function internal.moderation_normal(value text) returns text
+language sql immutable parallel safe
+return lower(normalize(internal.moderation_visible(moderation_normal.value), nfkc));
+comment on function internal.moderation_normal is 'A text without invisible characters, in lower case; compatibility forms become the letters that they resemble.';
+
+create or replace function internal.moderation_unmarked(value text) returns text
+language sql immutable parallel safe
+-- diacritics of any letter, and points of Hebrew and Arabic, which readers do without; the vowels of other scripts are letters to their readers
+return regexp_replace(internal.moderation_visible(moderation_unmarked.value),
+  '[\u0300-\u036F\u0483-\u0489\u0591-\u05BD\u05BF\u05C1\u05C2\u05C4\u05C5\u05C7\u0610-\u061A\u064B-\u065F\u0670\u06D6-\u06DC\u06DF-\u06E4\u06E7\u06E8\u06EA-\u06ED'
+  '\u1AB0-\u1AFF\u1DC0-\u1DFF\u20D0-\u20FF\uFE20-\uFE2F]+', '', 'g');
+comment on function internal.moderation_unmarked is
+  'A text without invisible characters and without the marks that follow a letter as characters of their own. A letter that has a mark in itself keeps it.';
+
+create or replace function internal.moderation_word_list(normal text) returns text
+language sql immutable parallel safe
+-- every character except letters and digits separates words
+return ' ' || btrim(regexp_replace(moderation_word_list.normal, '[^[:alnum:]]+', ' ', 'g')) || ' ';
+comment on function internal.moderation_word_list is 'The words of a normal text, each surrounded by one space.';
+
 create or replace function internal.moderation_words(value text) returns text
 language sql immutable parallel safe
--- compatibility forms become the letters that they resemble, and every character except letters and digits separates words
-return ' ' || btrim(regexp_replace(lower(normalize(moderation_words.value, nfkc)), '[^[:alnum:]]+', ' ', 'g')) || ' ';
+return internal.moderation_word_list(internal.moderation_normal(moderation_words.value));
 comment on function internal.moderation_words is
-  'The words of a text in lower case, each surrounded by one space, so that a word or phrase is found as a substring.';
+  'The words of a rule in lower case, each surrounded by one space, so that a word or phrase is found as a substring.';
+
+create or replace function internal.moderation_readings(value text) returns text[]
+language plpgsql immutable parallel safe as $$
+declare
+  normal constant text := internal.moderation_normal(moderation_readings.value);
+  unmarked constant text := internal.moderation_normal(internal.moderation_unmarked(moderation_readings.value));
+begin
+  return array[normal, internal.moderation_word_list(normal)]
+         || case when unmarked <> normal then array[unmarked, internal.moderation_word_list(unmarked)] end;
+end $$;
+comment on function internal.moderation_readings is
+  'A text as keywords are compared with it, and its words: with the marks that its letters have; then, where there are some, without those that are characters of
+   their own. A match in either counts.';
 
 create or replace function internal.moderation_list(config jsonb, name text, most int, longest int) returns text[]
 language plpgsql volatile as $$
@@ -71,7 +111,10 @@ begin
       if coalesce(new.config ->> 'match', 'word') not in ('word', 'substring') then
         perform internal.invalid('config.match', 'must be word or substring', 'INVALID_INPUT');
       elsif new.config ->> 'match' = 'substring' then
-        new.words := array(select lower(normalize(w, nfkc)) from unnest(words) w);
+        new.words := array(select internal.moderation_normal(w) from unnest(words) w);
+        if '' = any (new.words) then
+          perform internal.invalid('config.words', 'must each have a visible character', 'INVALID_INPUT');
+        end if;
       else
         new.words := array(select internal.moderation_words(w) from unnest(words) w);
         if '  ' = any (new.words) then
@@ -129,48 +172,65 @@ create or replace trigger tg_moderation_rules__compile
   for each row execute function internal.tg_moderation_rules__compile();
 
 create or replace function internal.moderation_hosts(body text) returns setof text
-language sql immutable as $$
-  -- the text before an @ is a user name, and browsers treat a backslash as a slash
-  select btrim(regexp_replace(regexp_replace(m[1], '^.*@', ''), ':\d*$', ''), '.')
-    from regexp_matches(lower(normalize(moderation_hosts.body, nfkc)),
-                        '(?:https?:[/\\]{2,}|(?:^|[^[:alnum:]@.])(?=www\.))([^\s/\\?#<>"'')]+)', 'g') m
-  union
-  -- a host without a scheme: words with dots before a slash, or with a common top-level domain
-  select m[1] || m[2]
-    from regexp_matches(lower(normalize(moderation_hosts.body, nfkc)),
-                        '(?:^|[^[:alnum:]@./\\-])((?:[[:alnum:]-]{1,63}\.){1,8})([a-z]{2,24}(?=/)|'
-                        '(?:com|net|org|info|io|co|ru|cn|xyz|top|shop|site|online|app|dev|me|ly|gg|tk)(?![[:alnum:]-]))', 'g') m
-$$;
-comment on function internal.moderation_hosts is 'The hosts of the links in a text, in lower case.';
+language plpgsql immutable parallel safe as $$
+declare
+  -- browsers take the dots of other scripts for dots
+  normal constant text := translate(internal.moderation_normal(moderation_hosts.body), '。｡', '..');
+begin
+  return query
+    -- the text before an @ is a user name, and browsers treat a backslash as a slash
+    select btrim(regexp_replace(regexp_replace(m[1], '^.*@', ''), ':\d*$', ''), '.')
+      from regexp_matches(normal,
+                          -- schemes that browsers follow whatever the number of slashes, and the usual disguise of http
+                          '(?:(?:h(?:tt|xx)ps?|ftps?|wss?):[/\\]*'
+                          '|[a-z][a-z0-9+.-]*:[/\\]{2,}'
+                          '|(?:^|[^[:alnum:]:/\\])[/\\]{2,}(?=[^\s/\\?#<>"'')]*\.[^\s/\\?#<>"'')])'
+                          '|(?:^|[^[:alnum:]@.])(?=www\.))([^\s/\\?#<>"'')]+)', 'g') m
+    union
+    -- of all addresses that a mail would go to
+    select btrim(a[1], '.')
+      from regexp_matches(normal, 'mailto:([^\s<>"'')]+)', 'g') m, regexp_matches(m[1], '(?:@|%40)([^@,;?&#%]+)', 'g') a
+    union
+    -- a host without a scheme: words with dots before a slash, or with a common top-level domain
+    select m[1] || m[2]
+      from regexp_matches(normal,
+                          '(?:^|[^[:alnum:]@./\\-])((?:[[:alnum:]-]{1,63}\.){1,8})([a-z]{2,24}(?=/)|'
+                          '(?:com|net|org|info|io|co|ru|cn|xyz|top|shop|site|online|app|dev|me|ly|gg|tk)(?![[:alnum:]-]))', 'g') m;
+end $$;
+comment on function internal.moderation_hosts is
+  'The hosts of the links in a text, in lower case: of URLs with any scheme, of //host, of mailto addresses, and of what looks like a host.';
 
 create or replace function internal.moderation_longest() returns int
 language sql immutable parallel safe
 return 10240;
 comment on function internal.moderation_longest is 'The number of characters of a text that a rule evaluates.';
 
-create or replace function internal.moderation_found(r app.moderation_rules, body text, words text default null) returns text[]
+create or replace function internal.moderation_found(r app.moderation_rules, body text, readings text[] default null) returns text[]
 language plpgsql stable as $$
 declare
-  normal text;
+  read text[];
+  k constant int := case when (moderation_found.r).config ->> 'match' = 'substring' then 1 else 2 end;
 begin
   case (moderation_found.r).rule_type
     when 'keyword' then
-      normal := case when (moderation_found.r).config ->> 'match' = 'substring' then lower(normalize(moderation_found.body, nfkc))
-                     else coalesce(moderation_found.words, internal.moderation_words(moderation_found.body)) end;
-      return array(select btrim(w) from unnest((moderation_found.r).words) with ordinality as x (w, n) where strpos(normal, w) > 0 order by n limit 20);
+      read := coalesce(moderation_found.readings, internal.moderation_readings(moderation_found.body));
+      return array(select btrim(w) from unnest((moderation_found.r).words) with ordinality as x (w, n)
+                    where strpos(read[k], w) > 0 or strpos(read[k + 2], w) > 0 order by n limit 20);
     when 'link' then
       return array(select h from internal.moderation_hosts(moderation_found.body) h
                     where not exists (select from unnest((moderation_found.r).words) d where h = d or right(h, char_length(d) + 1) = '.' || d)
                     order by h limit 20);
     when 'regex' then
-      return case when moderation_found.body ~ (moderation_found.r).expression then array[(moderation_found.r).config ->> 'pattern'] else '{}' end;
+      return case when moderation_found.body ~ (moderation_found.r).expression
+                    or internal.moderation_visible(moderation_found.body) ~ (moderation_found.r).expression
+                  then array[(moderation_found.r).config ->> 'pattern'] else '{}' end;
     else
       return '{}';
   end case;
 end $$;
 comment on function internal.moderation_found is
   'The matches of a rule in a text of at most internal.moderation_longest() characters: words, hosts of links, or its pattern; at most 20. None for rules that
-   evaluate no text. words is internal.moderation_words(body), if the caller has computed it.';
+   evaluate no text. readings is internal.moderation_readings(body), if the caller has computed it.';
 
 create or replace function internal.moderation_rule_json(r app.moderation_rules) returns json
 language sql stable as $$

@@ -43,7 +43,9 @@ begin
   name := internal.generated_name();
   update app.users k set display_name = name, avatar_url = null where k.id = u.id;
   return case moderation_apply__user.act when 'hide' then
-    jsonb_build_object('shown_name', name, 'display_name', u.display_name, 'avatar_url', u.avatar_url) end;
+    -- hidden again: an avatar that was hidden before is still kept
+    jsonb_build_object('shown_name', name, 'display_name', u.display_name,
+                       'avatar_url', coalesce(u.avatar_url, moderation_apply__user.kept ->> 'avatar_url')) end;
 end $$;
 comment on function internal.moderation_apply__user is
   'Hides or removes a profile: a generated name replaces the name, and the avatar is removed; show restores both. Locks the user. Granted to nobody.';
@@ -79,7 +81,9 @@ begin
   end if;
   update app.groups k set name = 'Group', description = null, avatar_url = null where k.id = g.id;
   return case moderation_apply__group.act when 'hide' then
-    jsonb_build_object('name', g.name, 'description', g.description, 'avatar_url', g.avatar_url) end;
+    -- hidden again: what was hidden before is still kept
+    jsonb_build_object('name', g.name, 'description', coalesce(g.description, moderation_apply__group.kept ->> 'description'),
+                       'avatar_url', coalesce(g.avatar_url, moderation_apply__group.kept ->> 'avatar_url')) end;
 end $$;
 comment on function internal.moderation_apply__group is
   'Hides or removes the texts of a group: its name becomes Group, its description and avatar are removed; show restores them. The group and its members stay.
@@ -137,7 +141,7 @@ begin
                  case moderation_apply__collection_row.act when 'show' then 'not' else '' end)
     using moderation_apply__collection_row.id;
   get diagnostics reached = row_count;
-  return jsonb_build_object('was_live', reached > 0);
+  return jsonb_build_object('was_live', reached > 0 or coalesce((moderation_apply__collection_row.kept ->> 'was_live')::boolean, false));
 end $$;
 comment on function internal.moderation_apply__collection_row is
   'Hides or removes a row by soft deletion, which its author cannot undo; show restores it, unless it was deleted before. Granted to nobody.';

@@ -43,8 +43,8 @@ language sql volatile security definer set search_path = '' as $$
          report_count = i.report_count + excluded.report_count,
          priority = i.priority + excluded.priority,
          rule_id = coalesce(i.rule_id, excluded.rule_id),
-         -- the snapshot of a report is kept; if only rules matched, the latest text is stored
-         snapshot = case when i.source = 'rule' and i.report_count = 0 and not i.is_hidden then excluded.snapshot else i.snapshot end
+         -- what was reported is kept; beside it the latest text that a rule caught
+         snapshot = case when moderation_enqueue.reason is null then i.snapshot || excluded.snapshot else i.snapshot end
   returning i.*
 $$;
 comment on function internal.moderation_enqueue is
@@ -95,12 +95,17 @@ returns void
 language plpgsql volatile security definer set search_path = '' as $$
 declare
   longest constant int := internal.moderation_longest();
-  head constant text := left(moderate.body, longest);
-  words text;
+  -- invisible characters push nothing out of what is read
+  shown constant text := case when char_length(moderate.body) > longest then internal.moderation_visible(left(moderate.body, 16 * longest)) else moderate.body end;
+  head constant text := left(shown, longest);
+  is_longer constant boolean := char_length(shown) > longest or char_length(moderate.body) > 16 * longest;
+  readings text[];
   r app.moderation_rules;
   -- budget of characters for all regular expressions together
   budget int := 100000;
   read int;
+  -- a text with invisible characters is matched twice
+  passes int;
   is_caught boolean;
   is_unread boolean := false;
   caught_by uuid;
@@ -126,15 +131,16 @@ begin
         end if;
         is_caught := user_since > internal.now() - make_interval(hours => (r.config ->> 'max_age_hours')::int);
       when 'regex' then
-        read := least(char_length(head), budget);
-        budget := budget - read;
-        is_unread := is_unread or read < char_length(moderate.body);
+        passes := coalesce(passes, case when internal.moderation_visible(head) <> head then 2 else 1 end);
+        read := least(char_length(head), budget / passes);
+        budget := budget - read * passes;
+        is_unread := is_unread or is_longer or read < char_length(head);
         is_caught := cardinality(internal.moderation_found(r, left(head, read))) > 0;
       else
         -- the words of a text are computed once for all rules
-        words := coalesce(words, internal.moderation_words(head));
-        is_unread := is_unread or longest < char_length(moderate.body);
-        is_caught := cardinality(internal.moderation_found(r, head, words)) > 0;
+        readings := coalesce(readings, internal.moderation_readings(head));
+        is_unread := is_unread or is_longer;
+        is_caught := cardinality(internal.moderation_found(r, head, readings)) > 0;
     end case;
     if is_caught then
       action := r.action;
@@ -151,7 +157,8 @@ begin
       moderate.snapshot || jsonb_build_object('kind', moderate.kind, 'text', head), caught_by, null,
       case action when 'block' then 3 when 'hide' then 3 else 1 end);
   begin
-    if action in ('hide', 'block') and not item.is_hidden then
+    -- also where the item is hidden already: this text has taken the place of what was hidden
+    if action in ('hide', 'block') then
       item := internal.moderation_apply(item, 'hide');
     end if;
   end;
