@@ -151,14 +151,14 @@ test('sql reads beside a server of its own, and writes with --write alone', asyn
   const read = await run(['sql', 'select id, 1.10 as exact from app.users', '--json'], more)
   expect(read.stderr).toBe('')
   expect(JSON.parse(read.stdout)).toEqual([{ command: 'SELECT', count: 1, rows: [{ id: userId, exact: '1.10' }] }])
-  const write = `update app.users set display_name = E'A\\x1b[31mB'`
+  const write = `update app.users set avatar_url = E'A\\x1b[31mB'`
   const refused = await run(['sql', write], more)
   expect([refused.code, refused.stderr]).toEqual([1, expect.stringContaining('--write')])
   const escaping = await run(['sql', `commit; ${write}`], more)
   expect(escaping.code).toBe(1)
   expect((await run(['sql', `${write}; ${write}`, '--write'], more)).code).toBe(0)
-  const shown = await run(['sql', '-'], { ...more, input: 'select display_name from app.users' })
-  expect([shown.code, shown.stdout]).toEqual([0, 'display_name\nA [31mB\n'])
+  const shown = await run(['sql', '-'], { ...more, input: 'select avatar_url from app.users' })
+  expect([shown.code, shown.stdout]).toEqual([0, 'avatar_url\nA [31mB\n'])
   const unknown = await run(['sql', 'select 1', '--project', crypto.randomUUID()], more)
   expect([unknown.code, unknown.stderr]).toEqual([5, expect.stringContaining('no project')])
   const elsewhere = await run(['sql', 'select 1', '--project', projectId])

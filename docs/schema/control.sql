@@ -294,6 +294,8 @@ create table app.developer_tokens (
   constraint developer_tokens_lifetime_1_to_365 CHECK (((lifetime_days >= 1) AND (lifetime_days <= 365))),
   -- 400 VALIDATION_ERROR name: must have 1 to 80 characters.
   constraint developer_tokens_name_1_to_80 CHECK (((char_length(name) >= 1) AND (char_length(name) <= 80))),
+  -- 400 VALIDATION_ERROR name: must be one line of text.
+  constraint developer_tokens_name_is_one_line CHECK (internal.is_line(name)),
   constraint developer_tokens_project_ids_some CHECK ((cardinality(project_ids) > 0)),
   constraint developer_tokens_scopes_some CHECK ((cardinality(scopes) > 0))
 );
@@ -330,6 +332,8 @@ create table app.developers (
   constraint developers_mailbox_is_one CHECK ((mailbox = internal.email_mailbox(email))),
   -- 400 INVALID_INPUT name: must have at most 200 characters.
   constraint developers_name_at_most_200 CHECK ((char_length(name) <= 200)),
+  -- 400 INVALID_INPUT name: must be one line of text.
+  constraint developers_name_is_one_line CHECK (internal.is_line(name)),
   constraint developers_provisioning_known CHECK ((provisioning = ANY (ARRAY['on'::text, 'off'::text, 'revoked'::text])))
 );
 -- 409 EMAIL_EXISTS email: An account with this mailbox exists.
@@ -369,6 +373,8 @@ create table app.device_grants (
   constraint device_grants_developer_id_fkey FOREIGN KEY (developer_id) REFERENCES app.developers(id) ON DELETE CASCADE,
   constraint device_grants_approved_by_somebody CHECK (((status = 'approved'::text) = (developer_id IS NOT NULL))),
   constraint device_grants_client_name_1_to_80 CHECK (((char_length(client_name) >= 1) AND (char_length(client_name) <= 80))),
+  -- 400 VALIDATION_ERROR client_name: must be one line of text.
+  constraint device_grants_client_name_is_one_line CHECK (internal.is_line(client_name)),
   constraint device_grants_status_known CHECK ((status = ANY (ARRAY['pending'::text, 'approved'::text, 'denied'::text])))
 );
 CREATE INDEX device_grants_expired ON app.device_grants USING btree (expires_at);
@@ -624,6 +630,8 @@ create table app.operator_tokens (
   constraint operator_tokens_actor_at_most_200 CHECK ((char_length(acts_for) <= 200)),
   -- 400 VALIDATION_ERROR label: must have at most 200 characters.
   constraint operator_tokens_label_at_most_200 CHECK ((char_length(label) <= 200)),
+  -- 400 VALIDATION_ERROR label: must be one line of text.
+  constraint operator_tokens_label_is_one_line CHECK (internal.is_line(label)),
   constraint operator_tokens_one_maker CHECK ((num_nonnulls(service_account_id, developer_id) = 1)),
   constraint operator_tokens_scopes_some CHECK ((cardinality(scopes) > 0))
 );
@@ -689,6 +697,8 @@ create table app.organizations (
   constraint organizations_developer_id_fkey FOREIGN KEY (developer_id) REFERENCES app.developers(id) ON DELETE CASCADE,
   -- 400 VALIDATION_ERROR name: must have 1 to 200 characters.
   constraint organizations_name_1_to_200 CHECK (((char_length(name) >= 1) AND (char_length(name) <= 200))),
+  -- 400 VALIDATION_ERROR name: must be one line of text.
+  constraint organizations_name_is_one_line CHECK (internal.is_line(name)),
   constraint organizations_slug_form CHECK (((slug ~ '^[a-z0-9](-?[a-z0-9])*$'::text) AND (char_length(slug) <= 64)))
 );
 alter table app.organizations enable row level security;
@@ -767,16 +777,22 @@ create table app.projects (
   constraint projects_pkey PRIMARY KEY (id),
   constraint projects_developer_id_fkey FOREIGN KEY (developer_id) REFERENCES app.developers(id) ON DELETE RESTRICT,
   constraint projects_organization_id_fkey FOREIGN KEY (organization_id) REFERENCES app.organizations(id) ON DELETE SET NULL,
+  -- 400 INVALID_INPUT auth_email_brand_name: must be one line of text.
+  constraint projects_auth_email_brand_name_is_one_line CHECK (internal.is_line(auth_email_brand_name)),
   -- 400 INVALID_INPUT bundle_id: must have at most 255 characters.
   constraint projects_bundle_id_at_most_255 CHECK ((char_length(bundle_id) <= 255)),
   -- 400 INVALID_INPUT default_from_name: must have at most 80 characters.
   constraint projects_default_from_name_at_most_80 CHECK ((char_length(default_from_name) <= 80)),
+  -- 400 INVALID_INPUT default_from_name: must be one line of text.
+  constraint projects_default_from_name_is_one_line CHECK (internal.is_line(default_from_name)),
   constraint projects_environment_known CHECK ((environment = ANY (ARRAY['development'::text, 'production'::text]))),
   -- 400 INVALID_INPUT google_oauth_client_id: must have at most 255 characters.
   constraint projects_google_oauth_client_id_at_most_255 CHECK ((char_length(google_oauth_client_id) <= 255)),
   constraint projects_in_an_organization CHECK (((organization_id IS NOT NULL) OR (deleted_at IS NOT NULL))),
   -- 400 INVALID_INPUT name: must have 1 to 200 characters.
   constraint projects_name_1_to_200 CHECK (((char_length(name) >= 1) AND (char_length(name) <= 200))),
+  -- 400 INVALID_INPUT name: must be one line of text.
+  constraint projects_name_is_one_line CHECK (internal.is_line(name)),
   constraint projects_platform_known CHECK ((platform = ANY (ARRAY['ios'::text, 'android'::text, 'all'::text]))),
   constraint projects_tier_known CHECK ((tier = ANY (ARRAY['free'::text, 'pro'::text, 'enterprise'::text])))
 );
@@ -890,6 +906,8 @@ create table app.service_accounts (
   constraint service_accounts_organization_id_fkey FOREIGN KEY (organization_id) REFERENCES app.organizations(id) ON DELETE CASCADE,
   -- 400 VALIDATION_ERROR name: must have 1 to 80 characters.
   constraint service_accounts_name_1_to_80 CHECK (((char_length(name) >= 1) AND (char_length(name) <= 80))),
+  -- 400 VALIDATION_ERROR name: must be one line of text.
+  constraint service_accounts_name_is_one_line CHECK (internal.is_line(name)),
   constraint service_accounts_project_ids_some CHECK ((cardinality(project_ids) > 0)),
   constraint service_accounts_scopes_some CHECK ((cardinality(scopes) > 0))
 );

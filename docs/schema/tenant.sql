@@ -44,6 +44,8 @@ create table app.achievements (
   constraint achievements_key_form CHECK ((key ~ '^[a-z][a-z0-9_-]{0,127}$'::text)),
   -- 400 VALIDATION_ERROR name: must have 1 to 200 characters.
   constraint achievements_name_1_to_200 CHECK (((char_length(name) >= 1) AND (char_length(name) <= 200))),
+  -- 400 VALIDATION_ERROR name: must be one line of text.
+  constraint achievements_name_is_one_line CHECK (internal.is_line(name)),
   -- 400 VALIDATION_ERROR xp_reward: must be 0 to 1000000000.
   constraint achievements_xp_reward_0_to_1000000000 CHECK (((xp_reward >= 0) AND (xp_reward <= 1000000000)))
 );
@@ -460,6 +462,8 @@ create table app.catalog_items (
   constraint catalog_items_key_form CHECK ((key ~ '^[a-z][a-z0-9_-]{0,127}$'::text)),
   constraint catalog_items_max_owned_at_least_1 CHECK ((max_owned >= 1)),
   constraint catalog_items_name_1_to_200 CHECK (((char_length(name) >= 1) AND (char_length(name) <= 200))),
+  -- 400 VALIDATION_ERROR name: must be one line of text.
+  constraint catalog_items_name_is_one_line CHECK (internal.is_line(name)),
   constraint catalog_items_tags_at_most_50 CHECK ((cardinality(tags) <= 50)),
   constraint catalog_items_use_effect_is_object CHECK ((jsonb_typeof(use_effect) = 'object'::text))
 );
@@ -569,6 +573,8 @@ create table app.challenges (
   constraint challenges_goal_value_1_to_1000000000000 CHECK (((goal_value >= 1) AND (goal_value <= '1000000000000'::bigint))),
   -- 400 VALIDATION_ERROR name: must have 1 to 200 characters.
   constraint challenges_name_1_to_200 CHECK (((char_length(name) >= 1) AND (char_length(name) <= 200))),
+  -- 400 VALIDATION_ERROR name: must be one line of text.
+  constraint challenges_name_is_one_line CHECK (internal.is_line(name)),
   -- 400 VALIDATION_ERROR recurrence: must be none, daily, weekly or monthly.
   constraint challenges_recurrence_known CHECK ((recurrence = ANY (ARRAY['none'::text, 'daily'::text, 'weekly'::text, 'monthly'::text]))),
   -- 400 VALIDATION_ERROR reward_xp: must be 0 to 1000000000.
@@ -855,6 +861,8 @@ create table app.conversations (
   constraint conversations_message_count_not_negative CHECK ((message_count >= 0)),
   -- 400 INVALID_PAYLOAD name: must have 1 to 100 characters.
   constraint conversations_name_1_to_100 CHECK (((char_length(name) >= 1) AND (char_length(name) <= 100))),
+  -- 400 INVALID_PAYLOAD name: must be one line of text.
+  constraint conversations_name_is_one_line CHECK (internal.is_line(name)),
   constraint conversations_top_level_count_not_negative CHECK ((top_level_count >= 0)),
   -- 400 INVALID_PAYLOAD type: must be direct or group.
   constraint conversations_type_known CHECK ((type = ANY (ARRAY['direct'::text, 'group'::text])))
@@ -903,6 +911,8 @@ create table app.currencies (
   constraint currencies_max_balance_exact_in_json CHECK (((max_balance >= 1) AND (max_balance <= '9007199254740991'::bigint))),
   -- 400 VALIDATION_ERROR name: must have 1 to 200 characters.
   constraint currencies_name_1_to_200 CHECK (((char_length(name) >= 1) AND (char_length(name) <= 200))),
+  -- 400 VALIDATION_ERROR name: must be one line of text.
+  constraint currencies_name_is_one_line CHECK (internal.is_line(name)),
   -- 400 VALIDATION_ERROR regen: must have an amount of 1 to 2000000000.
   constraint currencies_regen_amount_1_to_2000000000 CHECK (((regen_amount >= 1) AND (regen_amount <= 2000000000))),
   -- 400 VALIDATION_ERROR regen: must have a cap of at least 1.
@@ -1171,8 +1181,12 @@ create table app.email_templates (
   constraint email_templates_locales_is_object CHECK ((jsonb_typeof(locales) = 'object'::text)),
   -- 400 VALIDATION_ERROR name: must have 1 to 200 characters.
   constraint email_templates_name_1_to_200 CHECK (((char_length(name) >= 1) AND (char_length(name) <= 200))),
+  -- 400 VALIDATION_ERROR name: must be one line of text.
+  constraint email_templates_name_is_one_line CHECK (internal.is_line(name)),
   -- 400 VALIDATION_ERROR subject: must have 1 to 300 characters.
   constraint email_templates_subject_1_to_300 CHECK (((char_length(subject) >= 1) AND (char_length(subject) <= 300))),
+  -- 400 VALIDATION_ERROR subject: must be one line of text.
+  constraint email_templates_subject_is_one_line CHECK (internal.is_line(subject)),
   -- 400 VALIDATION_ERROR text: must have at most 200000 characters.
   constraint email_templates_text_at_most_200000 CHECK ((char_length(text) <= 200000))
 );
@@ -1568,6 +1582,8 @@ create table app.flags (
   constraint flags_key_form CHECK ((key ~ '^[a-z][a-z0-9_-]{0,127}$'::text)),
   -- 400 VALIDATION_ERROR name: must have 1 to 200 characters.
   constraint flags_name_1_to_200 CHECK (((char_length(name) >= 1) AND (char_length(name) <= 200))),
+  -- 400 VALIDATION_ERROR name: must be one line of text.
+  constraint flags_name_is_one_line CHECK (internal.is_line(name)),
   -- 400 VALIDATION_ERROR owner: must have 1 to 200 characters.
   constraint flags_owner_1_to_200 CHECK (((char_length(owner) >= 1) AND (char_length(owner) <= 200))),
   -- 400 VALIDATION_ERROR rules: must be a list of at most 50.
@@ -1722,6 +1738,8 @@ create table app.groups (
   constraint groups_metadata_is_object CHECK ((jsonb_typeof(metadata) = 'object'::text)),
   -- 400 INVALID_INPUT name: must have 1 to 100 characters.
   constraint groups_name_1_to_100 CHECK (((char_length(name) >= 1) AND (char_length(name) <= 100))),
+  -- 400 INVALID_INPUT name: must be one line of text.
+  constraint groups_name_is_one_line CHECK (internal.is_line(name)),
   -- 409 GROUP_FULL: The group has reached its maximum number of members.
   constraint groups_within_max_members CHECK ((member_count <= max_members))
 );
@@ -2021,6 +2039,8 @@ create table app.leaderboards (
   constraint leaderboards_max_above_min CHECK ((max_score >= min_score)),
   constraint leaderboards_max_per_minute_1_to_10000 CHECK (((max_per_minute >= 1) AND (max_per_minute <= 10000))),
   constraint leaderboards_name_1_to_200 CHECK (((char_length(name) >= 1) AND (char_length(name) <= 200))),
+  -- 400 VALIDATION_ERROR name: must be one line of text.
+  constraint leaderboards_name_is_one_line CHECK (internal.is_line(name)),
   constraint leaderboards_period_known CHECK ((period = ANY (ARRAY['all_time'::text, 'daily'::text, 'weekly'::text, 'monthly'::text]))),
   constraint leaderboards_rewards_is_list CHECK ((jsonb_typeof(rewards) = 'array'::text)),
   constraint leaderboards_scoring_known CHECK ((scoring = ANY (ARRAY['best'::text, 'sum'::text, 'last'::text, 'count'::text]))),
@@ -2135,6 +2155,8 @@ create table app.media_catalogs (
   constraint media_catalogs_at_most_500_assets CHECK ((cardinality(asset_ids) <= 500)),
   -- 400 VALIDATION_ERROR name: must have 1 to 200 characters.
   constraint media_catalogs_name_1_to_200 CHECK (((char_length(name) >= 1) AND (char_length(name) <= 200))),
+  -- 400 VALIDATION_ERROR name: must be one line of text.
+  constraint media_catalogs_name_is_one_line CHECK (internal.is_line(name)),
   -- 400 VALIDATION_ERROR slug: must match ^[a-z][a-z0-9_-]{0,127}$.
   constraint media_catalogs_slug_form CHECK ((slug ~ '^[a-z][a-z0-9_-]{0,127}$'::text))
 );
@@ -2161,7 +2183,9 @@ create table app.media_folders (
   updated_at timestamp with time zone not null default internal.now(),
   constraint media_folders_pkey PRIMARY KEY (id),
   -- 400 VALIDATION_ERROR name: must have 1 to 200 characters.
-  constraint media_folders_name_1_to_200 CHECK (((char_length(name) >= 1) AND (char_length(name) <= 200)))
+  constraint media_folders_name_1_to_200 CHECK (((char_length(name) >= 1) AND (char_length(name) <= 200))),
+  -- 400 VALIDATION_ERROR name: must be one line of text.
+  constraint media_folders_name_is_one_line CHECK (internal.is_line(name))
 );
 CREATE INDEX media_folders_newest ON app.media_folders USING btree (created_at DESC, id DESC);
 alter table app.media_folders enable row level security;
@@ -2391,6 +2415,8 @@ create table app.moderation_rules (
   constraint moderation_rules_config_is_object CHECK ((jsonb_typeof(config) = 'object'::text)),
   -- 400 INVALID_INPUT name: must have 1 to 200 characters.
   constraint moderation_rules_name_1_to_200 CHECK (((char_length(name) >= 1) AND (char_length(name) <= 200))),
+  -- 400 INVALID_INPUT name: must be one line of text.
+  constraint moderation_rules_name_is_one_line CHECK (internal.is_line(name)),
   -- 400 INVALID_INPUT rule_type: must be keyword, regex, report_threshold, rate, link or new_account.
   constraint moderation_rules_type_known CHECK ((rule_type = ANY (ARRAY['keyword'::text, 'regex'::text, 'report_threshold'::text, 'rate'::text, 'link'::text, 'new_account'::text])))
 );
@@ -2510,6 +2536,8 @@ create table app.onboarding_flows (
   constraint onboarding_flows_pkey PRIMARY KEY (id),
   -- 400 INVALID_INPUT name: must have 1 to 200 characters.
   constraint onboarding_flows_name_1_to_200 CHECK (((char_length(name) >= 1) AND (char_length(name) <= 200))),
+  -- 400 INVALID_INPUT name: must be one line of text.
+  constraint onboarding_flows_name_is_one_line CHECK (internal.is_line(name)),
   -- 400 INVALID_INPUT steps: must be a list of at most 100.
   constraint onboarding_flows_steps_is_list CHECK ((jsonb_typeof(steps) = 'array'::text))
 );
@@ -2675,6 +2703,8 @@ create table app.push_campaigns (
   constraint push_campaigns_workflow_id_unique UNIQUE (channel, workflow_id),
   constraint push_campaigns_channel_known CHECK ((channel = ANY (ARRAY['push'::text, 'email'::text]))),
   constraint push_campaigns_mode_known CHECK ((mode = ANY (ARRAY['absolute'::text, 'user_local'::text]))),
+  -- 400 VALIDATION_ERROR name: must be one line of text.
+  constraint push_campaigns_name_is_one_line CHECK (internal.is_line(name)),
   constraint push_campaigns_status_known CHECK ((status = ANY (ARRAY['draft'::text, 'scheduled'::text, 'sending'::text, 'paused'::text, 'sent'::text, 'cancelled'::text, 'failed'::text])))
 );
 CREATE INDEX push_campaigns_by_status ON app.push_campaigns USING btree (channel, status, created_at DESC, id DESC);
@@ -2828,7 +2858,9 @@ create table app.push_templates (
   -- 400 VALIDATION_ERROR message: must be an object.
   constraint push_templates_message_is_object CHECK ((jsonb_typeof(message) = 'object'::text)),
   -- 400 VALIDATION_ERROR name: must have at most 200 characters.
-  constraint push_templates_name_at_most_200 CHECK ((char_length(name) <= 200))
+  constraint push_templates_name_at_most_200 CHECK ((char_length(name) <= 200)),
+  -- 400 VALIDATION_ERROR name: must be one line of text.
+  constraint push_templates_name_is_one_line CHECK (internal.is_line(name))
 );
 alter table app.push_templates enable row level security;
 create policy "administrators add templates" on app.push_templates for insert to app_admin
@@ -3226,6 +3258,8 @@ create table app.roles (
   constraint roles_key_form CHECK ((key ~ '^[a-z][a-z0-9_-]{0,127}$'::text)),
   -- 400 VALIDATION_ERROR name: must have 1 to 200 characters.
   constraint roles_name_1_to_200 CHECK (((char_length(name) >= 1) AND (char_length(name) <= 200))),
+  -- 400 VALIDATION_ERROR name: must be one line of text.
+  constraint roles_name_is_one_line CHECK (internal.is_line(name)),
   -- 400 VALIDATION_ERROR permissions: must have at most 100 items.
   constraint roles_permissions_at_most_100 CHECK ((cardinality(permissions) <= 100)),
   -- 400 VALIDATION_ERROR permissions: must match ^[a-z0-9_.:-]{1,64}$.
@@ -3341,6 +3375,8 @@ create table app.segments (
   constraint segments_kind_known CHECK ((kind = ANY (ARRAY['dynamic'::text, 'static'::text]))),
   -- 400 VALIDATION_ERROR name: must have 1 to 200 characters.
   constraint segments_name_1_to_200 CHECK (((char_length(name) >= 1) AND (char_length(name) <= 200))),
+  -- 400 VALIDATION_ERROR name: must be one line of text.
+  constraint segments_name_is_one_line CHECK (internal.is_line(name)),
   -- 400 VALIDATION_ERROR rules: are required of a dynamic segment, and must be left out of a static one.
   constraint segments_rules_when_dynamic CHECK (((kind = 'dynamic'::text) = (rules IS NOT NULL)))
 );
@@ -3418,6 +3454,8 @@ create table app.streak_definitions (
   constraint streak_definitions_min_count_1_to_10000 CHECK (((min_count >= 1) AND (min_count <= 10000))),
   -- 400 VALIDATION_ERROR name: must have 1 to 200 characters.
   constraint streak_definitions_name_1_to_200 CHECK (((char_length(name) >= 1) AND (char_length(name) <= 200))),
+  -- 400 VALIDATION_ERROR name: must be one line of text.
+  constraint streak_definitions_name_is_one_line CHECK (internal.is_line(name)),
   -- 400 VALIDATION_ERROR period: must be day, week or month.
   constraint streak_definitions_period_known CHECK ((period = ANY (ARRAY['day'::text, 'week'::text, 'month'::text]))),
   -- 400 VALIDATION_ERROR qualifying_event: must have 1 to 255 characters, no white space at either end.
@@ -3891,6 +3929,8 @@ create table app.users (
   constraint users_phone_unique UNIQUE (phone),
   -- 400 INVALID_INPUT display_name: must have 1 to 100 characters.
   constraint users_display_name_at_most_100 CHECK (((char_length(display_name) >= 1) AND (char_length(display_name) <= 100))),
+  -- 400 INVALID_INPUT display_name: must be one line of text.
+  constraint users_display_name_is_one_line CHECK (internal.is_line(display_name)),
   constraint users_email_is_normal CHECK ((email = internal.email_normal(email))),
   constraint users_properties_is_object CHECK ((jsonb_typeof(properties) = 'object'::text))
 );
@@ -4096,7 +4136,9 @@ create table app.xp_boosts (
   -- 400 VALIDATION_ERROR multiplier: must be 0.1 to 100.
   constraint xp_boosts_multiplier_from_a_tenth_to_100 CHECK (((multiplier >= 0.1) AND (multiplier <= (100)::numeric))),
   -- 400 VALIDATION_ERROR name: must have 1 to 200 characters.
-  constraint xp_boosts_name_1_to_200 CHECK (((char_length(name) >= 1) AND (char_length(name) <= 200)))
+  constraint xp_boosts_name_1_to_200 CHECK (((char_length(name) >= 1) AND (char_length(name) <= 200))),
+  -- 400 VALIDATION_ERROR name: must be one line of text.
+  constraint xp_boosts_name_is_one_line CHECK (internal.is_line(name))
 );
 alter table app.xp_boosts enable row level security;
 create policy "administrators add boosts" on app.xp_boosts for insert to app_admin
@@ -4126,6 +4168,8 @@ create table app.xp_levels (
   constraint xp_levels_level_1_to_1000 CHECK (((level >= 1) AND (level <= 1000))),
   -- 400 VALIDATION_ERROR name: must have 1 to 200 characters.
   constraint xp_levels_name_1_to_200 CHECK (((char_length(name) >= 1) AND (char_length(name) <= 200))),
+  -- 400 VALIDATION_ERROR name: must be one line of text.
+  constraint xp_levels_name_is_one_line CHECK (internal.is_line(name)),
   -- 400 VALIDATION_ERROR reward: must be an object.
   constraint xp_levels_reward_is_object CHECK ((jsonb_typeof(reward) = 'object'::text)),
   constraint xp_levels_xp_required_0_or_more CHECK ((xp_required >= 0))
@@ -4190,6 +4234,8 @@ create table app.xp_rules (
   constraint xp_rules_multiplier_above_0 CHECK (((multiplier > (0)::numeric) AND (multiplier <= (1000000)::numeric))),
   -- 400 VALIDATION_ERROR name: must have 1 to 200 characters.
   constraint xp_rules_name_1_to_200 CHECK (((char_length(name) >= 1) AND (char_length(name) <= 200))),
+  -- 400 VALIDATION_ERROR name: must be one line of text.
+  constraint xp_rules_name_is_one_line CHECK (internal.is_line(name)),
   -- 400 VALIDATION_ERROR event_name: XP for the award of XP would feed itself.
   constraint xp_rules_not_of_xp CHECK ((event_name <> 'svc.xp.awarded'::text)),
   -- 400 VALIDATION_ERROR amount: give either amount or amount_property.

@@ -26,7 +26,8 @@ create policy "users read their own inbox" on app.push_inbox_items for select to
 grant select on app.push_campaigns, app.push_deliveries, app.push_counts to app_admin;
 grant select on app.push_inbox_items to app_user;
 
-grant execute on function internal.push_template_after_write, internal.push_template_before_delete, internal.push_automation_check,
+grant execute on function internal.push_template_check, internal.push_template_after_write, internal.push_template_before_delete,
+  internal.push_automation_check, internal.push_titles_check,
   internal.push_automation_after_write, internal.push_categories_note, internal.push_filter_check, internal.push_counts_json, internal.push_campaign_json,
   internal.push_campaign_create, internal.push_campaign_update, internal.push_campaign_schedule, internal.push_campaign_move,
   internal.push_campaign_duplicate, internal.push_campaign_delete, internal.push_campaign_preview, internal.push_campaign_test, internal.push_deliver,

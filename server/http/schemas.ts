@@ -1,6 +1,7 @@
 import { z } from 'zod'
 import { checkJson, jsonSize } from '#server/http/json.ts'
 import { isExactNumber, numberText } from '#server/json/lossless_json.ts'
+import { isLine } from '#server/lines.ts'
 
 /** The 8-4-4-4-12 hexadecimal form, any version, as the contract means "uuid". */
 export const uuidPattern = /^[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}$/i
@@ -37,6 +38,9 @@ export const Text = (
     .string()
     .refine((text) => text.length <= most * 2 && isBetween([...text].length, least, most), reason)
     .meta({ ...(least ? { minLength: least } : {}), maxLength: most })
+
+/** A name, a title or a subject: one line of text. It stands in lists, mails, headers, logs and terminals. */
+export const Line = (most: number, least = 0) => Text(most, least).refine(isLine, 'must be one line of text')
 
 const isBetween = (count: number, least: number, most: number) => count >= least && count <= most
 

@@ -2,6 +2,7 @@ import { createHash, timingSafeEqual } from 'node:crypto'
 import { type JWTPayload, jwtVerify } from 'jose'
 import type { Logger } from 'pino'
 import { refusal } from '#server/errors.ts'
+import { asLine } from '#server/lines.ts'
 import { type Algorithm, createKeyset, type Keyset } from '#server/providers/keysets.ts'
 
 export const socialProviders = ['apple', 'google'] as const
@@ -132,4 +133,4 @@ const identityOf = (payload: JWTPayload): Identity | null => {
 
 /** A name as a display name: one line of at most 100 characters, or null when nothing is left. */
 export const displayNameOf = (name: string): string | null =>
-  [...name.replace(everyOdd, ' ').trim()].slice(0, 100).join('').trim() || null
+  [...asLine(name.replace(everyOdd, ' '))].slice(0, 100).join('').trim() || null

@@ -3,10 +3,10 @@ import { dataOf } from '#server/database/database.ts'
 import { administrator, endUser } from '#server/http/callers.ts'
 import { definitions } from '#server/http/definitions.ts'
 import { area, route } from '#server/http/route.ts'
-import { AnyId, between, data, JsonObject, Key, Page, page, Text, Time, Uuid } from '#server/http/schemas.ts'
+import { AnyId, between, data, JsonObject, Key, Line, Page, page, Text, Time, Uuid } from '#server/http/schemas.ts'
 
 const Rules = {
-  name: Text(200, 1),
+  name: Line(200, 1),
   description: Text(2000).nullable(),
   icon_url: Text(2000).nullable(),
   xp_reward: between(0, 1_000_000_000),

@@ -4,7 +4,7 @@ import { administrator, endUser } from '#server/http/callers.ts'
 import { definitions } from '#server/http/definitions.ts'
 import { parseJson } from '#server/http/json.ts'
 import { area, type HandlerContext, route } from '#server/http/route.ts'
-import { between, data, Flag, Key, Page, page, SmallJson, Text, Time, Uuid } from '#server/http/schemas.ts'
+import { between, data, Flag, Key, Line, Page, page, SmallJson, Text, Time, Uuid } from '#server/http/schemas.ts'
 import { lostNumber } from '#server/json/lossless_json.ts'
 
 const ItemType = z.enum(
@@ -12,7 +12,7 @@ const ItemType = z.enum(
   'must be consumable, durable, bundle or currency_pack',
 )
 const Fields = {
-  name: Text(200, 1),
+  name: Line(200, 1),
   description: Text(2000).nullable(),
   icon_url: Text(2000).nullable(),
   category: Text(100, 1).nullable(),

@@ -2,12 +2,12 @@ import { z } from 'zod'
 import { administrator, endUser } from '#server/http/callers.ts'
 import { definitions } from '#server/http/definitions.ts'
 import { area, route } from '#server/http/route.ts'
-import { between, data, JsonObject, Limit, Moment, Page, page, Text, Time, Uuid } from '#server/http/schemas.ts'
+import { between, data, JsonObject, Limit, Line, Moment, Page, page, Text, Time, Uuid } from '#server/http/schemas.ts'
 
 const Status = z.enum(['active', 'upcoming', 'ended'], 'must be active, upcoming or ended')
 
 const Rules = {
-  name: Text(200, 1),
+  name: Line(200, 1),
   description: Text(2000).nullable(),
   start_at: Moment,
   end_at: Moment,

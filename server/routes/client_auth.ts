@@ -5,7 +5,7 @@ import { appKey } from '#server/http/callers.ts'
 import { perIp, perSubject, takeLimits } from '#server/http/limits.ts'
 import { NewPassword, Password, refuseWeak } from '#server/http/passwords.ts'
 import { area, type HandlerContext, route } from '#server/http/route.ts'
-import { Credential, Deleted, data, Email, Page, page, Text, Time, Uuid } from '#server/http/schemas.ts'
+import { Credential, Deleted, data, Email, Line, Page, page, Time, Uuid } from '#server/http/schemas.ts'
 import {
   AuthResult,
   deviceOf,
@@ -127,7 +127,7 @@ export const clientAuth = area({
       body: z.object({
         email: Email,
         password: NewPassword,
-        display_name: Text(100, 1).optional(),
+        display_name: Line(100, 1).optional(),
       }),
       example: { email: 'user@example.com', password: 'a long passphrase', display_name: 'Ada' },
       handle: emailSignup,

@@ -11,6 +11,7 @@ import {
   data,
   JsonObject,
   Limit,
+  Line,
   SmallJson,
   Text,
   Time,
@@ -26,7 +27,7 @@ const Regen = z.object({
   cap: between(1, Number.MAX_SAFE_INTEGER),
 })
 const Rules = {
-  name: Text(200, 1),
+  name: Line(200, 1),
   icon_url: Text(2000).nullable(),
   initial_grant: between(0, billions),
   max_balance: between(1, Number.MAX_SAFE_INTEGER),

@@ -7,7 +7,7 @@ import { InviteCode, inviteHash, isBlank, requestAccess } from '#server/http/inv
 import { asSignIn, perIp, perSubject, refundLimits, takeLimits } from '#server/http/limits.ts'
 import { NewPassword, Password, refuseWeak } from '#server/http/passwords.ts'
 import { area, type HandlerContext, type Resolved, route } from '#server/http/route.ts'
-import { Credential, Deleted, data, Email, Page, page, Text, Time, Uuid } from '#server/http/schemas.ts'
+import { Credential, Deleted, data, Email, Line, Page, page, Time, Uuid } from '#server/http/schemas.ts'
 import { Developer, SignedIn, signInTokens, visitor, withTokens } from '#server/http/sign-in.ts'
 import { sha256 } from '#server/secrets.ts'
 
@@ -189,7 +189,7 @@ export const developers = area({
       body: z.object({
         email: Email,
         password: NewPassword,
-        name: Text(200).optional(),
+        name: Line(200).optional(),
         invite_code: InviteCode.optional(),
       }),
       example: { email: 'you@example.com', password: 'a long passphrase', name: 'You' },
@@ -252,7 +252,7 @@ export const developers = area({
       summary: 'Change the name or the password; a new password ends all other sessions',
       source: 'supplement',
       body: z.object({
-        name: Text(200).nullable().optional(),
+        name: Line(200).nullable().optional(),
         password: NewPassword.optional(),
         current_password: Password.optional(),
       }),

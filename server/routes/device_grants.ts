@@ -4,7 +4,7 @@ import { dataOf } from '#server/database/database.ts'
 import { anyone, developer } from '#server/http/callers.ts'
 import { asSignIn, perIp, perSubject, takeLimits } from '#server/http/limits.ts'
 import { area, type HandlerContext, route } from '#server/http/route.ts'
-import { Credential, data, Text, Time } from '#server/http/schemas.ts'
+import { Credential, data, Line, Time } from '#server/http/schemas.ts'
 import { SignedIn, signInTokens, visitor, withTokens } from '#server/http/sign-in.ts'
 import { sha256 } from '#server/secrets.ts'
 
@@ -88,7 +88,7 @@ export const deviceGrants = area({
       operationId: 'startDeviceSignIn',
       caller: anyone,
       summary: 'Start the sign-in of a tool: a code for the tool, and one that a developer enters at verification_uri',
-      body: z.object({ client_name: Text(80, 1) }),
+      body: z.object({ client_name: Line(80, 1) }),
       example: { client_name: 'Command line on my laptop' },
       handle: create,
       replies: {

@@ -3,7 +3,7 @@ import { z } from 'zod'
 import { administrator, appOrUser } from '#server/http/callers.ts'
 import { definitions } from '#server/http/definitions.ts'
 import { area, type HandlerContext, route } from '#server/http/route.ts'
-import { data, Json, JsonObject, Key, NotModified, Page, page, Text, Time, Uuid } from '#server/http/schemas.ts'
+import { data, Json, JsonObject, Key, Line, NotModified, Page, page, Text, Time, Uuid } from '#server/http/schemas.ts'
 
 const ValueType = z.enum(['boolean', 'string', 'number', 'json'], 'must be boolean, string, number or json')
 const List = z.array(z.unknown())
@@ -68,7 +68,7 @@ const Stats = z.strictObject({
 })
 
 const fields = {
-  name: Text(200, 1),
+  name: Line(200, 1),
   description: Text(2000).nullable(),
   is_enabled: z.boolean(),
   off_value: Json,

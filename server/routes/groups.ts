@@ -7,6 +7,7 @@ import {
   data,
   JsonObject,
   Limit,
+  Line,
   Offset,
   Page,
   page,
@@ -32,7 +33,7 @@ const Group = z.strictObject({
 })
 
 const NewGroup = z.object({
-  name: Text(100, 1),
+  name: Line(100, 1),
   description: Text(2000).nullable().optional(),
   avatar_url: Text(2000).nullable().optional(),
   is_public: z.boolean().optional(),

@@ -12,6 +12,7 @@ import {
   ExactNumber,
   JsonObject,
   Key,
+  Line,
   Moment,
   Page,
   page,
@@ -45,7 +46,7 @@ const Rewards = z
 
 /** What an administrator may set of a board, and change later. */
 const Rules = {
-  name: Text(200, 1),
+  name: Line(200, 1),
   description: Text(2000).nullable(),
   source: Source,
   scoring: z.enum(['best', 'sum', 'last', 'count'], 'must be best, sum, last or count'),

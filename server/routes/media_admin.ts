@@ -11,6 +11,7 @@ import {
   JsonObject,
   Key,
   Limit,
+  Line,
   Page,
   page,
   SmallJson,
@@ -111,7 +112,7 @@ export const mediaAdmin = area({
     ...definitions('media_folder', {
       path: '/media/folders',
       id: { folderId: Uuid },
-      fields: { name: Text(200, 1) },
+      fields: { name: Line(200, 1) },
       required: ['name'],
       example: { create: { name: 'Banners' }, update: { name: 'Old banners' } },
       summaries: {
@@ -127,7 +128,7 @@ export const mediaAdmin = area({
       id: { slug: z.string() },
       fixed: { slug: Key },
       fields: {
-        name: Text(200, 1),
+        name: Line(200, 1),
         is_public: z.boolean('must be true or false'),
         asset_ids: z.array(Uuid).max(500, 'must have at most 500 items'),
       },

@@ -9,6 +9,7 @@ import {
   Json,
   JsonObject,
   Limit,
+  Line,
   Moment,
   Offset,
   Page,
@@ -139,7 +140,7 @@ export const messaging = area({
         '200 with the direct conversation of the same participants when there is one. At most 100 participants. Users who are blocked, either way, are not found.',
       body: z.object({
         type: z.enum(['direct', 'group'], 'must be direct or group').optional(),
-        name: Text(100, 1).nullish(),
+        name: Line(100, 1).nullish(),
         participant_ids: z
           .array(Uuid)
           .min(1, 'must name at least one user')
@@ -176,7 +177,7 @@ export const messaging = area({
       summary: 'Rename a conversation; mute or archive it for the caller only',
       params: conversationId,
       body: z.object({
-        name: Text(100, 1).nullable().optional(),
+        name: Line(100, 1).nullable().optional(),
         muted_until: Moment.nullable().optional(),
         archived: z.boolean('must be true or false').optional(),
       }),

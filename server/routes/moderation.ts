@@ -2,7 +2,7 @@ import { z } from 'zod'
 import { administrator, endUser } from '#server/http/callers.ts'
 import { definitions } from '#server/http/definitions.ts'
 import { area, route } from '#server/http/route.ts'
-import { data, JsonObject, Page, page, Text, Time, Uuid } from '#server/http/schemas.ts'
+import { data, JsonObject, Line, Page, page, Text, Time, Uuid } from '#server/http/schemas.ts'
 
 const subjectTypes = ['user', 'message', 'review', 'media', 'feed_entry', 'group', 'collection_row', 'content'] as const
 const SubjectType = z.enum(subjectTypes, `must be one of ${subjectTypes.join(', ')}`)
@@ -16,7 +16,7 @@ const levels = ['new', 'trusted', 'moderator'] as const
 const Level = z.enum(levels, `must be one of ${levels.join(', ')}`)
 
 const Rule = {
-  name: Text(200, 1),
+  name: Line(200, 1),
   rule_type: z.enum(ruleTypes, `must be one of ${ruleTypes.join(', ')}`),
   config: JsonObject,
   is_active: z.boolean(),

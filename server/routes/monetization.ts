@@ -3,7 +3,7 @@ import { dataOf } from '#server/database/database.ts'
 import { refusal } from '#server/errors.ts'
 import { administrator } from '#server/http/callers.ts'
 import { area, type HandlerContext, route } from '#server/http/route.ts'
-import { between, data, SmallJson, Text, Uuid } from '#server/http/schemas.ts'
+import { between, data, Line, SmallJson, Text, Uuid } from '#server/http/schemas.ts'
 import { connectionOf } from '#server/providers/monetization/connection.ts'
 import { type CatalogConfig, ReadFailed, readLive } from '#server/providers/monetization/live.ts'
 
@@ -23,7 +23,7 @@ const adoptable = ['entitlement', 'product', 'offering', 'paywall'] as const
 
 /** What the provider takes as a key, such as `$rc_monthly` or `Pro access`: what is adopted can be declared again. */
 const Key = Text(200, 1)
-const Name = Text(1500).nullable().default(null)
+const Name = Line(1500).nullable().default(null)
 const upTo = <T extends z.ZodType>(item: T, most: number) =>
   z.array(item).max(most, `must have at most ${most} items`).default([])
 

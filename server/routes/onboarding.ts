@@ -2,7 +2,7 @@ import { z } from 'zod'
 import { administrator, endUser } from '#server/http/callers.ts'
 import { definitions } from '#server/http/definitions.ts'
 import { area, route } from '#server/http/route.ts'
-import { data, Json, JsonObject, Text, Time, Uuid } from '#server/http/schemas.ts'
+import { data, Json, JsonObject, Line, Text, Time, Uuid } from '#server/http/schemas.ts'
 
 const StepType = z.enum(
   ['info', 'question', 'permission', 'action', 'paywall', 'input', 'custom'],
@@ -13,7 +13,7 @@ const StepType = z.enum(
 const NewStep = z.looseObject({
   id: Text(128, 1).nullish(),
   type: StepType.optional(),
-  title: Text(200).nullish(),
+  title: Line(200).nullish(),
   description: Text(2000).nullish(),
   config: JsonObject.optional(),
   skippable: z.boolean().optional(),
@@ -126,7 +126,7 @@ export const onboarding = area({
     route(`POST ${flows}`, {
       caller: administrator,
       summary: 'Define a flow',
-      body: z.object({ name: Text(200, 1), steps: Steps, is_active: z.boolean().optional() }),
+      body: z.object({ name: Line(200, 1), steps: Steps, is_active: z.boolean().optional() }),
       example: {
         name: 'First steps',
         steps: [
@@ -165,7 +165,7 @@ export const onboarding = area({
       caller: administrator,
       summary: 'Change a flow; users who are in it continue with the new steps',
       params: ofFlow,
-      body: z.object({ name: Text(200, 1), steps: Steps, is_active: z.boolean() }).partial(),
+      body: z.object({ name: Line(200, 1), steps: Steps, is_active: z.boolean() }).partial(),
       patch: true,
       example: { is_active: false },
       call: 'onboarding_flow_update',

@@ -2,7 +2,7 @@ import { z } from 'zod'
 import { dataOf } from '#server/database/database.ts'
 import { delegator } from '#server/http/callers.ts'
 import { area, type HandlerContext, route } from '#server/http/route.ts'
-import { Deleted, data, Page, page, Text, Time, Uuid } from '#server/http/schemas.ts'
+import { Deleted, data, Line, Page, page, Text, Time, Uuid } from '#server/http/schemas.ts'
 import { Scopes } from '#server/http/scope_lists.ts'
 import { createOperatorToken } from '#server/http/tokens.ts'
 import { sha256 } from '#server/secrets.ts'
@@ -48,8 +48,8 @@ export const operatorTokens = area({
         organization_id: Uuid.nullable().optional(),
         scopes: Scopes,
         expires_in_seconds: z.int(lifetime).min(60, lifetime).max(7_776_000, lifetime).default(3600),
-        label: Text(200).nullable().optional(),
-        actor: Text(200).nullable().optional(),
+        label: Line(200).nullable().optional(),
+        actor: Line(200).nullable().optional(),
       }),
       example: {
         organization_id: '00000000-0000-4000-8000-000000000000',

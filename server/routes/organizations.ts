@@ -5,7 +5,7 @@ import { developer, organizationMember, projectOwner } from '#server/http/caller
 import { asSignIn, perIp, perSubject, takeLimits } from '#server/http/limits.ts'
 import { organizationRoles } from '#server/http/ranks.ts'
 import { area, type HandlerContext, route } from '#server/http/route.ts'
-import { Deleted, data, Email, Page, page, Text, Time, Uuid } from '#server/http/schemas.ts'
+import { Deleted, data, Email, Line, Page, page, Text, Time, Uuid } from '#server/http/schemas.ts'
 import { Project } from '#server/http/shapes.ts'
 import { sha256 } from '#server/secrets.ts'
 
@@ -69,7 +69,7 @@ export const organizations = area({
     route('POST /admin/organizations', {
       caller: developer,
       summary: 'Create an organization, with the caller as its owner',
-      body: z.object({ name: Text(200, 1) }),
+      body: z.object({ name: Line(200, 1) }),
       example: { name: 'Example Ltd' },
       call: 'organization_create',
       replies: { 201: data(Organization) },
@@ -96,7 +96,7 @@ export const organizations = area({
       caller: organizationMember,
       summary: 'Rename an organization; its slug stays',
       params: own,
-      body: z.object({ name: Text(200, 1).optional() }),
+      body: z.object({ name: Line(200, 1).optional() }),
       example: { name: 'Example Inc' },
       patch: true,
       call: 'organization_patch',

@@ -5,7 +5,7 @@ import { tenantName } from '#server/database/prepare.ts'
 import { ApiError, refusal } from '#server/errors.ts'
 import { developer, projectOwner } from '#server/http/callers.ts'
 import { area, type HandlerContext, route } from '#server/http/route.ts'
-import { data, Email, Text, Time, Uuid } from '#server/http/schemas.ts'
+import { data, Email, Line, Text, Time, Uuid } from '#server/http/schemas.ts'
 import { Environment, Platform, Project } from '#server/http/shapes.ts'
 import { createApiKey, createSigningKey } from '#server/http/tokens.ts'
 import type { BilledProject } from '#server/providers/billing.ts'
@@ -52,10 +52,8 @@ const Provisioning = z.strictObject({
   data_lost_at: Time.optional(),
 })
 
-/** Becomes part of a mail header: a line break would begin another header (header injection). */
-const HeaderText = (most: number) => Text(most).refine((value) => !/\p{Cc}/u.test(value), 'must be one line of text')
 /** A web page or an app's own scheme; never a scheme that a browser would execute or that reads files. It is mailed unchanged. */
-const RedirectUrl = HeaderText(2048).refine(
+const RedirectUrl = Line(2048).refine(
   (value) => URL.canParse(value) && !/^(javascript|data|vbscript|file|blob):$/.test(new URL(value).protocol),
   'must be a URL',
 )
@@ -183,7 +181,7 @@ export const projects = area({
       caller: developer,
       summary: 'Create a project with a client key and a server key',
       body: z.object({
-        name: Text(200, 1),
+        name: Line(200, 1),
         ...shared,
         platform: Platform.optional(),
         environment: Environment.optional(),
@@ -231,15 +229,15 @@ export const projects = area({
       caller: projectOwner,
       summary: 'Change the given fields of a project',
       body: z.object({
-        name: Text(200, 1).optional(),
+        name: Line(200, 1).optional(),
         ...shared,
         platform: Platform.optional(),
         environment: Environment.optional(),
         default_from_email: Email.nullable().optional(),
-        default_from_name: HeaderText(80).nullable().optional(),
+        default_from_name: Line(80).nullable().optional(),
         default_reply_to: Email.nullable().optional(),
         magic_link_redirect_url: RedirectUrl.nullable().optional(),
-        auth_email_brand_name: HeaderText(80).nullable().optional(),
+        auth_email_brand_name: Line(80).nullable().optional(),
         user_search_enabled: z.boolean('must be true or false').optional(),
         graphql_enabled: z.boolean('must be true or false').optional(),
         rest_enabled: z.boolean('must be true or false').optional(),

@@ -2,7 +2,7 @@ import { z } from 'zod'
 import { administrator, endUser } from '#server/http/callers.ts'
 import { definitions } from '#server/http/definitions.ts'
 import { area, route } from '#server/http/route.ts'
-import { Cursor, cursorPage, Deleted, data, Flag, Key, Limit, Text, Uuid } from '#server/http/schemas.ts'
+import { Cursor, cursorPage, Deleted, data, Flag, Key, Limit, Line, Uuid } from '#server/http/schemas.ts'
 import { pushCampaignRoutes } from '#server/routes/push/campaigns.ts'
 import {
   Automation,
@@ -43,7 +43,7 @@ export const push = area({
       path: '/push/templates',
       id: { key: z.string() },
       fixed: { key: Key },
-      fields: { name: Text(200).nullable(), message: Message },
+      fields: { name: Line(200).nullable(), message: Message },
       required: ['key', 'message'],
       refusals: { delete: { 409: ['CONFLICT'] } },
       example: { create: { key: 'streak-reminder', message }, update: { message: { ...message, title: 'Today' } } },

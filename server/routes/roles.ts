@@ -2,7 +2,7 @@ import { z } from 'zod'
 import { administrator, endUser } from '#server/http/callers.ts'
 import { definitions } from '#server/http/definitions.ts'
 import { area, route } from '#server/http/route.ts'
-import { Deleted, data, Flag, Key, Moment, Page, page, Text, Time, Uuid } from '#server/http/schemas.ts'
+import { Deleted, data, Flag, Key, Line, Moment, Page, page, Text, Time, Uuid } from '#server/http/schemas.ts'
 
 const Permission = z.string().regex(/^[a-z0-9_.:-]{1,64}$/, 'must match ^[a-z0-9_.:-]{1,64}$')
 const Assignment = z.strictObject({
@@ -34,7 +34,7 @@ export const roles = area({
       path: '/roles',
       fixed: { key: Key },
       fields: {
-        name: Text(200, 1),
+        name: Line(200, 1),
         description: Text(2000).nullable(),
         permissions: z.array(Permission).max(100, 'must have at most 100 items'),
         is_default: z.boolean(),

@@ -2,7 +2,20 @@ import { z } from 'zod'
 import { administrator } from '#server/http/callers.ts'
 import { definitions } from '#server/http/definitions.ts'
 import { area, route } from '#server/http/route.ts'
-import { Deleted, data, Json, JsonObject, Key, Limit, Page, page, Text, Time, Uuid } from '#server/http/schemas.ts'
+import {
+  Deleted,
+  data,
+  Json,
+  JsonObject,
+  Key,
+  Limit,
+  Line,
+  Page,
+  page,
+  Text,
+  Time,
+  Uuid,
+} from '#server/http/schemas.ts'
 
 const Kind = z.enum(['dynamic', 'static'], 'must be dynamic or static')
 const Rules = JsonObject.nullable()
@@ -58,7 +71,7 @@ export const segments = area({
       summary: 'Define a segment; at most 200',
       body: z.object({
         key: Key,
-        name: Text(200, 1),
+        name: Line(200, 1),
         kind: Kind.optional(),
         description: Text(2000).nullish(),
         rules: Rules.optional(),
@@ -97,7 +110,7 @@ export const segments = area({
       summary: 'Change a segment',
       params: idOrKey,
       body: z
-        .object({ name: Text(200, 1), description: Text(2000).nullable(), rules: Rules, is_active: z.boolean() })
+        .object({ name: Line(200, 1), description: Text(2000).nullable(), rules: Rules, is_active: z.boolean() })
         .partial(),
       patch: true,
       example: { name: 'Paying users' },

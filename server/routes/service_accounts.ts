@@ -2,7 +2,7 @@ import { z } from 'zod'
 import { dataOf, type Reply } from '#server/database/database.ts'
 import { developer } from '#server/http/callers.ts'
 import { area, type HandlerContext, route } from '#server/http/route.ts'
-import { Deleted, data, Page, page, Text, Time, Uuid } from '#server/http/schemas.ts'
+import { Deleted, data, Line, Page, page, Time, Uuid } from '#server/http/schemas.ts'
 import { Scopes } from '#server/http/scope_lists.ts'
 import { createServiceKey } from '#server/http/tokens.ts'
 
@@ -57,7 +57,7 @@ export const serviceAccounts = area({
       summary: 'Create a service account in an organization, as its admin; the key is shown once',
       body: z.object({
         organization_id: Uuid,
-        name: Text(80, 1),
+        name: Line(80, 1),
         scopes: Scopes,
         project_ids: ProjectIds.default(null),
       }),
@@ -97,7 +97,7 @@ export const serviceAccounts = area({
       summary: 'Change a service account; its live tokens may do no more than it, within 30 seconds',
       params,
       body: z.object({
-        name: Text(80, 1).optional(),
+        name: Line(80, 1).optional(),
         scopes: Scopes.optional(),
         project_ids: ProjectIds.optional(),
         is_active: z.boolean('must be true or false').optional(),

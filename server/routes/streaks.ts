@@ -2,7 +2,20 @@ import { z } from 'zod'
 import { administrator, endUser } from '#server/http/callers.ts'
 import { definitions } from '#server/http/definitions.ts'
 import { area, route } from '#server/http/route.ts'
-import { between, Deleted, data, JsonObject, Key, Limit, Page, page, Text, Time, Uuid } from '#server/http/schemas.ts'
+import {
+  between,
+  Deleted,
+  data,
+  JsonObject,
+  Key,
+  Limit,
+  Line,
+  Page,
+  page,
+  Text,
+  Time,
+  Uuid,
+} from '#server/http/schemas.ts'
 
 const Status = z.enum(['active', 'at_risk', 'frozen', 'broken'])
 const CalendarDate = z.iso
@@ -45,7 +58,7 @@ const Milestone = z.object({ count: between(1, 999_999), reward: JsonObject })
 
 /** What an administrator may set, and change later. */
 const Rules = {
-  name: Text(200, 1),
+  name: Line(200, 1),
   description: Text(2000).nullable(),
   qualifying_event: Text(255, 1),
   event_filter: JsonObject.nullable(),

@@ -3,7 +3,7 @@ import { dataOf, type Reply } from '#server/database/database.ts'
 import { refusal } from '#server/errors.ts'
 import { developer } from '#server/http/callers.ts'
 import { area, type HandlerContext, route } from '#server/http/route.ts'
-import { Deleted, data, Page, page, Text, Time, Uuid } from '#server/http/schemas.ts'
+import { Deleted, data, Line, Page, page, Time, Uuid } from '#server/http/schemas.ts'
 import { isScope, scopeAreas } from '#server/http/scopes.ts'
 import { createPersonalToken } from '#server/http/tokens.ts'
 
@@ -58,7 +58,7 @@ export const tokens = area({
       summary: 'Create a personal access token; its text is shown once',
       sessionOnly: true,
       body: z.object({
-        name: Text(80, 1),
+        name: Line(80, 1),
         scopes: z
           .array(z.string().max(100, 'is too long'))
           .min(1, 'must have at least one scope')

@@ -2,7 +2,7 @@ import { z } from 'zod'
 import { endUser, sessionUser } from '#server/http/callers.ts'
 import { Code, deletionCodeHash } from '#server/http/one_time_codes.ts'
 import { area, type HandlerContext, route } from '#server/http/route.ts'
-import { data, JsonObject, Limit, Text, Uuid } from '#server/http/schemas.ts'
+import { data, JsonObject, Limit, Line, Text, Uuid } from '#server/http/schemas.ts'
 import { projectOf, User } from '#server/routes/client_auth/result.ts'
 
 /** The time zones of the headers, the brand's first; none when neither was sent, so that most reads write nothing. */
@@ -59,7 +59,7 @@ export const users = area({
         'Only `display_name`, `avatar_url`, `properties` and `timezone` are changed. `properties` are merged at the top level; a null removes its key.',
       body: z.looseObject({}),
       documentedBody: z.object({
-        display_name: Text(100, 1).optional(),
+        display_name: Line(100, 1).optional(),
         avatar_url: Text(2048, 1).nullable().optional(),
         properties: JsonObject.optional(),
         timezone: z.string().optional(),

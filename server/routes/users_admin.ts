@@ -2,7 +2,20 @@ import { z } from 'zod'
 import { administrator } from '#server/http/callers.ts'
 import { idempotency } from '#server/http/idempotency.ts'
 import { area, type HandlerContext, route } from '#server/http/route.ts'
-import { AnyId, between, Deleted, data, Flag, JsonObject, Page, page, Text, Time, Uuid } from '#server/http/schemas.ts'
+import {
+  AnyId,
+  between,
+  Deleted,
+  data,
+  Flag,
+  JsonObject,
+  Line,
+  Page,
+  page,
+  Text,
+  Time,
+  Uuid,
+} from '#server/http/schemas.ts'
 import { AuthResult, projectOf, signIn, User } from '#server/routes/client_auth/result.ts'
 
 const AdminUser = z.strictObject({
@@ -35,12 +48,12 @@ const NewUser = z.object({
   anonymous_id: z.string().nullish(),
   email: z.string().nullish(),
   phone: z.string().nullish(),
-  display_name: Text(100, 1).nullish(),
+  display_name: Line(100, 1).nullish(),
   avatar_url: Text(2048, 1).nullish(),
   properties: JsonObject.nullish(),
 })
 const Changes = z.object({
-  display_name: Text(100, 1).optional(),
+  display_name: Line(100, 1).optional(),
   avatar_url: Text(2048, 1).nullable().optional(),
   external_id: Text(255, 1).nullable().optional(),
   email: z.string().nullable().optional(),
@@ -145,7 +158,7 @@ export const usersAdmin = area({
         count: between(1, 1000),
         properties: JsonObject.optional(),
         segment_ids: z.array(Uuid).optional(),
-        label: Text(100, 1).optional(),
+        label: Line(100, 1).optional(),
       }),
       example: { count: 2, properties: { name: 'Tester {{index}}' }, label: 'smoke' },
       handle: cohort,

@@ -11,6 +11,7 @@ import {
   JsonObject,
   Key,
   Limit,
+  Line,
   Moment,
   Text,
   Time,
@@ -20,7 +21,7 @@ import {
 const milliard = 1_000_000_000
 /** What an administrator may set of a rule, and change later. */
 const Rules = {
-  name: Text(200, 1),
+  name: Line(200, 1),
   event_name: Text(255, 1),
   event_filter: JsonObject.nullable(),
   amount: between(1, milliard).nullable(),
@@ -35,7 +36,7 @@ const Rules = {
   is_active: z.boolean(),
 }
 const Boosts = {
-  name: Text(200, 1),
+  name: Line(200, 1),
   multiplier: z.number('must be a number of 0.1 to 100').min(0.1).max(100),
   starts_at: Moment,
   ends_at: Moment.nullable(),
@@ -56,7 +57,7 @@ const LevelTable = z.object({
       z.object({
         level: between(1, 1000),
         xp_required: between(0, 1_000_000_000_000_000),
-        name: Text(200, 1).nullable().optional(),
+        name: Line(200, 1).nullable().optional(),
         icon_url: Text(2000).nullable().optional(),
         reward: JsonObject.nullable().optional(),
       }),

@@ -292,4 +292,21 @@ export const rules: readonly Rule[] = [
               and d.description !~ '^\\d{3} [A-Z_]+( [a-z0-9_.]+)?: .+\\.$'`,
     bad: `create table app.lint_bad (id int constraint lint_rule check (id > 0)); comment on constraint lint_rule on app.lint_bad is '400 oops'`,
   },
+  {
+    // names of events are compared, not shown; the others are made by the program or by a template that is checked itself
+    name: 'a name, title, subject or label is one line of text, or has a form',
+    find: `select c.oid::regclass || '.' || a.attname as offender
+             from pg_class c
+             join pg_attribute a on a.attrelid = c.oid and a.attnum > 0 and not a.attisdropped and a.atttypid = 'text'::regtype
+            where c.relnamespace = 'app'::regnamespace and c.relkind in ('r', 'p') and a.attname ~ '(^|_)(name|title|subject|label)$'
+              and a.attname not in ('event_name', 'database_name', 'table_name', 'index_name')
+              and c.relname || '.' || a.attname not in (
+                'clusters.name', 'timezones.name', 'row_counters.name', 'row_counts.name', 'merged_names.name', 'push_buckets.name',
+                'collection_indexes.name', 'email_messages.subject', 'push_inbox_items.title')
+              and not exists (
+                select from pg_constraint k
+                 where k.conrelid = c.oid and k.contype = 'c' and a.attnum = any (k.conkey)
+                   and pg_get_constraintdef(k.oid) ~ ('is_line\\(' || a.attname || '\\)|' || a.attname || ' (~ ''\\^\\[|= ANY)'))`,
+    bad: `create table app.lint_bad (id int, title text)`,
+  },
 ]

@@ -1,5 +1,6 @@
 -- Organizations own projects; every developer has a personal one. Supplement A3.
 comment on constraint organizations_name_1_to_200 on app.organizations is '400 VALIDATION_ERROR name: must have 1 to 200 characters.';
+comment on constraint organizations_name_is_one_line on app.organizations is '400 VALIDATION_ERROR name: must be one line of text.';
 
 create or replace function internal.organization_json(o app.organizations, role text) returns json
 language sql stable as $$
@@ -140,7 +141,7 @@ declare
   made_id uuid;
 begin
   insert into app.organizations (name, slug, developer_id)
-  values (left(coalesce(nullif(btrim(new.name), ''), split_part(new.email, '@', 1)), 200), 'personal-' || replace(new.id::text, '-', ''), new.id)
+  values (left(coalesce(nullif(btrim(new.name), ''), nullif(btrim(internal.as_line(split_part(new.email, '@', 1))), ''), 'Personal'), 200), 'personal-' || replace(new.id::text, '-', ''), new.id)
   returning id into made_id;
   insert into app.organization_members (organization_id, developer_id, role) values (made_id, new.id, 'owner');
   return null;

@@ -1,5 +1,6 @@
 -- Checks of challenge definitions, recurring challenges, and recounts.
 comment on constraint challenges_name_1_to_200 on app.challenges is '400 VALIDATION_ERROR name: must have 1 to 200 characters.';
+comment on constraint challenges_name_is_one_line on app.challenges is '400 VALIDATION_ERROR name: must be one line of text.';
 comment on constraint challenges_description_at_most_2000 on app.challenges is '400 VALIDATION_ERROR description: must have at most 2000 characters.';
 comment on constraint challenges_goal_type_known on app.challenges is
   '400 VALIDATION_ERROR goal_type: must be event_count, xp_earned or streak_maintained.';

@@ -2,6 +2,7 @@
 comment on constraint currencies_code_unique on app.currencies is '409 CONFLICT code: A currency with this code exists.';
 comment on constraint currencies_code_form on app.currencies is '400 VALIDATION_ERROR code: must match ^[A-Z][A-Z0-9_]{1,15}$.';
 comment on constraint currencies_name_1_to_200 on app.currencies is '400 VALIDATION_ERROR name: must have 1 to 200 characters.';
+comment on constraint currencies_name_is_one_line on app.currencies is '400 VALIDATION_ERROR name: must be one line of text.';
 comment on constraint currencies_icon_url_at_most_2000 on app.currencies is '400 VALIDATION_ERROR icon_url: must have at most 2000 characters.';
 comment on constraint currencies_initial_grant_0_to_2000000000 on app.currencies is '400 VALIDATION_ERROR initial_grant: must be 0 to 2000000000.';
 comment on constraint currencies_initial_grant_within_max on app.currencies is '400 VALIDATION_ERROR initial_grant: must be at most max_balance.';

@@ -3,7 +3,9 @@
 comment on constraint email_templates_key_unique on app.email_templates is '409 CONFLICT key: A template with this key exists.';
 comment on constraint email_templates_key_form on app.email_templates is '400 VALIDATION_ERROR key: must match ^[a-z][a-z0-9_.-]{0,127}$.';
 comment on constraint email_templates_name_1_to_200 on app.email_templates is '400 VALIDATION_ERROR name: must have 1 to 200 characters.';
+comment on constraint email_templates_name_is_one_line on app.email_templates is '400 VALIDATION_ERROR name: must be one line of text.';
 comment on constraint email_templates_subject_1_to_300 on app.email_templates is '400 VALIDATION_ERROR subject: must have 1 to 300 characters.';
+comment on constraint email_templates_subject_is_one_line on app.email_templates is '400 VALIDATION_ERROR subject: must be one line of text.';
 comment on constraint email_templates_html_at_most_200000 on app.email_templates is '400 VALIDATION_ERROR html: must have at most 200000 characters.';
 comment on constraint email_templates_text_at_most_200000 on app.email_templates is '400 VALIDATION_ERROR text: must have at most 200000 characters.';
 comment on constraint email_templates_locales_is_object on app.email_templates is '400 VALIDATION_ERROR locales: must be an object.';
@@ -57,7 +59,7 @@ begin
            when n.name = any (email_render.late) then to_jsonb('{{' || n.name || '}}')
            when n.value is null then null
            when email_render.form = 'html' then to_jsonb(internal.email_escape(n.value))
-           when email_render.form = 'header' then to_jsonb(btrim(regexp_replace(n.value, '[[:cntrl:]\u2028\u2029]+', ' ', 'g')))
+           when email_render.form = 'header' then to_jsonb(btrim(internal.as_line(n.value)))
            else to_jsonb(n.value) end), '{}')
     into values_of
     from (select d.name, internal.email_scalar(email_render.variables, d.name) as value
@@ -142,6 +144,8 @@ begin
       perform internal.invalid('locales.' || part.key, 'must have subject, html and text, which are strings');
     elsif part.name = 'subject' and char_length(part.content #>> '{}') not between 1 and 300 then
       perform internal.invalid('locales.' || part.key || '.subject', 'must have 1 to 300 characters');
+    elsif part.name = 'subject' and not internal.is_line(part.content #>> '{}') then
+      perform internal.invalid('locales.' || part.key || '.subject', 'must be one line of text');
     end if;
     perform internal.email_part_check('locales.' || part.key || '.' || part.name, part.content #>> '{}',
                                       case part.name when 'subject' then secrets else '{}' end);

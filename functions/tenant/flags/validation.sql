@@ -2,6 +2,7 @@
 comment on constraint flags_key_form on app.flags is '400 VALIDATION_ERROR key: must match ^[a-z][a-z0-9_-]{0,127}$.';
 comment on constraint flags_key_unique on app.flags is '409 CONFLICT key: A flag with this key exists.';
 comment on constraint flags_name_1_to_200 on app.flags is '400 VALIDATION_ERROR name: must have 1 to 200 characters.';
+comment on constraint flags_name_is_one_line on app.flags is '400 VALIDATION_ERROR name: must be one line of text.';
 comment on constraint flags_description_at_most_2000 on app.flags is '400 VALIDATION_ERROR description: must have at most 2000 characters.';
 comment on constraint flags_value_type_known on app.flags is '400 VALIDATION_ERROR value_type: must be boolean, string, number or json.';
 comment on constraint flags_rules_at_most_50 on app.flags is '400 VALIDATION_ERROR rules: must be a list of at most 50.';

@@ -1,5 +1,6 @@
 -- Onboarding flows: definitions and statistics.
 comment on constraint onboarding_flows_name_1_to_200 on app.onboarding_flows is '400 INVALID_INPUT name: must have 1 to 200 characters.';
+comment on constraint onboarding_flows_name_is_one_line on app.onboarding_flows is '400 INVALID_INPUT name: must be one line of text.';
 comment on constraint onboarding_flows_steps_is_list on app.onboarding_flows is '400 INVALID_INPUT steps: must be a list of at most 100.';
 
 create or replace function internal.onboarding_config_problem(type text, config jsonb) returns text
@@ -40,6 +41,8 @@ begin
                              'must be info, question, permission, action, paywall, input or custom', 'INVALID_INPUT');
   elsif jsonb_typeof(onboarding_step_check.step -> 'title') not in ('string', 'null') or char_length(onboarding_step_check.step ->> 'title') > 200 then
     perform internal.invalid(onboarding_step_check.place || '.title', 'must have at most 200 characters', 'INVALID_INPUT');
+  elsif not internal.is_line(onboarding_step_check.step ->> 'title') then
+    perform internal.invalid(onboarding_step_check.place || '.title', 'must be one line of text', 'INVALID_INPUT');
   elsif jsonb_typeof(onboarding_step_check.step -> 'description') not in ('string', 'null')
         or char_length(onboarding_step_check.step ->> 'description') > 2000 then
     perform internal.invalid(onboarding_step_check.place || '.description', 'must have at most 2000 characters', 'INVALID_INPUT');

@@ -2,6 +2,7 @@
 comment on constraint push_templates_key_unique on app.push_templates is '409 CONFLICT key: A template with this key exists.';
 comment on constraint push_templates_key_form on app.push_templates is '400 VALIDATION_ERROR key: must match ^[a-z][a-z0-9_-]{0,127}$.';
 comment on constraint push_templates_name_at_most_200 on app.push_templates is '400 VALIDATION_ERROR name: must have at most 200 characters.';
+comment on constraint push_templates_name_is_one_line on app.push_templates is '400 VALIDATION_ERROR name: must be one line of text.';
 comment on constraint push_templates_message_is_object on app.push_templates is '400 VALIDATION_ERROR message: must be an object.';
 comment on constraint push_automations_key_unique on app.push_automations is '409 CONFLICT key: An automation with this key exists.';
 comment on constraint push_automations_key_form on app.push_automations is '400 VALIDATION_ERROR key: must match ^[a-z][a-z0-9_-]{0,127}$.';
@@ -40,6 +41,33 @@ begin
 end $$;
 comment on function internal.push_filter_check is 'Refuses 400 VALIDATION_ERROR for an invalid filter.';
 
+create or replace function internal.push_titles_check(message jsonb) returns void
+language plpgsql volatile as $$
+declare
+  part record;
+begin
+  select t.place into part
+    from (select 'title' as place, push_titles_check.message ->> 'title' as title
+           union all
+          select 'localized.' || l.key || '.title', case jsonb_typeof(l.value) when 'object' then l.value ->> 'title' end
+            from jsonb_each(case jsonb_typeof(push_titles_check.message -> 'localized') when 'object' then push_titles_check.message -> 'localized' else '{}' end) l) t
+   where not internal.is_line(t.title)
+   order by t.place
+   limit 1;
+  if found then
+    perform internal.invalid('message.' || part.place, 'must be one line of text');
+  end if;
+end $$;
+comment on function internal.push_titles_check is 'Refuses 400 VALIDATION_ERROR for a message with a title, in any of its locales, that is not one line of text.';
+
+create or replace function internal.push_template_check(requested app.push_templates, was app.push_templates, sent jsonb) returns app.push_templates
+language plpgsql volatile as $$
+begin
+  perform internal.push_titles_check((push_template_check.requested).message);
+  return push_template_check.requested;
+end $$;
+comment on function internal.push_template_check is 'Refuses 400 VALIDATION_ERROR for a title that is not one line of text.';
+
 create or replace function internal.push_template_after_write(stored app.push_templates, was app.push_templates, sent jsonb) returns void
 language sql volatile as $$
   select internal.push_categories_note(array[(push_template_after_write.stored).message])
@@ -69,6 +97,7 @@ begin
   elsif push_automation_check.sent ? 'template_key' and not push_automation_check.sent ? 'message' then
     made.message := null;
   end if;
+  perform internal.push_titles_check(made.message);
   if made.template_key is not null then
     perform from app.push_templates t where t.key = made.template_key for key share;
     if not found then

@@ -13,11 +13,10 @@ begin
                       case when name = 'display_name' then to_jsonb(push_placeholder.display_name) end);
   end if;
   return case when jsonb_typeof(found) in ('string', 'number', 'boolean') and found #>> '{}' <> ''
-              then left(regexp_replace(found #>> '{}', '[[:cntrl:]]', ' ', 'g'), 500) else fallback end;
+              then left(internal.as_line(found #>> '{}'), 500) else fallback end;
 end $$;
 comment on function internal.push_placeholder is
-  'The text of {{path|fallback}}: a property of the user, display_name, or event.path of the event that caused the message; without control characters,
-   and at most 500 characters.';
+  'The text of {{path|fallback}}: a property of the user, display_name, or event.path of the event that caused the message; on one line, and at most 500 characters.';
 
 create or replace function internal.url_encoded(value text) returns text
 language sql immutable parallel safe as $$

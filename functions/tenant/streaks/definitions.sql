@@ -2,6 +2,7 @@
 comment on constraint streak_definitions_key_unique on app.streak_definitions is '409 CONFLICT key: A streak with this key exists.';
 comment on constraint streak_definitions_key_form on app.streak_definitions is '400 VALIDATION_ERROR key: must match ^[a-z][a-z0-9_-]{0,127}$.';
 comment on constraint streak_definitions_name_1_to_200 on app.streak_definitions is '400 VALIDATION_ERROR name: must have 1 to 200 characters.';
+comment on constraint streak_definitions_name_is_one_line on app.streak_definitions is '400 VALIDATION_ERROR name: must be one line of text.';
 comment on constraint streak_definitions_description_at_most_2000 on app.streak_definitions is
   '400 VALIDATION_ERROR description: must have at most 2000 characters.';
 comment on constraint streak_definitions_qualifying_event_form on app.streak_definitions is

@@ -2,6 +2,7 @@ comment on constraint users_email_unique on app.users is '409 EMAIL_EXISTS email
 comment on constraint users_external_id_unique on app.users is '409 USER_ALREADY_EXISTS external_id: A user with this external_id exists.';
 comment on constraint users_anonymous_id_unique on app.users is '409 USER_ALREADY_EXISTS anonymous_id: A user with this anonymous_id exists.';
 comment on constraint users_display_name_at_most_100 on app.users is '400 INVALID_INPUT display_name: must have 1 to 100 characters.';
+comment on constraint users_display_name_is_one_line on app.users is '400 INVALID_INPUT display_name: must be one line of text.';
 
 create or replace function internal.generated_name() returns text
 language sql volatile as $$
@@ -93,6 +94,8 @@ begin
       when field = 'display_name' then
         if text_value is null or internal.is_blank(text_value) or char_length(text_value) > 100 then
           perform internal.invalid(field, 'must have 1 to 100 characters', user_fields.code);
+        elsif not internal.is_line(text_value) then
+          perform internal.invalid(field, 'must be one line of text', user_fields.code);
         end if;
       when value = 'null' then
         null;

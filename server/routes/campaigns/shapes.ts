@@ -1,5 +1,5 @@
 import { z } from 'zod'
-import { between, JsonObject, Moment, Text, Time, Uuid } from '#server/http/schemas.ts'
+import { between, JsonObject, Line, Moment, Text, Time, Uuid } from '#server/http/schemas.ts'
 
 // what campaigns of push and of mail have in common
 export const few = (most: number) => `must have at most ${most} entries`
@@ -30,7 +30,7 @@ export const variantFields = {
 
 /** What a draft of any channel holds. */
 export const draftFields = {
-  name: Text(200, 1),
+  name: Line(200, 1),
   audience: Audience,
   exclude_segment_id: Uuid.nullish(),
   schedule: Schedule.optional(),

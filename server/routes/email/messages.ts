@@ -4,8 +4,20 @@ import { administrator } from '#server/http/callers.ts'
 import { idempotency } from '#server/http/idempotency.ts'
 import { acceptedArray } from '#server/http/languages.ts'
 import { area, type HandlerContext, route } from '#server/http/route.ts'
-import { Cursor, cursorPage, data, Email, JsonObject, Limit, Moment, Text, Time, Uuid } from '#server/http/schemas.ts'
-import { checkSenders, From, OneLine } from '#server/routes/email/senders.ts'
+import {
+  Cursor,
+  cursorPage,
+  data,
+  Email,
+  JsonObject,
+  Limit,
+  Line,
+  Moment,
+  Text,
+  Time,
+  Uuid,
+} from '#server/http/schemas.ts'
+import { checkSenders, From } from '#server/routes/email/senders.ts'
 import { Category, root, TemplateKey } from '#server/routes/email/templates.ts'
 
 const Status = z.enum(['queued', 'sent', 'delivered', 'bounced', 'complained', 'failed', 'cancelled', 'suppressed'])
@@ -56,7 +68,7 @@ const fields = {
   user_id: Uuid.optional(),
   template_key: TemplateKey.optional(),
   variables: JsonObject.optional(),
-  subject: OneLine(300, 1).optional(),
+  subject: Line(300, 1).optional(),
   html: Text(500_000, 1).optional(),
   text: Text(500_000, 1).optional(),
   from: From.optional(),

@@ -1,11 +1,9 @@
 import type { HandlerContext } from '#server/http/route.ts'
-import { Text } from '#server/http/schemas.ts'
+import { Line } from '#server/http/schemas.ts'
 import { parseAddress } from '#server/providers/mail.ts'
 
 /** Becomes part of a mail header: a line break would begin another header. */
-export const OneLine = (most: number, least = 0) =>
-  Text(most, least).refine((value) => !/[\p{Cc}\u2028\u2029]/u.test(value), 'must be one line of text')
-export const From = OneLine(400).refine(
+export const From = Line(400).refine(
   (value) => parseAddress(value) !== null,
   'must be a mail address, or Name <mail address>',
 )

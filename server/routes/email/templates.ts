@@ -3,7 +3,7 @@ import { administrator } from '#server/http/callers.ts'
 import { definitions } from '#server/http/definitions.ts'
 import { acceptedArray } from '#server/http/languages.ts'
 import { area, route } from '#server/http/route.ts'
-import { data, JsonObject, Text, Time, Uuid } from '#server/http/schemas.ts'
+import { data, JsonObject, Line, Text, Time, Uuid } from '#server/http/schemas.ts'
 
 export const root = '/admin/projects/:projectId/email' as const
 export const TemplateKey = z.string().regex(/^[a-z][a-z0-9_.-]{0,127}$/, 'must match ^[a-z][a-z0-9_.-]{0,127}$')
@@ -15,8 +15,8 @@ const Locale = z
   .meta({ maxLength: 30 })
 
 const fields = {
-  name: Text(200, 1),
-  subject: Text(300, 1),
+  name: Line(200, 1),
+  subject: Line(300, 1),
   html: Text(200_000).nullable(),
   text: Text(200_000).nullable(),
   locales: JsonObject,

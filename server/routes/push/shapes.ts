@@ -1,5 +1,5 @@
 import { z } from 'zod'
-import { between, JsonObject, Key, SmallJson, Text, Time, Uuid } from '#server/http/schemas.ts'
+import { between, JsonObject, Key, Line, SmallJson, Text, Time, Uuid } from '#server/http/schemas.ts'
 import {
   Counts,
   campaignShape,
@@ -12,7 +12,7 @@ import {
   variantFields,
 } from '#server/routes/campaigns/shapes.ts'
 
-const Title = Text(200, 1)
+const Title = Line(200, 1)
 const Body = Text(2000, 1)
 const HttpsUrl = z
   .string()
