@@ -337,6 +337,14 @@ test('names are canonical; addresses, single labels and public suffixes are refu
     `${'a'.repeat(64)}.example.com`,
     'exa mple.com',
     'example.com\r\nx',
+    'example.com/a',
+    'example.com?a',
+    'example.com#x',
+    'ex%61mple.com',
+    'example.com\\a',
+    'example.com\u2028',
+    'example.com／a',
+    'example.com\u202e',
   ]) {
     expect(canonicalDomain(bad), bad).toBeNull()
     const answer = await project.admin.post('/domains', { domain: bad, kind: 'email' })

@@ -4,6 +4,7 @@ import { isIP } from 'node:net'
 import { domainToASCII } from 'node:url'
 import { promisify } from 'node:util'
 import { getPublicSuffix } from 'tldts'
+import { isLine } from '#server/lines.ts'
 
 export type DomainKind = 'email' | 'site' | 'function'
 
@@ -49,13 +50,16 @@ export const dkimSelector = 'svc1'
 /** The name under a sending domain that bounces go to: its SPF and MX are ours alone. */
 export const returnPathOf = (domain: string): string => `send.${domain}`
 
+/** What of ASCII is in no domain name: the characters of a URL around its host, and percent signs, which encode any other. */
+const foreign = /[^\P{ASCII}A-Za-z0-9.-]/u
 const label = /^[a-z0-9](?:[a-z0-9-]{0,61}[a-z0-9])?$/
 
 /** A domain in its canonical form: lower case, IDN as A-labels, no final dot. Null for addresses, single labels and public suffixes. */
 export const canonicalDomain = (text: string): string | null => {
-  // the URL parser behind domainToASCII drops line breaks and tabs
-  if (/\p{Cc}/u.test(text)) return null
-  const ascii = domainToASCII(text.trim().replace(/\.$/, '')).toLowerCase()
+  const name = text.trim()
+  // domainToASCII is the host parser of URLs: it stops at a path, decodes percent signs, and drops line breaks and tabs
+  if (!isLine(text) || foreign.test(name)) return null
+  const ascii = domainToASCII(name.replace(/\.$/, '')).toLowerCase()
   const labels = ascii.split('.')
   if (ascii.length > 200 || labels.length < 2 || !labels.every((each) => label.test(each))) return null
   // the last label of an IPv4 address is a number, in every notation that a resolver takes
