@@ -1,6 +1,7 @@
 import { createHmac, randomUUID } from 'node:crypto'
 import { afterAll, afterEach, describe, expect, test } from 'vitest'
 import { type Answer, type Project, startHarness, type User } from '#test/support/harness.ts'
+import { mailCampaign } from '#test/support/mail_campaigns.ts'
 import { expectInvalid, expectRefusal } from '#test/support/refusals.ts'
 import { newEmail } from '#test/support/sign_in.ts'
 import { startMailServer } from '#test/support/smtp.ts'
@@ -61,6 +62,32 @@ describe('a suppression', () => {
     expect((await send(one, 'offers')).status).toBe(202)
     expectRefusal(await send(all, 'offers'), 409, 'SUPPRESSED')
     expect((await send(all)).status).toBe(202)
+  })
+
+  test('stops codes and links of sign-in too, and nobody is told', async () => {
+    for (const reason of ['manual', 'bounce', 'complaint']) {
+      const address = newEmail()
+      const me = await withEmail()
+      const guest = await project.user()
+      await suppress({ address, reason })
+      await suppress({ address: me.email.toUpperCase(), reason })
+      const asked = [
+        project.app.post('/client/auth/email/otp/request', { email: address }),
+        project.app.post('/client/auth/magic-link/request', { email: address }),
+        guest.post('/client/auth/email/otp/request', { email: address, purpose: 'link' }),
+        me.post('/client/auth/email/otp/request', { email: me.email, purpose: 'delete' }),
+      ]
+      const free = await project.app.post('/client/auth/email/otp/request', { email: newEmail() })
+      for (const answer of await Promise.all(asked)) expect([answer.status, answer.data]).toEqual([200, free.data])
+      await project.drain()
+      expect([...mail.to(address), ...mail.to(me.email)]).toEqual([])
+      nextSecond()
+    }
+    const unsubscribed = newEmail()
+    await suppress({ address: unsubscribed, reason: 'unsubscribe' })
+    await project.app.post('/client/auth/email/otp/request', { email: unsubscribed })
+    await project.drain()
+    expect(mail.to(unsubscribed)).toHaveLength(1)
   })
 
   test('is kept once, listed newest first, and deleted by address', async () => {
@@ -351,4 +378,71 @@ describe('the webhook of mail providers', () => {
     expect(answers.filter(({ status }) => status === 200)).toHaveLength(100)
     expect(answers.filter(({ body }) => body.error?.code === 'RATE_LIMITED')).toHaveLength(5)
   })
+})
+
+/** The HTML of a message as a mail client reads it. */
+const htmlOf = ({ raw }: { raw: string }) =>
+  (raw.split('text/html')[1] ?? '')
+    .replace(/=\r\n/g, '')
+    .replace(/=([0-9A-F]{2})/g, (_, hex: string) => String.fromCharCode(Number.parseInt(hex, 16)))
+
+test('a mark in a value stays text: in HTML, text and subject, in a locale and from a campaign, in the name of a project', async () => {
+  const mark = '{{unsubscribe_url}}'
+  const on = await harness.project()
+  const made = await on.admin.post('/email/templates', {
+    key: 'marked',
+    name: 'News',
+    category: 'news',
+    subject: 'For {{display_name}}',
+    html: '<p>{{display_name}}</p><a href="{{unsubscribe_url}}">no more</a>',
+    text: '{{display_name}}: {{ unsubscribe_url | none }}',
+    locales: { de: { text: 'Hallo {{display_name}}: {{unsubscribe_url}}' } },
+  })
+  expect(made.status, made.text).toBe(201)
+  const readers = await Promise.all(
+    ['en', 'de'].map(async (locale) => {
+      const { id } = await on.user()
+      const email = newEmail()
+      await on.sql(`update app.users set email = $2, display_name = $3, properties = $4 where id = $1`, [
+        id,
+        email,
+        mark,
+        { locale },
+      ])
+      return { id, email, locale }
+    }),
+  )
+  for (const { id } of readers) {
+    const variables = { display_name: mark }
+    expect((await on.admin.post('/email/send', { user_id: id, template_key: 'marked', variables })).status).toBe(202)
+  }
+  await on.drain()
+  await mailCampaign(on, { template_key: 'marked', send_now: true })
+  await on.drain()
+  const links = (text: string) => text.match(/https:\/\/api\.trellis\.example\/u\/[\w.-]+/g) ?? []
+  for (const { email, locale } of readers) {
+    const mails = mail.to(email)
+    expect(mails).toHaveLength(2)
+    for (const { headers, text, raw } of mails) {
+      expect(headers['subject']).toBe(`For ${mark}`)
+      expect(text).toMatch(
+        locale === 'de' ? /^Hallo \{\{unsubscribe_url\}\}: https:/ : /^\{\{unsubscribe_url\}\}: https:/,
+      )
+      expect(htmlOf({ raw })).toContain(`<p>${mark}</p>`)
+      expect([links(text).length, links(htmlOf({ raw })).length]).toEqual([1, 1])
+    }
+  }
+  // a message without a template is the sender's own: its marks are filled in
+  const plain = newEmail()
+  expect((await send(plain, 'news', on)).status).toBe(202)
+  await on.drain()
+  expect(links(mail.to(plain)[0]?.text ?? '')).toHaveLength(1)
+
+  await on.developer.patch(`/admin/projects/${on.id}`, { name: '{{code}}' })
+  const address = newEmail()
+  await on.app.post('/client/auth/email/otp/request', { email: address })
+  await on.drain()
+  const [code] = mail.to(address)
+  expect(code?.text).toContain('{{code}}')
+  expect(code?.text).toMatch(/\b\d{6}\b/)
 })

@@ -129,7 +129,7 @@ test('without track the content is sent as it is', async () => {
   // a token for it would record nothing: nobody has agreed to it
   const { services } = harness.running
   const [, url] = /src="([^"]+)"/.exec(withTracking(services, project.id, id, '')) ?? []
-  expect((await open(url ?? '')).status).toBe(200)
+  expect((await open(url ?? '')).status).toBe(404)
   expect(await shown(id)).toMatchObject({ opened_at: null })
 })
 
@@ -155,23 +155,61 @@ test('no token can be made up or changed, and no redirect leads elsewhere', asyn
   expect(more.headers.get('location')).toBe('https://shop.example/?a=1&b=2')
 })
 
-test('a link leads on when the message, the project or its database is gone', async () => {
-  const gone = await reader(project)
-  const id = await send({ user_id: gone.id }, { track: true })
-  const { links, pictures } = addressesIn(mail.to(gone.email)[0]?.raw ?? '')
-  await project.sql('delete from app.email_messages where id = $1', [id])
-  expect((await open(links[0] ?? '')).status).toBe(302)
-  expect((await open(pictures[0] ?? '')).status).toBe(200)
-  const { services } = harness.running
-  const [, nowhere = ''] =
-    /href="([^"]+)"/.exec(withTracking(services, randomUUID(), id, '<a href="https://shop.example">x</a>')) ?? []
-  expect((await open(nowhere)).headers.get('location')).toBe('https://shop.example/')
-  await project.sql('alter function api.email_track rename to email_track_gone')
-  try {
-    expect((await open(links[0] ?? '')).status).toBe(302)
-  } finally {
-    await project.sql('alter function api.email_track_gone rename to email_track')
+test('a link ends with its message, after 90 days, and with its project; a database that is away keeps nobody from it', async () => {
+  const on = await harness.project()
+  const tracked = async (from: typeof on) => {
+    const user = await reader(from)
+    const made = await from.admin.post('/email/send', { user_id: user.id, subject: 'Hello', html, track: true })
+    expect(made.status, made.text).toBe(202)
+    await from.drain()
+    const { links, pictures } = addressesIn(mail.to(user.email)[0]?.raw ?? '')
+    return { id: made.data.id as string, link: links[0] ?? '', picture: pictures[0] ?? '' }
   }
+  const statuses = async ({ link, picture }: { link: string; picture: string }) => {
+    const [one, other] = [await open(link), await open(picture)]
+    return [one.status, other.status, one.headers.get('location')]
+  }
+  const followed = [302, 200, 'https://shop.example/?a=1&b=2']
+  const over = [404, 404, null]
+
+  const away = await tracked(on)
+  await on.sql('alter function api.email_track rename to email_track_gone')
+  expect(await statuses(away)).toEqual(followed)
+  const sentAt = second
+  second += 90 * 86_400_000
+  harness.setTime(new Date(second))
+  expect(await statuses(away)).toEqual(over)
+  await on.sql('alter function api.email_track_gone rename to email_track')
+  second = sentAt
+  harness.setTime(new Date(second))
+  expect(await statuses(away)).toEqual(followed)
+
+  const gone = await tracked(on)
+  await on.sql('delete from app.email_messages where id = $1', [gone.id])
+  expect(await statuses(gone)).toEqual(over)
+
+  // one that an earlier version made, without a time, ends with its message too
+  const { secrets } = harness.running.services
+  const timeless = (message: string) =>
+    `${harness.url}/e/${secrets.encrypt('mail tracking', JSON.stringify([on.id, message, 'https://shop.example/']))}`
+  expect((await open(timeless(away.id))).headers.get('location')).toBe('https://shop.example/')
+  expect((await open(timeless(gone.id))).status).toBe(404)
+
+  const left = await tracked(on)
+  const hold = async (reason: string | null) => {
+    await harness.control('update app.tenants set hold = $2 where project_id = $1', [on.id, reason])
+    harness.running.services.projectCache.drop(`project:${on.id}`)
+  }
+  await hold('paused')
+  expect(await statuses(left)).toEqual(over)
+  // for the moment of a move
+  await hold('moving')
+  expect(await statuses(left)).toEqual(followed)
+  await hold(null)
+  expect(await statuses(left)).toEqual(followed)
+  expect((await on.admin.delete('')).status).toBe(200)
+  expect(await statuses(left)).toEqual(over)
+  expect(await statuses(away)).toEqual(over)
 })
 
 test('only links to web pages are rewritten, wherever the attribute stands', () => {

@@ -1051,6 +1051,8 @@ create table app.email_bodies (
   message_id uuid not null,
   html text,
   text text,
+  -- What stands in the content where the link to unsubscribe belongs: a random mark, which no value contains. Null: {{unsubscribe_url}}, as the sender wrote it.
+  unsubscribe_mark text,
   constraint email_bodies_pkey PRIMARY KEY (message_id),
   constraint email_bodies_message_id_fkey FOREIGN KEY (message_id) REFERENCES app.email_messages(id) ON DELETE CASCADE
 );

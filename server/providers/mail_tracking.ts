@@ -1,22 +1,45 @@
 import type { Secrets } from '#server/secrets.ts'
 
-type Surroundings = { readonly secrets: Secrets; readonly publicUrl: string }
+type Surroundings = { readonly secrets: Secrets; readonly publicUrl: string; readonly now: () => Date }
 
-/** What a picture or a link of a tracked message says: which message, and of a link where it leads. */
-export type Tracked = { readonly project: string; readonly message: string; readonly url: string | null }
+/**
+ * What a picture or a link of a tracked message says: which message, of a link where it leads, and when the message was sent, in seconds. Links of
+ * earlier versions have no time.
+ */
+export type Tracked = {
+  readonly project: string
+  readonly message: string
+  readonly url: string | null
+  readonly sentAt: number | null
+}
+
+/** As long as messages are kept: internal.purge__email. */
+const lifetimeSeconds = 90 * 86_400
+const secondsOf = (now: Date) => Math.floor(now.getTime() / 1000)
+
+/** Whether the time of a link is over. */
+export const isOver = ({ sentAt }: Tracked, now: Date): boolean =>
+  sentAt !== null && secondsOf(now) >= sentAt + lifetimeSeconds
 
 const purpose = 'mail tracking'
 
 /** Encrypted and authenticated: the address of a redirect is one that stood in a message of the project, so nobody can make one up. */
-const trackedUrl = ({ secrets, publicUrl }: Surroundings, { project, message, url }: Tracked): string =>
-  `${publicUrl}/e/${secrets.encrypt(purpose, JSON.stringify([project, message, url]))}`
+const trackedUrl = (
+  { secrets, publicUrl, now }: Surroundings,
+  { project, message, url }: Omit<Tracked, 'sentAt'>,
+): string => `${publicUrl}/e/${secrets.encrypt(purpose, JSON.stringify([project, message, url, secondsOf(now())]))}`
 
 /** Reads a token; null for one that was not made here. */
 export const readTracked = (secrets: Secrets, token: string): Tracked | null => {
   if (!/^(v1|v2\.[0-9a-f]{8})(\.[\w-]+){3}$/.test(token)) return null
   try {
-    const [project, message, url] = JSON.parse(secrets.decrypt(purpose, token)) as (string | null)[]
-    return project && message ? { project, message, url: url ?? null } : null
+    const [project, message, url, sentAt] = JSON.parse(secrets.decrypt(purpose, token)) as [
+      project?: string,
+      message?: string,
+      url?: string | null,
+      sentAt?: number,
+    ]
+    return project && message ? { project, message, url: url ?? null, sentAt: sentAt ?? null } : null
   } catch {
     return null
   }

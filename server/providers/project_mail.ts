@@ -1,3 +1,4 @@
+import { randomBytes } from 'node:crypto'
 import { dkimPurpose, dkimSelector, returnPathOf } from '#server/providers/domains.ts'
 import { type Message, parseAddress } from '#server/providers/mail.ts'
 import { withTracking } from '#server/providers/mail_tracking.ts'
@@ -30,7 +31,7 @@ export type ProjectMessage = {
   readonly text: string | null
 }
 
-type Surroundings = { readonly secrets: Secrets; readonly publicUrl: string }
+type Surroundings = { readonly secrets: Secrets; readonly publicUrl: string; readonly now: () => Date }
 
 export const integrationPurpose = (projectId: string, provider: string): string =>
   `integration ${projectId} ${provider}`
@@ -61,7 +62,7 @@ export const senderOf = (
 /** What a link to unsubscribe says, encrypted and authenticated: no address stands in a URL, and none can be made up. */
 export type Unsubscription = { readonly project: string; readonly address: string; readonly category: string }
 export const unsubscribePurpose = 'mail unsubscription'
-export const unsubscribeUrl = ({ secrets, publicUrl }: Surroundings, what: Unsubscription): string =>
+export const unsubscribeUrl = ({ secrets, publicUrl }: Omit<Surroundings, 'now'>, what: Unsubscription): string =>
   `${publicUrl}/u/${secrets.encrypt(unsubscribePurpose, JSON.stringify([what.project, what.address, what.category]))}`
 
 /** Reads a link to unsubscribe; null for one that was not made here. */
@@ -75,7 +76,8 @@ export const readUnsubscription = (secrets: Secrets, token: string): Unsubscript
   }
 }
 
-const mark = /\{\{unsubscribe_url\}\}/g
+/** Stands in the content of one attempt where the link to unsubscribe belongs: no value of a template can contain it. */
+export const unsubscribeMark = (): string => `{{unsubscribe_url.${randomBytes(16).toString('hex')}}}`
 
 /** A message of a project as it is sent. One that is not transactional has a link and the headers of one-click unsubscription (RFC 8058). */
 export const projectMail = (
@@ -83,6 +85,7 @@ export const projectMail = (
   projectId: string,
   sender: ProjectSender,
   message: ProjectMessage,
+  mark: string,
   isOwnServer: boolean,
 ): Message => {
   const wished = message.from === null ? null : parseAddress(message.from)
@@ -92,7 +95,7 @@ export const projectMail = (
     message.category === 'transactional'
       ? null
       : unsubscribeUrl(services, { project: projectId, address: message.to, category: message.category })
-  const filled = (text: string) => (url === null ? text : text.replace(mark, () => url))
+  const filled = (text: string) => text.replaceAll(mark, () => url ?? '{{unsubscribe_url}}')
   // before the link to unsubscribe is filled in, which is nobody's interest
   const html =
     message.html !== null && message.track ? withTracking(services, projectId, message.id, message.html) : message.html

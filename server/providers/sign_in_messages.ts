@@ -1,6 +1,14 @@
+import { randomBytes } from 'node:crypto'
 import type { Message } from '#server/providers/mail.ts'
 
-/** A template with everything filled in but its secret: {{code}} and {{link}} are still marks. */
+/** What stands for the code and for the link in a content: no name of a project can contain it. */
+export type Marks = { readonly code: string; readonly link: string }
+export const secretMarks = (): Marks => {
+  const random = randomBytes(16).toString('hex')
+  return { code: `{{code.${random}}}`, link: `{{link.${random}}}` }
+}
+
+/** A template with everything filled in but its secret, for which marks stand. */
 export type Content = { readonly subject: string; readonly html: string | null; readonly text: string | null }
 
 export type SignInMessage = {
@@ -22,14 +30,18 @@ export const magicLinkUrl = (url: string, token: string): string => {
   return `${before}${joint}token=${token}${fragment}`
 }
 
-const mark = /\{\{(code|link)\}\}/g
 const escaped = (text: string): string => text.replace(/[&<>"']/g, (character) => `&#${character.codePointAt(0)};`)
 
 /** The mail with a code or link. Its subject contains no secret, because subjects are logged. Without a redirect URL the link is the token itself. */
-export const signInMail = (message: SignInMessage, content: Content, redirectUrl: string | null): Message => {
+export const signInMail = (
+  message: SignInMessage,
+  content: Content,
+  marks: Marks,
+  redirectUrl: string | null,
+): Message => {
   const link = message.kind === 'magic_link' && redirectUrl ? magicLinkUrl(redirectUrl, message.secret) : message.secret
   const filled = (text: string | null, form: (value: string) => string) =>
-    text?.replace(mark, (_, name) => form(name === 'link' ? link : message.secret)) ?? null
+    text?.replaceAll(marks.link, () => form(link)).replaceAll(marks.code, () => form(message.secret)) ?? null
   const html = filled(content.html, escaped)
   return {
     id: message.id,

@@ -1,7 +1,14 @@
 import { dataOf } from '#server/database/database.ts'
 import { sealPurpose } from '#server/http/one_time_codes.ts'
 import { type ProjectSender, senderOf } from '#server/providers/project_mail.ts'
-import { type Content, type SignInMessage, signInMail, signInText } from '#server/providers/sign_in_messages.ts'
+import {
+  type Content,
+  type Marks,
+  type SignInMessage,
+  secretMarks,
+  signInMail,
+  signInText,
+} from '#server/providers/sign_in_messages.ts'
 import { type SmsConfig, sendSms } from '#server/providers/sms.ts'
 import { type OutboxRow, outboxTask, type TenantContext } from '#workers/task.ts'
 
@@ -10,7 +17,7 @@ type Sealed = Omit<SignInMessage, 'secret'> & {
   content: Content | null
   provider_sealed: string | null
 }
-type Carry = (message: SignInMessage, sender: ProjectSender, sealed: Sealed) => Promise<void>
+type Carry = (message: SignInMessage, sender: ProjectSender, sealed: Sealed, marks: Marks) => Promise<void>
 
 /**
  * Sends the code of a row of app.user_codes, unless the code is used, replaced or expired. A second run sends the same code with the same
@@ -28,16 +35,18 @@ const send = async ({ services, projectId, call }: TenantContext, row: OutboxRow
     ),
   )
   if (!sender) return null
+  const marks = secretMarks()
   const sealed = dataOf<Sealed | null>(
     await call('auth_message_begin', {
       code_id: row.key,
       brand: sender.brand,
       has_link: sender.magic_link_redirect_url !== null,
+      marks: JSON.stringify(marks),
     }),
   )
   if (!sealed) return null
   const secret = services.secrets.decrypt(sealPurpose(projectId, sealed.id), sealed.sealed)
-  await carry({ ...sealed, secret }, sender, sealed)
+  await carry({ ...sealed, secret }, sender, sealed, marks)
   await call('auth_message_sent', { code_id: sealed.id })
   return null
 }
@@ -46,12 +55,12 @@ const send = async ({ services, projectId, call }: TenantContext, row: OutboxRow
 export const clientAuthMail = outboxTask(
   'client_auth__mail',
   (context, row) =>
-    send(context, row, async (message, sender, { content }) => {
+    send(context, row, async (message, sender, { content }, marks) => {
       if (!content) return
       const { mail } = context.services
       await mail.send({
         ...senderOf(context.services, context.projectId, sender, sender.brand),
-        ...signInMail(message, content, sender.magic_link_redirect_url),
+        ...signInMail(message, content, marks, sender.magic_link_redirect_url),
       })
     }),
   { urgency: 'prompt' },

@@ -5,6 +5,7 @@ import {
   type ProjectMessage,
   type ProjectSender,
   projectMail,
+  unsubscribeMark,
 } from '#server/providers/project_mail.ts'
 import { outboxTask } from '#workers/task.ts'
 
@@ -41,13 +42,15 @@ export const emailSend = outboxTask('email__send', async ({ services, projectId,
     }),
   )
   if (!sender) return null
-  const message = dataOf<Begun | null>(await call('email_attempt_begin', { message_id: row.key }))
+  const mark = unsubscribeMark()
+  const begun = await call('email_attempt_begin', { message_id: row.key, unsubscribe_mark: mark })
+  const message = dataOf<Begun | null>(begun)
   if (!message) return null
   const result = await (async () => {
     const by = message.smtp_sealed
       ? (JSON.parse(secrets.decrypt(integrationPurpose(projectId, 'smtp'), message.smtp_sealed)) as SmtpConfig)
       : null
-    await mail.send(projectMail(services, projectId, sender, message, by !== null), by)
+    await mail.send(projectMail(services, projectId, sender, message, mark, by !== null), by)
     return { outcome: 'sent', detail: null }
   })().catch((error: SmtpError) => outcomeOf(error, message.category))
   const { next_attempt_at } = dataOf<{ next_attempt_at: string | null }>(

@@ -60,6 +60,9 @@ declare
   body record;
   kind text := coalesce(email_queue.sent ->> 'category', 'transactional');
   address text;
+  -- a random name: a value that contains {{unsubscribe_url}} stays text
+  mark constant text := '{{unsubscribe_url.' || encode(extensions.gen_random_bytes(16), 'hex') || '}}';
+  late jsonb;
   queued app.email_messages;
 begin
   if internal.caller() not in ('developer', 'worker') then
@@ -89,10 +92,9 @@ begin
     kind := coalesce(email_queue.sent ->> 'category', picked.category);
     subject := internal.email_render(picked.subject, coalesce(email_queue.sent -> 'variables', '{}'), 'header');
     -- the link to unsubscribe is made when the message is sent; transactional mail has none
-    html := internal.email_render(picked.html, coalesce(email_queue.sent -> 'variables', '{}'), 'html',
-                                  case kind when 'transactional' then '{}' else '{unsubscribe_url}'::text[] end);
-    body := internal.email_render(picked.text, coalesce(email_queue.sent -> 'variables', '{}'), 'text',
-                                  case kind when 'transactional' then '{}' else '{unsubscribe_url}'::text[] end);
+    late := case kind when 'transactional' then '{}' else jsonb_build_object('unsubscribe_url', mark) end;
+    html := internal.email_render(picked.html, coalesce(email_queue.sent -> 'variables', '{}'), 'html', late);
+    body := internal.email_render(picked.text, coalesce(email_queue.sent -> 'variables', '{}'), 'text', late);
     perform internal.email_missing_check(array(select distinct m from unnest(subject.missing || html.missing || body.missing) m order by m));
   else
     select null::int as version, null::text as locale into picked;
@@ -115,7 +117,8 @@ begin
          (select (email_queue.sent ->> 'send_at')::timestamptz as at) a
   returning * into queued;
   if queued.status = 'queued' then
-    insert into app.email_bodies (message_id, html, text) values (queued.id, html.rendered, body.rendered);
+    insert into app.email_bodies (message_id, html, text, unsubscribe_mark)
+    values (queued.id, html.rendered, body.rendered, case when late ? 'unsubscribe_url' then mark end);
   end if;
   return queued;
 end $$;
@@ -284,7 +287,7 @@ language sql stable as $$
 $$;
 comment on function api.email_message_from is 'internal.email_message_from for workers.';
 
-create or replace function internal.email_attempt_begin(message_id uuid) returns json
+create or replace function internal.email_attempt_begin(message_id uuid, unsubscribe_mark text) returns json
 language plpgsql volatile security definer set search_path = '' as $$
 declare
   m app.email_messages;
@@ -316,16 +319,19 @@ begin
   select b.* into body from app.email_bodies b where b.message_id = m.id;
   return json_build_object(
     'id', m.id, 'to', m.to_address, 'from', m.from_address, 'reply_to', m.reply_to, 'headers', m.headers, 'subject', m.subject, 'category', m.category,
-    'track', m.track, 'attempts', m.attempts, 'html', body.html, 'text', body.text,
+    'track', m.track, 'attempts', m.attempts,
+    'html', replace(body.html, coalesce(body.unsubscribe_mark, '{{unsubscribe_url}}'), email_attempt_begin.unsubscribe_mark),
+    'text', replace(body.text, coalesce(body.unsubscribe_mark, '{{unsubscribe_url}}'), email_attempt_begin.unsubscribe_mark),
     'smtp_sealed', (select i.config_sealed from app.integrations i where i.provider = 'smtp' and i.is_active));
 end $$;
 comment on function internal.email_attempt_begin is
   'Notes an attempt and returns what to send, with the config of the project''s own mail server; null when there is nothing to send. A message whose last
-   attempt has no outcome is sent again if it is transactional, and fails otherwise. Locks the message.';
+   attempt has no outcome is sent again if it is transactional, and fails otherwise. unsubscribe_mark stands where the link to unsubscribe belongs. Locks
+   the message.';
 
-create or replace function api.email_attempt_begin(message_id uuid) returns api.reply
+create or replace function api.email_attempt_begin(message_id uuid, unsubscribe_mark text default '{{unsubscribe_url}}') returns api.reply
 language sql volatile as $$
-  select internal.reply(200, internal.email_attempt_begin(email_attempt_begin.message_id))
+  select internal.reply(200, internal.email_attempt_begin(email_attempt_begin.message_id, email_attempt_begin.unsubscribe_mark))
 $$;
 comment on function api.email_attempt_begin is 'internal.email_attempt_begin for workers.';
 

@@ -44,7 +44,7 @@ return case when jsonb_typeof(email_scalar.variables #> string_to_array(email_sc
             then email_scalar.variables #>> string_to_array(email_scalar.name, '.') end;
 comment on function internal.email_scalar is 'A variable by its path, as text; null for what is absent, null, an object or a list.';
 
-create or replace function internal.email_render(source text, variables jsonb, form text, late text[] default '{}', out rendered text, out missing text[])
+create or replace function internal.email_render(source text, variables jsonb, form text, late jsonb default '{}', out rendered text, out missing text[])
 language plpgsql stable as $$
 declare
   literals constant text[] := regexp_split_to_array(email_render.source, internal.email_mark());
@@ -56,7 +56,7 @@ begin
   end if;
   -- each variable is read once, however often it stands in the template
   select coalesce(jsonb_object_agg(n.name, case
-           when n.name = any (email_render.late) then to_jsonb('{{' || n.name || '}}')
+           when email_render.late ? n.name then email_render.late -> n.name
            when n.value is null then null
            when email_render.form = 'html' then to_jsonb(internal.email_escape(n.value))
            when email_render.form = 'header' then to_jsonb(btrim(internal.as_line(n.value)))
@@ -77,8 +77,8 @@ begin
     from regexp_matches(email_render.source, internal.email_mark(), 'g') with ordinality m (found, n);
 end $$;
 comment on function internal.email_render is
-  'A part of a template with its variables: form is html (escaped), text, or header (one line). Names in late stay marks, which the server fills in when it
-   sends. missing are the names without a value and without a fallback. Refuses 400 VALIDATION_ERROR over 1 MB.';
+  'A part of a template with its variables: form is html (escaped), text, or header (one line). A name in late stays a mark, as late says, which the server
+   fills in when it sends: one that a value cannot contain. missing are the names without a value and without a fallback. Refuses 400 VALIDATION_ERROR over 1 MB.';
 
 create or replace function internal.email_part_check(place text, source text, refused text[] default '{}') returns void
 language plpgsql stable as $$

@@ -1,9 +1,10 @@
 import { z } from 'zod'
+import { dataOf } from '#server/database/database.ts'
 import { refusal } from '#server/errors.ts'
 import { anyone } from '#server/http/callers.ts'
 import { area, type HandlerContext, type Route, route } from '#server/http/route.ts'
 import { htmlPage, picture } from '#server/http/stream.ts'
-import { readTracked, type Tracked } from '#server/providers/mail_tracking.ts'
+import { isOver, readTracked, type Tracked } from '#server/providers/mail_tracking.ts'
 import { workerOf } from '#server/routes/email/worker.ts'
 
 /** A transparent GIF of one pixel. */
@@ -11,21 +12,27 @@ const pixel = Buffer.from('R0lGODlhAQABAIAAAAAAAP///yH5BAEAAAAALAAAAAABAAEAAAIBR
 // each opening is a request: neither a browser nor a proxy may answer it from memory
 const fresh = { 'cache-control': 'no-store, private', 'referrer-policy': 'no-referrer' }
 
-/** A person who follows a link arrives, whatever happens to the record of it. */
-const record = async ({ services, request }: HandlerContext, { project, message, url }: Tracked, at: Route) => {
+/**
+ * Records the opening or the click, and answers whether the link still leads anywhere: the origin that it redirects from is everybody's, so it ends with
+ * its project, with its message, and after 90 days. A database that is away for a moment keeps nobody from a link whose time is not over.
+ */
+const isLive = async ({ services, request }: HandlerContext, tracked: Tracked, at: Route): Promise<boolean> => {
+  const { project, message, url } = tracked
+  if (isOver(tracked, services.now())) return false
   try {
+    if ((await services.projectCache.byProject(project))?.hold === 'paused') return false
     const call = await workerOf(services, project, at)
-    await call?.('email_track', { message_id: message, url })
+    return call !== null && dataOf<boolean>(await call('email_track', { message_id: message, url }))
   } catch (error) {
     request.log.warn({ project, code: (error as { code?: string }).code }, 'an opening or a click was not recorded')
+    return true
   }
 }
 
 const open = async (context: HandlerContext, at: Route) => {
   const { params, services } = context
   const tracked = readTracked(services.secrets, String(params['token']))
-  if (!tracked) throw refusal(404, 'NOT_FOUND', 'This link is not valid.')
-  await record(context, tracked, at)
+  if (!tracked || !(await isLive(context, tracked, at))) throw refusal(404, 'NOT_FOUND', 'This link is not valid.')
   return tracked.url === null
     ? { status: 200, body: pixel, headers: { ...fresh, 'content-type': 'image/gif' } }
     : {
@@ -40,7 +47,7 @@ const get: Route = route('GET /e/:token', {
   caller: anyone,
   summary: 'A picture or a link of a message with `track`: notes the opening or the click',
   description:
-    'The server makes these addresses when it sends. A link redirects to the address that stood in the message, which the token holds encrypted; no other can be asked for.',
+    'The server makes these addresses when it sends. A link redirects to the address that stood in the message, which the token holds encrypted; no other can be asked for. It ends with its message, after 90 days, and with its project.',
   params: { token: z.string() },
   handle: (context) => open(context, get),
   replies: { 200: picture('image/gif'), 302: htmlPage() },
