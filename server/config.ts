@@ -146,6 +146,8 @@ export const environment = z.object({
     .number()
     .int()
     .min(100)
+    // a call that outlasts its reservation would count as abandoned
+    .max(840_000)
     .default(60_000)
     .describe('Longest call of an AI provider, and longest pause of a stream.'),
   AI_STREAM_MS: z.coerce

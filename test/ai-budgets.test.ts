@@ -142,7 +142,7 @@ describe('a budget', () => {
     expect((await spend(name)).spend_usd).toBeLessThanOrEqual(each * 5.5)
   }, 120_000)
 
-  test('gets a reservation back that its server has not finished', async () => {
+  test('keeps the reservation of a call that its server has not finished, until its cost is known', async () => {
     const name = await prompt({ max_tokens: 1000 })
     await budget(name, 0.0007)
     const waiting: ServerResponse[] = []
@@ -156,14 +156,15 @@ describe('a budget', () => {
     }).catch(() => undefined)
     await expect.poll(() => provider.asked.length).toBe(1)
     expectRefusal(await invoke(name), 429, 'ai_budget_exceeded')
-    // the reservation of a server that crashed ends after a quarter of an hour, whether or not a worker runs
+    // a server that crashed may have crashed after the provider's answer, which was paid for
     harness.advance(15 * 60)
-    const admitted = invoke(name, hello, await project.user())
-    await expect.poll(() => provider.asked.length).toBe(2)
+    expectRefusal(await invoke(name, hello, await project.user()), 429, 'ai_budget_exceeded')
     await project.drain()
     const { data } = await admin.get(`/ai/invocations?prompt=${name}&status=failed`)
-    expect(data).toMatchObject([{ error_code: 'ABANDONED', cost_usd: 0 }])
-    // a server that was merely slow books its cost after all
+    expect(data).toMatchObject([{ error_code: 'ABANDONED', is_estimated: true }])
+    expect(data[0].cost_usd).toBeGreaterThan(0.0006)
+    expectRefusal(await invoke(name, hello, await project.user()), 429, 'ai_budget_exceeded')
+    // a server that was merely slow books its cost after all, in place of the reservation
     controller.abort()
     await expect
       .poll(async () => (await admin.get(`/ai/invocations?prompt=${name}&status=cancelled`)).data.length)
@@ -174,6 +175,9 @@ describe('a budget', () => {
         [name],
       ),
     ).toEqual([{ calls: 1 }])
+    expect((await spend(name)).spend_usd).toBeLessThan(0.0006)
+    const admitted = invoke(name, hello, await project.user())
+    await expect.poll(() => provider.asked.length).toBe(2)
     await usual(provider.asked[1]!, waiting[1]!)
     expect((await admitted).status).toBe(200)
   })

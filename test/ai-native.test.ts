@@ -1,6 +1,7 @@
 import { createHash } from 'node:crypto'
 import { gzipSync } from 'node:zlib'
 import { describe, expect, test } from 'vitest'
+import { boundOf } from '#server/providers/ai/bounds.ts'
 import {
   answers,
   begin,
@@ -129,6 +130,57 @@ describe('messages', () => {
     )
   })
 
+  test('reserve a token for each byte of their text, a number for an image, and the limit of their answer', () => {
+    const image = 'A'.repeat(100_000)
+    const bound = (body: Record<string, unknown>) => {
+      const { input, output } = boundOf(body, Buffer.byteLength(JSON.stringify(body)))
+      return [input, output]
+    }
+    const bytes = (body: object) => Buffer.byteLength(JSON.stringify(body))
+    const plain = { model: 'm', max_tokens: 7, messages: [{ role: 'user', content: 'Grüße' }] }
+    expect(bound(plain)).toEqual([bytes(plain), 7])
+    for (const [part, held] of [
+      [{ type: 'image_url', image_url: { url: `data:image/png;base64,${image}` } }, 100_022],
+      [{ type: 'image_url', image_url: `data:image/png;base64,${image}` }, 100_022],
+      [{ type: 'image_url', image_url: { url: 'https://pictures.example/a' } }, 0],
+      [{ type: 'image_url', image_url: 'https://pictures.example/a' }, 0],
+      [{ type: 'image', source: { type: 'base64', media_type: 'image/png', data: image } }, 100_000],
+      [{ type: 'image', source: { type: 'url', url: 'https://pictures.example/a' } }, 0],
+      [{ inlineData: { mimeType: 'image/png', data: image } }, 100_000],
+      [{ inline_data: { mime_type: 'image/png', data: image } }, 100_000],
+      [{ fileData: { mimeType: 'image/png', fileUri: 'https://pictures.example/a' } }, 0],
+    ] as const) {
+      const body = { messages: [{ role: 'user', content: [part] }], max_tokens: 1 }
+      expect(bound(body), JSON.stringify(part).slice(0, 60)).toEqual([bytes(body) - held + 3000, 1])
+    }
+    // documents are read page by page: their bytes bound them
+    const source = { type: 'base64', media_type: 'application/pdf', data: image }
+    expect(bound({ messages: [{ content: [{ type: 'document', source }] }] })[0]).toBeGreaterThan(100_000)
+    for (const [body, most] of [
+      [{ max_completion_tokens: 5, max_tokens: 9 }, 5],
+      [{ max_tokens: 5, n: 3 }, 15],
+      [{ generationConfig: { maxOutputTokens: 5, candidateCount: 2 } }, 10],
+      [{ generation_config: { max_output_tokens: 5, candidate_count: 2 } }, 10],
+      [{}, 16_384],
+      [{ max_tokens: null, n: 0 }, 16_384],
+      [{ max_tokens: '5', n: 'x' }, 16_384],
+      [{ max_tokens: -5, n: -5 }, 16_384],
+      [{ max_tokens: 1e308, n: 1e308 }, 16_384],
+      [{ max_tokens: 9_007_199_254_740_991, n: 9 }, 10_000_000],
+      [{ generationConfig: 'x' }, 16_384],
+    ] as const)
+      expect(bound(body)[1], JSON.stringify(body)).toBe(most)
+  })
+
+  test('that nobody has answered are paid for as what was sent', async () => {
+    provider.answer((_asked, response) => response.destroy())
+    const content = 'word '.repeat(1000)
+    const body = { model: models.openai, messages: [{ role: 'user', content }] }
+    expectRefusal(await admin.post('/ai/messages', { provider: 'openai', body }), 502, 'PROVIDER_FAILED')
+    await recorded({ status: 'failed', is_estimated: true })
+    expect((await rows())[0].input_tokens).toBeGreaterThan(1000)
+  })
+
   test('a client that hangs up stops the stream of the provider', async () => {
     provider.answer((_asked, response) => {
       begin(response)
@@ -165,6 +217,29 @@ describe('embeddings', () => {
       [0, 0, 1],
     ])
     await recorded({ kind: 'embeddings', model: 'm', status: 'succeeded', input_tokens: 5, output_tokens: 0 })
+  })
+
+  test('that the provider does not count are estimated, and what breaks off is paid for as what was sent', async () => {
+    const ask = () => admin.post('/ai/embeddings', { provider: 'openai', model: 'm', input: ['a'.repeat(400)] })
+    for (const usage of [
+      undefined,
+      null,
+      'x',
+      {},
+      { prompt_tokens: null },
+      { prompt_tokens: '5' },
+      { prompt_tokens: -5 },
+    ]) {
+      provider.answer((_asked, response) => json(response, 200, { data: [{ index: 0, embedding: [1] }], usage }))
+      expect((await ask()).data.usage).toEqual({ prompt_tokens: 100, total_tokens: 100 })
+      await recorded({ kind: 'embeddings', status: 'succeeded', input_tokens: 100, is_estimated: true })
+    }
+    provider.answer((_asked, response) => response.destroy())
+    expectRefusal(await ask(), 502, 'PROVIDER_FAILED')
+    await recorded({ kind: 'embeddings', status: 'failed', input_tokens: 100, is_estimated: true })
+    provider.answer((_asked, response) => json(response, 400, {}))
+    expectRefusal(await ask(), 502, 'PROVIDER_FAILED')
+    await recorded({ kind: 'embeddings', status: 'failed', input_tokens: 0 })
   })
 
   test('refuse other providers, inputs, and answers that are none', async () => {

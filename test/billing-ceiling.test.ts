@@ -134,6 +134,72 @@ describe('the spend ceiling', () => {
     expect(await spent()).toBeLessThanOrEqual(before + reserve * 5.5)
   })
 
+  test.each([
+    {
+      what: 'native messages',
+      reserve: (1000 * 0.6) / 1e6,
+      call: () =>
+        admin.post('/ai/messages', { provider: 'openai', body: { model: 'gpt-4o-mini', max_tokens: 1000, ...hello } }),
+    },
+    {
+      what: 'streams of native messages',
+      reserve: (1000 * 0.6) / 1e6,
+      call: () =>
+        admin.post('/ai/messages', {
+          provider: 'openai',
+          body: { model: 'gpt-4o-mini', max_completion_tokens: 500, n: 2, stream: true, ...hello },
+        }),
+    },
+    {
+      what: 'embeddings',
+      reserve: (5000 * 0.02) / 1e6,
+      call: () =>
+        admin.post('/ai/embeddings', {
+          provider: 'openai',
+          model: 'text-embedding-3-small',
+          input: Array.from({ length: 5 }, () => 'a'.repeat(1000)),
+        }),
+    },
+    {
+      what: 'searches by text',
+      reserve: (1000 * 0.02) / 1e6,
+      call: (caller: string) =>
+        project
+          .onBehalfOf(caller)
+          .post('/client/collections/notes/find-nearest', { column: 'near', text: 'a'.repeat(1000) }),
+    },
+  ])('is never passed by $what at once', async ({ reserve, call }) => {
+    const callers = await Promise.all(Array.from({ length: 12 }, () => project.user()))
+    // with what other tests have spent in months to come
+    const spent = async () => (await project.sql('select internal.spend_month()::float as spend'))[0].spend as number
+    const before = await spent()
+    await ceiling(before + reserve * 0.99)
+    provider.answer()
+    expectRefusal(await call(callers[0]!.id), 402, 'SPEND_CEILING_REACHED')
+    expect(provider.asked).toHaveLength(0)
+    await ceiling(before + reserve * 3.5)
+    const gate = Promise.withResolvers<void>()
+    provider.answer(async (asked, response) => {
+      await gate.promise
+      usual(asked, response)
+    })
+    let refused = 0
+    const calls = callers.map(async ({ id }) => {
+      const { status } = await call(id)
+      if (status === 402) refused += 1
+      return status
+    })
+    await expect.poll(() => refused + provider.asked.length, { timeout: 30_000 }).toBe(12)
+    expect(provider.asked).toHaveLength(3)
+    gate.resolve()
+    expect((await Promise.all(calls)).filter((status) => status === 200)).toHaveLength(3)
+    await expect.poll(async () => (await admin.get('/ai/invocations?status=running')).data).toEqual([])
+    expect(await spent()).toBeGreaterThan(before)
+    expect(await spent()).toBeLessThanOrEqual(before + reserve * 3.5)
+    // what is not used is free again
+    expect((await call(callers[0]!.id)).status).toBe(200)
+  })
+
   test('makes a call wait for one that is being admitted, and counts what that one reserves', async () => {
     provider.answer()
     const spent = (await admin.get('/billing')).data.usage.ai_spend_usd.used as number

@@ -34,9 +34,9 @@ grant execute on function internal.ai_provider_json, internal.ai_config_json, in
   api.ai_evaluated
   to app_admin;
 grant execute on function internal.ai_client_prompts, api.ai_client_prompts, api.ai_usage to app_user;
-grant execute on function internal.ai_provider_check, internal.ai_begin, internal.ai_finish, internal.ai_record, internal.ai_release, internal.purge__ai,
+grant execute on function internal.ai_provider_check, internal.ai_begin, internal.ai_finish, internal.ai_reserve, internal.ai_release, internal.purge__ai,
   internal.ai_embedding_target,
-  api.ai_provider_sealed, api.ai_begin, api.ai_finish, api.ai_record, api.ai_release, api.ai_embedding_target
+  api.ai_begin, api.ai_finish, api.ai_reserve, api.ai_release, api.ai_embedding_target
   to app_worker;
 
 insert into internal.user_data
@@ -45,7 +45,8 @@ values
   ('app.ai_invocations', 'app_user_id', 'ai_invocations',
    array['id', 'kind', 'prompt', 'version', 'provider', 'model', 'app_user_id', 'status', 'error_code', 'input_tokens', 'output_tokens', 'finish_reason',
          'payload', 'created_at', 'finished_at'],
-   array['prompt_id', 'input_usd', 'output_usd', 'reserved_usd', 'is_estimated', 'cost_usd', 'charge_id', 'moderates_output', 'expires_at'],
+   array['prompt_id', 'input_usd', 'output_usd', 'reserved_usd', 'is_estimated', 'cost_usd', 'charge_id', 'moderates_output',
+         'is_streamed', 'expires_at'],
    null, 'move', 'cascade', current_setting('trellis.file'));
 
 grant execute on function internal.promotion_rows__prompt, internal.promotion_refusal__prompt, internal.promotion_write__prompt, internal.promotion_lock__prompt

@@ -5,4 +5,4 @@ grant execute on function internal.spend_ceiling, internal.spend_ceiling_set, in
   api.spend_ceiling_put, api.usage_series, api.usage_month
   to app_admin;
 grant execute on function internal.spend_check to app_admin, app_worker;
-grant execute on function internal.spend_reached, internal.purge__billing to app_worker;
+grant execute on function internal.purge__billing to app_worker;

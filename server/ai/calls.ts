@@ -1,6 +1,5 @@
-import { randomUUID } from 'node:crypto'
 import { setTimeout as sleep } from 'node:timers/promises'
-import type { Arguments, Reply } from '#server/database/database.ts'
+import { type Arguments, dataOf, type Reply } from '#server/database/database.ts'
 import { ApiError, refusal } from '#server/errors.ts'
 import type { HandlerContext } from '#server/http/route.ts'
 import {
@@ -33,7 +32,8 @@ const firstPauseMs = 200
 
 /**
  * Records what was used, under the claims of the caller and also when the caller has hung up: a call by `context.call` is given up with its
- * client. What was used is owed: it is tried again while the database is busy. The functions called here may be repeated.
+ * client, and waits behind the user's other calls, which the user could make slow. What was used is owed: it is tried again while the database is
+ * busy, and what is not recorded all the same costs its reservation. The functions called here may be repeated.
  */
 export const record = async ({ services, resolved }: Surroundings, name: string, args: Arguments): Promise<Reply> => {
   const projectId = projectOf({ resolved })
@@ -42,6 +42,7 @@ export const record = async ({ services, resolved }: Surroundings, name: string,
     try {
       const reply = await services.database.call(resolved.place, 'app_worker', resolved.claims, name, args, {
         failure: 'UPDATE_FAILED',
+        isBooking: true,
       })
       if (reply.dueAt) services.waker.wake(projectId, reply.dueAt)
       if (reply.changed.length > 0) await services.notifier.publish(reply.changed)
@@ -53,6 +54,42 @@ export const record = async ({ services, resolved }: Surroundings, name: string,
     }
   }
 }
+
+/**
+ * Admits a call of a provider by a function that reserves what it may cost, and throws what the function refuses. It is admitted before its reservation is
+ * on the disk, so that the provider is called meanwhile; others wait for the same budget until it is there. What the provider answers is for nobody before
+ * `reserved` has resolved.
+ */
+export const admit = async <T>({ call }: HandlerContext, name: string, args: Record<string, unknown>) => {
+  const admitted = Promise.withResolvers<Pick<Reply, 'status' | 'body'>>()
+  const stored = call(name, args, { role: 'app_worker', readOnly: false, beforeCommit: admitted.resolve })
+  const reserved = stored.then(() => undefined)
+  // whoever needs it awaits it later; until then its failure is nobody's
+  reserved.catch(() => undefined)
+  const reply = await Promise.race([admitted.promise, stored])
+  if (reply.status !== 200) {
+    await reserved
+    const { error } = JSON.parse(reply.body) as { error: { code: string; message: string } }
+    throw refusal(reply.status, error.code, error.message)
+  }
+  return { begun: dataOf<T>(reply), reserved }
+}
+
+/** How a call ended, as internal.ai_finish takes it. */
+export type Outcome = {
+  readonly outcome: 'succeeded' | 'failed' | 'cancelled'
+  readonly input_tokens: number
+  readonly output_tokens: number
+  readonly is_estimated: boolean
+  readonly finish_reason?: string | null
+  readonly error_code: string | null
+  readonly output?: string | null
+  readonly payload?: object | null
+}
+
+/** Records how a call ended that was admitted. */
+export const finish = (context: Surroundings, invocation_id: string, outcome: Outcome): Promise<Reply> =>
+  record(context, 'ai_finish', { invocation_id, ...outcome })
 
 /** A signal that fires when the client hangs up. `release` ends the watch. */
 export const watchClient = ({ request }: Pick<Surroundings, 'request'>) => {
@@ -95,17 +132,22 @@ export const exchangeWith = (
   streamMs: context.services.config.AI_STREAM_MS,
 })
 
-export type Recorded = {
+/** What a call that belongs to no prompt may cost at most. */
+export type Bound = {
   readonly kind: 'messages' | 'embeddings'
   readonly provider: AiProvider
   readonly model: string
-  readonly status: 'succeeded' | 'failed' | 'cancelled'
-  readonly error_code: string | null
-  readonly input_tokens: number
-  readonly output_tokens: number
-  readonly is_estimated: boolean
+  readonly most_input: number
+  readonly most_output: number
 }
 
-/** Records a call that belongs to no prompt. */
-export const keep = (context: Surroundings, row: Recorded) =>
-  record(context, 'ai_record', { invocation_id: randomUUID(), ...row, prices: context.services.aiPrices })
+/** Admits a call that belongs to no prompt, and reserves its bound. The call is given up when the reservation cannot be stored. */
+export const reserve = async (context: HandlerContext, bound: Bound, client: ReturnType<typeof watchClient>) => {
+  const admitted = await admit<{ readonly id: string; readonly api_key_sealed: string }>(context, 'ai_reserve', {
+    ...bound,
+    prices: context.services.aiPrices,
+    is_comped: isComped(context),
+  })
+  admitted.reserved.catch(client.abort)
+  return admitted
+}

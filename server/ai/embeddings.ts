@@ -1,35 +1,56 @@
-import { exchangeWith, isComped, keep, providerRefusal, watchClient } from '#server/ai/calls.ts'
+import { exchangeWith, finish, providerRefusal, reserve, watchClient } from '#server/ai/calls.ts'
 import { dataOf } from '#server/database/database.ts'
 import { refusal } from '#server/errors.ts'
 import type { HandlerContext } from '#server/http/route.ts'
-import { embed, ProviderError } from '#server/providers/ai/gateway.ts'
+import { usageOf } from '#server/providers/ai/chat.ts'
+import { embed, ProviderError, type ProviderProblem, spentOf } from '#server/providers/ai/gateway.ts'
 
-/** Embeddings of texts, recorded. Throws the refusals of a provider's failure. */
-export const embedded = async (
-  context: HandlerContext,
-  sealed: string,
-  json: { readonly model: string; readonly input: string | readonly string[]; readonly dimensions?: number },
-) => {
+type Wanted = { readonly model: string; readonly input: string | readonly string[]; readonly dimensions?: number }
+
+/** Embeddings of texts, reserved and recorded. Throws the refusals of a provider's failure, and 402 where the spend ceiling does not cover them. */
+export const embedded = async (context: HandlerContext, json: Wanted) => {
   const client = watchClient(context)
-  const row = { kind: 'embeddings', provider: 'openai', model: json.model, output_tokens: 0 } as const
   try {
-    const made = await embed(exchangeWith(context, 'openai', sealed, client.signal), json)
-    const input_tokens = made.usage.prompt_tokens
-    await keep(context, { ...row, status: 'succeeded', error_code: null, input_tokens, is_estimated: false })
-    return made
-  } catch (error) {
-    if (!(error instanceof ProviderError)) throw error
-    const { code } = error.problem
-    const status = code === 'ABORTED' ? 'cancelled' : 'failed'
-    await keep(context, { ...row, status, error_code: code, input_tokens: 0, is_estimated: true })
-    throw providerRefusal(error)
+    const inputBytes = [json.input].flat().reduce((sum, text) => sum + Buffer.byteLength(text), 0)
+    // a token is at least one byte
+    const bound = {
+      kind: 'embeddings',
+      provider: 'openai',
+      model: json.model,
+      most_input: inputBytes,
+      most_output: 0,
+    } as const
+    const { begun, reserved } = await reserve(context, bound, client)
+    const end = async (input: number | undefined, problem: ProviderProblem | null) => {
+      // nothing was read of a request that was refused, or never sent
+      const isUnread = problem !== null && !problem.isSent
+      const spent = spentOf({ usage: usageOf(input, 0), inputBytes, outputBytes: 0, maxTokens: 0, isComplete: true })
+      await reserved
+      await finish(context, begun.id, {
+        outcome: problem === null ? 'succeeded' : problem.code === 'ABORTED' ? 'cancelled' : 'failed',
+        error_code: problem?.code ?? null,
+        input_tokens: isUnread ? 0 : spent.input,
+        output_tokens: 0,
+        is_estimated: problem !== null || spent.isEstimated,
+      })
+      return spent.input
+    }
+    try {
+      const { embeddings, usage } = await embed(
+        exchangeWith(context, 'openai', begun.api_key_sealed, client.signal),
+        json,
+      )
+      const prompt_tokens = await end(usage.input, null)
+      return { embeddings, usage: { prompt_tokens, total_tokens: usage.total ?? prompt_tokens } }
+    } catch (error) {
+      if (!(error instanceof ProviderError)) throw error
+      await end(undefined, error.problem)
+      throw providerRefusal(error)
+    }
   } finally {
     client.release()
   }
 }
-
-const ceilingReached = () =>
-  refusal(402, 'SPEND_CEILING_REACHED', 'The project has reached its spend ceiling of this month.')
 
 /** The models that shorten their vectors to a length that is asked for, each with its own length. */
 const embeddingModels = [
@@ -49,22 +70,17 @@ export const vectorOf = async (
   const collection = String(context.params['name'])
   const reply = await context.call(
     'ai_embedding_target',
-    { collection, column_name: column, is_comped: isComped(context) },
+    { collection, column_name: column },
     { role: 'app_worker', readOnly: true },
   )
-  const { api_key_sealed, dimensions, is_over_ceiling } = dataOf<{
-    api_key_sealed: string | null
-    dimensions: number | null
-    is_over_ceiling: boolean
-  }>(reply)
-  if (api_key_sealed === null)
+  const { is_configured, dimensions } = dataOf<{ is_configured: boolean; dimensions: number | null }>(reply)
+  if (!is_configured)
     throw refusal(400, 'EMBEDDINGS_NOT_CONFIGURED', 'Register the AI provider openai, or send a vector.')
   if (dimensions === null) return null
-  if (is_over_ceiling) throw ceilingReached()
   const fitting = embeddingModels.find((known) => known.dimensions >= dimensions)
   // no model makes vectors as long as this column's: the search refuses one of another length
   if (!fitting) return []
   const wanted = { model: fitting.model, input: text, ...(fitting.dimensions === dimensions ? {} : { dimensions }) }
-  const { embeddings } = await embedded(context, api_key_sealed, wanted)
+  const { embeddings } = await embedded(context, wanted)
   return embeddings[0] ?? null
 }

@@ -9,7 +9,7 @@ import { type DatabaseError, failureOf, refusalOfComment } from '#server/databas
 import { onMoved } from '#server/database/hosts.ts'
 import { type Asker, createPools, type PoolLimits, type Pools, type Target } from '#server/database/pools.ts'
 import type { Replica } from '#server/database/replica.ts'
-import { shareOf } from '#server/database/shares.ts'
+import { bookings, shareOf } from '#server/database/shares.ts'
 import { type ApiError, refusal } from '#server/errors.ts'
 import { exactJson } from '#server/json/lossless_json.ts'
 import { createLru } from '#server/lru.ts'
@@ -61,6 +61,10 @@ export type CallSettings = {
    * Is given the answer before its transaction is committed, for work beside the commit. Of it nothing may reach a client before the call has resolved.
    */
   readonly beforeCommit?: (reply: Omit<Reply, 'milliseconds'>) => void
+  /**
+   * Records what somebody was paid for, and so waits behind nobody's calls: not those of the user whom its claims name, who could make it wait in vain.
+   */
+  readonly isBooking?: boolean
   /** Who waits for the answer: a call that has no connection yet is given up when its asker has gone. */
   readonly asker?: Asker
 }
@@ -189,9 +193,10 @@ export const createDatabase = (options: DatabaseOptions): Database => {
     prepare: (client: object) => Statement,
     settings: CallSettings,
   ) => {
-    const share = shareOf(role, claims.caller)
+    const share = settings.isBooking ? bookings : shareOf(role, claims.caller)
     const asked = performance.now()
-    const lease = await pools.lease(at, share, claims.userId, settings.asker).catch((error) => {
+    const user = settings.isBooking ? null : claims.userId
+    const lease = await pools.lease(at, share, user, settings.asker).catch((error) => {
       leaseSpan(asked, performance.now(), error)
       throw error
     })

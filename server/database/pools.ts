@@ -2,7 +2,14 @@ import pg from 'pg'
 import { prepareConnection } from '#server/database/call.ts'
 import { destroy, serverGone } from '#server/database/hosts.ts'
 import type { Lease, PoolLimits, PoolState, Pools, Target } from '#server/database/pool_types.ts'
-import { groupLimit, kindsOfControl, kindsOfTenant, leavesEnough, type Share } from '#server/database/shares.ts'
+import {
+  bookings,
+  groupLimit,
+  kindsOfControl,
+  kindsOfTenant,
+  leavesEnough,
+  type Share,
+} from '#server/database/shares.ts'
 import { allWaiters, type Slot, type Tenant, type UserCalls, type Waiter, waitersOf } from '#server/database/waiters.ts'
 import { refusal } from '#server/errors.ts'
 
@@ -318,7 +325,7 @@ export const createPools = (limits: PoolLimits): Pools => {
     },
     state(mostDatabases) {
       const all = [...tenants.values()]
-      const used = [...kindsOfTenant.front, ...kindsOfTenant.back].map((kind) => {
+      const used = [...kindsOfTenant.front, ...kindsOfTenant.back, bookings.kind].map((kind) => {
         const leases = all.reduce((sum, tenant) => sum + (tenant.busy.get(kind) ?? 0), 0)
         const waiters = all.reduce((sum, tenant) => sum + waitersOf(tenant, kind), 0)
         return [kind, { leases, waiters }] as const

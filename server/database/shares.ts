@@ -6,7 +6,7 @@ import type { Role } from '#server/database/cluster.ts'
  */
 export type Share =
   | { readonly group: 'front'; readonly kind: 'credentials' | 'sign-in' | 'users' | 'servers' }
-  | { readonly group: 'back'; readonly kind: 'administrators' | 'workers' }
+  | { readonly group: 'back'; readonly kind: 'administrators' | 'workers' | 'bookings' }
 
 const credentials: Share = { group: 'front', kind: 'credentials' }
 const signIn: Share = { group: 'front', kind: 'sign-in' }
@@ -36,6 +36,12 @@ const byRole: Readonly<Record<Role, Share>> = {
  */
 export const shareOf = (role: Role, caller: string | undefined): Share =>
   caller === 'edge' ? credentials : byRole[role]
+
+/**
+ * The share of what must be written because somebody was paid for it. It has a queue of its own, which is served before the others while it holds no
+ * connection, and none is kept for it: the callers that could hold them all together are of several kinds, and the first that is done makes room.
+ */
+export const bookings: Share = { group: 'back', kind: 'bookings' }
 
 /** What is left for one group when a third is kept for the other. */
 export const groupLimit = (connections: number) => Math.max(1, connections - Math.ceil(connections / 3))

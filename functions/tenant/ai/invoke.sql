@@ -28,7 +28,8 @@ $$;
 comment on function internal.ai_variables is 'The variables of a system prompt: the context of the request, and the user, whom the server fills in.';
 
 create or replace function internal.ai_begin(prompt text, is_client boolean, kind text, context jsonb, texts text, bytes bigint, images int, has_messages boolean,
-                                             max_tokens int, address text, allows_echo boolean, prices jsonb, is_comped boolean default false)
+                                             max_tokens int, address text, allows_echo boolean, prices jsonb, is_comped boolean default false,
+                                             is_stream boolean default false)
 returns api.reply
 language plpgsql volatile security definer set search_path = '' as $$
 declare
@@ -44,6 +45,7 @@ declare
   used record;
   charge app.currency_transactions;
   c app.currencies;
+  moderates_output boolean;
   begun app.ai_invocations;
 begin
   select a.* into p from app.ai_prompts a where a.name = ai_begin.prompt and (a.client_invokable or not ai_begin.is_client);
@@ -86,7 +88,10 @@ begin
     -- in one statement: a call that is finished meanwhile is in one of the sums
     select internal.ai_period_spend(p.id, p.budget_period) as spend,
            coalesce((select sum(i.reserved_usd) from app.ai_invocations i
-                      where i.prompt_id = p.id and i.status = 'running' and i.expires_at > internal.now()), 0) as held
+                      where i.prompt_id = p.id and i.status = 'running'
+                        -- one that was abandoned, and is not released yet, is owed on its day
+                        and (i.expires_at > internal.now() or p.budget_period = 'total'
+                             or i.created_at >= internal.ai_period_start(p.budget_period, null))), 0) as held
       into used;
     if used.spend + used.held + reserve > p.budget_usd or used.spend >= p.budget_usd then
       perform internal.fail(429, 'ai_budget_exceeded', 'The budget of this prompt does not cover this call.',
@@ -97,12 +102,13 @@ begin
     end if;
   end if;
   perform internal.spend_check(ai_begin.is_comped, reserve);
+  moderates_output := me is not null and exists (select from app.moderation_rules r
+                                                  where r.is_active and 'ai_output' = any (r.applies_to) and r.rule_type <> 'report_threshold');
   insert into app.ai_invocations (id, kind, prompt_id, prompt, version, provider, model, app_user_id, input_usd, output_usd, reserved_usd, charge_id,
-                                  moderates_output, expires_at)
+                                  moderates_output, is_streamed, expires_at)
   values (invocation_id, ai_begin.kind, p.id, p.name, p.version, p.provider, p.model, me, price.input_usd, price.output_usd, reserve, charge.id,
-          me is not null and exists (select from app.moderation_rules r
-                                      where r.is_active and 'ai_output' = any (r.applies_to) and r.rule_type <> 'report_threshold'),
-          reservation_ends)
+          -- a text that has to be evaluated is held back until its end is recorded
+          moderates_output, ai_begin.is_stream and not moderates_output, reservation_ends)
   returning * into begun;
   perform internal.enqueue('ai__release', invocation_id::text, due_at => reservation_ends);
   if internal.caller() = 'developer' then
@@ -115,15 +121,16 @@ begin
 end $$;
 comment on function internal.ai_begin is
   'Admits a call of a prompt and reserves what it may cost at most. Refuses 404 NOT_FOUND, 409 PROVIDER_NOT_REGISTERED, INSUFFICIENT_FUNDS, 422
-   ai_model_not_multimodal, 429 RATE_LIMITED, ai_budget_exceeded, 402 SPEND_CEILING_REACHED, 400 CONTENT_REJECTED, 403 USER_MUTED. A reservation ends with internal.ai_finish, or after
-   15 minutes.';
+   ai_model_not_multimodal, 429 RATE_LIMITED, ai_budget_exceeded, 402 SPEND_CEILING_REACHED, 400 CONTENT_REJECTED, 403 USER_MUTED. A reservation ends with internal.ai_finish, which books what the call has
+   cost, or after 15 minutes with internal.ai_release, which books the reservation.';
 
 create or replace function api.ai_begin(prompt text, is_client boolean, kind text, context jsonb, texts text, bytes bigint, images int, has_messages boolean,
-                                        max_tokens int, address text, allows_echo boolean, prices jsonb, is_comped boolean default false)
+                                        max_tokens int, address text, allows_echo boolean, prices jsonb, is_comped boolean default false,
+                                        is_stream boolean default false)
 returns api.reply
 language sql volatile as $$
   select internal.ai_begin(ai_begin.prompt, ai_begin.is_client, ai_begin.kind, ai_begin.context, ai_begin.texts, ai_begin.bytes, ai_begin.images,
-                           ai_begin.has_messages, ai_begin.max_tokens, ai_begin.address, ai_begin.allows_echo, ai_begin.prices, ai_begin.is_comped)
+                           ai_begin.has_messages, ai_begin.max_tokens, ai_begin.address, ai_begin.allows_echo, ai_begin.prices, ai_begin.is_comped, ai_begin.is_stream)
 $$;
 comment on function api.ai_begin is 'internal.ai_begin, for the server.';
 
@@ -148,6 +155,18 @@ exception when others then
 end $$;
 comment on function internal.ai_refund is 'Gives back the currency that an invocation was charged, once. The user must be locked. Granted to nobody.';
 
+create or replace function internal.ai_book(invocation app.ai_invocations, booked_usd numeric, calls int) returns void
+language sql volatile security definer set search_path = '' as $$
+  -- the day on which the call was made: its reservation was one of that day
+  insert into app.ai_prompt_days as d (prompt_id, day, spend_usd, calls)
+  select p.id, internal.utc_day((ai_book.invocation).created_at), ai_book.booked_usd, ai_book.calls
+    from app.ai_prompts p
+   where p.id = (ai_book.invocation).prompt_id
+     for key share
+  on conflict (prompt_id, day) do update set spend_usd = d.spend_usd + excluded.spend_usd, calls = d.calls + excluded.calls
+$$;
+comment on function internal.ai_book is 'Adds to the sums of a prompt on the day of a call; of a call without a prompt nothing. Granted to nobody.';
+
 create or replace function internal.ai_finish(invocation_id uuid, outcome text, input_tokens bigint, output_tokens bigint, is_estimated boolean, finish_reason text,
                                               error_code text, output text, payload jsonb)
 returns api.reply
@@ -156,6 +175,9 @@ declare
   owner_id constant uuid := (select i.app_user_id from app.ai_invocations i where i.id = ai_finish.invocation_id);
   state text := ai_finish.outcome;
   done app.ai_invocations;
+  -- what was booked of the call already
+  booked_usd numeric;
+  booked_calls int;
 begin
   if owner_id is not null then
     perform internal.lock_users(array[owner_id]);
@@ -171,6 +193,8 @@ begin
                                                          'is_rejected', coalesce(bool_or(i.status = 'rejected'), false))
                                   from app.ai_invocations i where i.id = ai_finish.invocation_id));
   end if;
+  booked_usd := coalesce(done.cost_usd, 0);
+  booked_calls := case when done.status = 'running' then 0 else 1 end;
   if done.moderates_output and ai_finish.output <> '' then
     begin
       perform internal.moderate('ai_output', 'ai_invocation', done.id, ai_finish.output, jsonb_build_object('prompt', done.prompt), done.app_user_id, false);
@@ -192,10 +216,7 @@ begin
          finish_reason = left(ai_finish.finish_reason, 100), payload = ai_finish.payload, finished_at = internal.now()
    where i.id = done.id
   returning i.* into done;
-  -- the day on which the call was made: its reservation was one of that day
-  insert into app.ai_prompt_days as d (prompt_id, day, spend_usd, calls)
-  select p.id, (done.created_at at time zone 'UTC')::date, done.cost_usd, 1 from app.ai_prompts p where p.id = done.prompt_id for key share
-  on conflict (prompt_id, day) do update set spend_usd = d.spend_usd + excluded.spend_usd, calls = d.calls + 1;
+  perform internal.ai_book(done, done.cost_usd - booked_usd, 1 - booked_calls);
   delete from app.outbox o where o.task = 'ai__release' and o.key = done.id::text and o.locked_until is null;
   if done.status in ('failed', 'rejected') then
     perform internal.ai_refund(done);
@@ -208,7 +229,7 @@ begin
 end $$;
 comment on function internal.ai_finish is
   'Records how an invocation ended: succeeded, failed or cancelled, and its tokens; evaluates the rules of moderation for output, {is_rejected}; books the cost
-   on the day of the call; gives back the currency of one that failed or was rejected; emits svc.ai.invoked. Locks the user and the invocation.';
+   on the day of the call, in place of a reservation that was booked because the call counted as abandoned; gives back the currency of one that failed or was rejected; emits svc.ai.invoked. Locks the user and the invocation.';
 
 create or replace function api.ai_finish(invocation_id uuid, outcome text, input_tokens bigint, output_tokens bigint, is_estimated boolean,
                                          finish_reason text default null, error_code text default null, output text default null, payload jsonb default null)
@@ -219,38 +240,43 @@ language sql volatile as $$
 $$;
 comment on function api.ai_finish is 'internal.ai_finish, for the server.';
 
-create or replace function internal.ai_record(invocation_id uuid, kind text, provider text, model text, status text, input_tokens bigint, output_tokens bigint, is_estimated boolean,
-                                              error_code text, prices jsonb)
+create or replace function internal.ai_reserve(kind text, provider text, model text, most_input bigint, most_output bigint, prices jsonb, is_comped boolean)
 returns api.reply
 language plpgsql volatile security definer set search_path = '' as $$
 declare
-  price record := internal.ai_price(ai_record.provider, ai_record.model, ai_record.prices);
   me constant uuid := case when internal.caller() in ('user', 'server_key_user') then internal.user_id() end;
+  reservation_ends constant timestamptz := internal.now() + interval '15 minutes';
+  price record := internal.ai_price(ai_reserve.provider, ai_reserve.model, ai_reserve.prices);
+  reserve constant numeric := (ai_reserve.most_input * price.input_usd + ai_reserve.most_output * price.output_usd) / 1000000;
+  begun app.ai_invocations;
 begin
-  insert into app.ai_invocations (id, kind, provider, model, app_user_id, status, error_code, input_usd, output_usd, input_tokens, output_tokens, is_estimated, cost_usd,
-                                  expires_at, finished_at)
-  select ai_record.invocation_id, ai_record.kind, ai_record.provider, left(ai_record.model, 200), u.id, ai_record.status, ai_record.error_code, price.input_usd, price.output_usd,
-         ai_record.input_tokens, ai_record.output_tokens, ai_record.is_estimated,
-         (ai_record.input_tokens * price.input_usd + ai_record.output_tokens * price.output_usd) / 1000000, internal.now(), internal.now()
+  perform internal.ai_provider_check(ai_reserve.provider, false);
+  perform internal.spend_check(ai_reserve.is_comped, reserve);
+  insert into app.ai_invocations (kind, provider, model, app_user_id, input_usd, output_usd, reserved_usd, expires_at)
+  select ai_reserve.kind, ai_reserve.provider, left(ai_reserve.model, 200), u.id, price.input_usd, price.output_usd, reserve, reservation_ends
     from (select) one
     left join app.users u on u.id = me
-  on conflict (id) do nothing;
-  if found and internal.caller() = 'developer' then
-    perform internal.audit('ai.' || ai_record.kind, 'ai_invocations', ai_record.invocation_id::text,
-                           json_build_object('provider', json_build_array(null, ai_record.provider)), 200);
+  returning * into begun;
+  perform internal.enqueue('ai__release', begun.id::text, due_at => reservation_ends);
+  if internal.caller() = 'developer' then
+    perform internal.audit('ai.' || ai_reserve.kind, 'ai_invocations', begun.id::text,
+                           json_build_object('provider', json_build_array(null, ai_reserve.provider)), 200);
   end if;
-  return internal.reply(200, 'true');
+  return internal.reply(200, json_build_object(
+    'id', begun.id, 'api_key_sealed', (select k.api_key_sealed from app.ai_providers k where k.name = ai_reserve.provider)));
 end $$;
-comment on function internal.ai_record is 'Records a call that belongs to no prompt, once: messages and embeddings.';
+comment on function internal.ai_reserve is
+  'Admits a call that belongs to no prompt, messages or embeddings, and reserves what so many tokens cost: {id, api_key_sealed}. Refuses 409
+   PROVIDER_NOT_REGISTERED, 402 SPEND_CEILING_REACHED. A reservation ends as one of internal.ai_begin does.';
 
-create or replace function api.ai_record(invocation_id uuid, kind text, provider text, model text, status text, input_tokens bigint, output_tokens bigint, is_estimated boolean,
-                                         error_code text default null, prices jsonb default '{}')
+create or replace function api.ai_reserve(kind text, provider text, model text, most_input bigint, most_output bigint default 0, prices jsonb default '{}',
+                                          is_comped boolean default false)
 returns api.reply
 language sql volatile as $$
-  select internal.ai_record(ai_record.invocation_id, ai_record.kind, ai_record.provider, ai_record.model, ai_record.status, ai_record.input_tokens, ai_record.output_tokens,
-                            ai_record.is_estimated, ai_record.error_code, ai_record.prices)
+  select internal.ai_reserve(ai_reserve.kind, ai_reserve.provider, ai_reserve.model, ai_reserve.most_input, ai_reserve.most_output, ai_reserve.prices,
+                             ai_reserve.is_comped)
 $$;
-comment on function api.ai_record is 'internal.ai_record, for the server.';
+comment on function api.ai_reserve is 'internal.ai_reserve, for the server.';
 
 create or replace function internal.ai_release(invocation_id uuid) returns api.reply
 language plpgsql volatile security definer set search_path = '' as $$
@@ -262,17 +288,22 @@ begin
     perform internal.lock_users(array[owner_id]);
   end if;
   update app.ai_invocations i
-     set status = 'failed', error_code = 'ABANDONED', input_tokens = 0, output_tokens = 0, cost_usd = 0, finished_at = internal.now()
+     set status = 'failed', error_code = 'ABANDONED', input_tokens = 0, output_tokens = 0, is_estimated = true, cost_usd = i.reserved_usd,
+         finished_at = internal.now()
    where i.id = ai_release.invocation_id and i.status = 'running' and i.expires_at <= internal.now()
   returning i.* into abandoned;
   if found then
-    perform internal.ai_refund(abandoned);
+    perform internal.ai_book(abandoned, abandoned.cost_usd, 1);
+    -- the text of a stream was passed on as it came; any other one is nobody's before its end is recorded
+    if not abandoned.is_streamed then
+      perform internal.ai_refund(abandoned);
+    end if;
   end if;
   return internal.reply(200, 'true');
 end $$;
 comment on function internal.ai_release is
-  'Ends an invocation whose server has crashed: failed with ABANDONED, without cost, and its currency is given back. Budgets release a reservation that has
-   expired by themselves. Locks the user and the invocation.';
+  'Ends an invocation whose end nobody has recorded, as when its server has crashed: failed with ABANDONED. The provider may have been paid, so it costs what was
+   reserved. The currency of a stream, whose text may have been read, is kept; that of any other call is given back. Locks the user and the invocation.';
 
 create or replace function api.ai_release(invocation_id uuid) returns api.reply
 language sql volatile as $$
@@ -283,9 +314,7 @@ comment on function api.ai_release is 'internal.ai_release, for the task ai__rel
 create or replace function internal.tg_ai_invocations__running() returns trigger
 language plpgsql volatile security definer set search_path = '' as $$
 begin
-  insert into app.ai_prompt_days as d (prompt_id, day, spend_usd, calls)
-  select p.id, (old.created_at at time zone 'UTC')::date, old.reserved_usd, 1 from app.ai_prompts p where p.id = old.prompt_id for key share
-  on conflict (prompt_id, day) do update set spend_usd = d.spend_usd + excluded.spend_usd, calls = d.calls + 1;
+  perform internal.ai_book(old, old.reserved_usd, 1);
   return null;
 end $$;
 comment on function internal.tg_ai_invocations__running is

@@ -65,16 +65,6 @@ end $$;
 comment on function internal.ai_provider_check is
   'Refuses 409 PROVIDER_NOT_REGISTERED. echo needs no registration, in projects of environment development. Locks the provider against its deletion.';
 
-create or replace function api.ai_provider_sealed(name text, is_comped boolean default false) returns api.reply
-language plpgsql volatile as $$
-begin
-  perform internal.ai_provider_check(ai_provider_sealed.name, false);
-  perform internal.spend_check(ai_provider_sealed.is_comped);
-  return (select internal.reply(200, json_build_object('api_key_sealed', p.api_key_sealed)) from app.ai_providers p where p.name = ai_provider_sealed.name);
-end $$;
-comment on function api.ai_provider_sealed is 'For the server, which calls a provider: its sealed key. Refuses 409 PROVIDER_NOT_REGISTERED, 402
-   SPEND_CEILING_REACHED: such a call reserves nothing.';
-
 create or replace function internal.ai_price(provider text, model text, overrides jsonb, out input_usd numeric, out output_usd numeric, out is_multimodal boolean)
 language plpgsql stable security definer set search_path = '' as $$
 declare

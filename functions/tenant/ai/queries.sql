@@ -108,20 +108,19 @@ language sql stable as $$
 $$;
 comment on function api.ai_evaluated is 'Whether an output has what a case expects, within the time limit of a statement: a regular expression may be slow.';
 
-create or replace function internal.ai_embedding_target(collection text, column_name text, is_comped boolean) returns json
+create or replace function internal.ai_embedding_target(collection text, column_name text) returns json
 language sql stable security definer set search_path = '' as $$
   select json_build_object(
-    'api_key_sealed', (select p.api_key_sealed from app.ai_providers p where p.name = 'openai'),
-    'is_over_ceiling', internal.spend_reached(ai_embedding_target.is_comped),
+    'is_configured', exists (select from app.ai_providers p where p.name = 'openai'),
     'dimensions', (select k.dimensions
                      from app.collections c
                      join app.collection_columns k on k.collection_id = c.id
                     where c.name = ai_embedding_target.collection and k.name = ai_embedding_target.column_name))
 $$;
-comment on function internal.ai_embedding_target is 'The sealed key of the provider of embeddings, and the dimensions of a vector column; nulls where there is none; whether the spend ceiling is reached.';
+comment on function internal.ai_embedding_target is 'Whether there is a provider of embeddings, and the dimensions of a vector column, null where there is none.';
 
-create or replace function api.ai_embedding_target(collection text, column_name text, is_comped boolean default false) returns api.reply
+create or replace function api.ai_embedding_target(collection text, column_name text) returns api.reply
 language sql stable as $$
-  select internal.reply(200, internal.ai_embedding_target(ai_embedding_target.collection, ai_embedding_target.column_name, ai_embedding_target.is_comped))
+  select internal.reply(200, internal.ai_embedding_target(ai_embedding_target.collection, ai_embedding_target.column_name))
 $$;
 comment on function api.ai_embedding_target is 'internal.ai_embedding_target, for the server, which makes a vector of a text.';

@@ -16,9 +16,13 @@ comment on function internal.spend_ceiling is 'The spend ceiling in USD, or null
 
 create or replace function internal.spend_held() returns numeric
 language sql stable security definer set search_path = '' as $$
-  select coalesce(sum(i.reserved_usd), 0) from app.ai_invocations i where i.status = 'running' and i.expires_at > internal.now()
+  select coalesce(sum(i.reserved_usd), 0)
+    from app.ai_invocations i
+   where i.status = 'running'
+     -- one that was abandoned, and is not released yet, is owed in its month
+     and (i.expires_at > internal.now() or i.created_at >= date_trunc('month', internal.now(), 'UTC'))
 $$;
-comment on function internal.spend_held is 'What the calls under way have reserved, in USD.';
+comment on function internal.spend_held is 'What the calls under way have reserved, in USD, and those of this month whose end nobody has recorded.';
 
 create or replace function internal.spend_refuse() returns void
 language plpgsql stable as $$
@@ -46,14 +50,6 @@ end $$;
 comment on function internal.spend_check is
   'Refuses 402 SPEND_CEILING_REACHED when the ceiling is reached, or would be by a call that costs up to so much; never in a comped project. Where there is a ceiling,
    holds its lock to the end of the transaction, in which the caller reserves.';
-
-create or replace function internal.spend_reached(is_comped boolean) returns boolean
-language sql stable security definer set search_path = '' as $$
-  select not coalesce(spend_reached.is_comped, false)
-         and coalesce(internal.spend_month() >= c.ceiling or internal.spend_month() + internal.spend_held() > c.ceiling, false)
-    from (select internal.spend_ceiling() as ceiling) c
-$$;
-comment on function internal.spend_reached is 'Whether internal.spend_check would refuse a call that reserves nothing: for transactions that only read.';
 
 create or replace function internal.spend_ceiling_set(amount_usd numeric) returns json
 language plpgsql volatile security definer set search_path = '' as $$

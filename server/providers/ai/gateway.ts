@@ -7,6 +7,7 @@ import {
   type Piece,
   textOf,
   type Usage,
+  usageOf,
   type Wire,
 } from '#server/providers/ai/chat.ts'
 import { google } from '#server/providers/ai/google.ts'
@@ -216,7 +217,8 @@ type EmbeddingRequest = {
 }
 type Embedded = {
   readonly embeddings: readonly (readonly number[])[]
-  readonly usage: { prompt_tokens: number; total_tokens: number }
+  /** As far as the provider has reported them. */
+  readonly usage: { readonly input: number | undefined; readonly total: number | undefined }
 }
 
 /** Embeddings in OpenAI's format. Throws ProviderError. */
@@ -224,7 +226,7 @@ export const embed = (exchange: Exchange, json: EmbeddingRequest): Promise<Embed
   const span = modelSpan('embeddings', exchange.dialect.provider, json.model)
   return inSpan(span, async () => {
     const made = await embedUntraced(exchange, json)
-    setUsed(span, { input: made.usage.prompt_tokens })
+    setUsed(span, usageOf(made.usage.input, undefined))
     return made
   })
 }
@@ -248,8 +250,8 @@ const embedUntraced = async (exchange: Exchange, json: EmbeddingRequest): Promis
     if (!Array.isArray(vector) || vector.some((value) => typeof value !== 'number')) throw failed()
     embeddings[index] = vector
   }
-  const count = (name: string) => countOf(at(body, 'usage', name)) ?? 0
-  return { embeddings, usage: { prompt_tokens: count('prompt_tokens'), total_tokens: count('total_tokens') } }
+  const count = (name: string) => countOf(at(body, 'usage', name))
+  return { embeddings, usage: { input: count('prompt_tokens'), total: count('total_tokens') } }
 }
 
 export type Spent = { readonly input: number; readonly output: number; readonly isEstimated: boolean }

@@ -1,14 +1,15 @@
 import { Readable } from 'node:stream'
 import {
+  admit,
   allowsEcho,
   exchangeWith,
   isComped,
   messageOf,
   providerRefusal,
-  record,
+  finish as recordEnd,
   watchClient,
 } from '#server/ai/calls.ts'
-import { dataOf, type Reply } from '#server/database/database.ts'
+import { dataOf } from '#server/database/database.ts'
 import { refusal } from '#server/errors.ts'
 import { addressKey } from '#server/http/rate_limiter.ts'
 import type { Answer, HandlerContext } from '#server/http/route.ts'
@@ -42,43 +43,26 @@ export type Kind = 'invoke' | 'evaluate'
 
 const rejected = () => refusal(400, 'CONTENT_REJECTED', 'A moderation rule of the app rejects the answer of the model.')
 
-/**
- * Admits a call: throws the refusals of internal.ai_begin. It is admitted before its reservation is on the disk, so that the provider is called meanwhile;
- * others wait for the same budget until it is there. What the provider answers is for nobody before `reserved` has resolved.
- */
+/** Admits a call: throws the refusals of internal.ai_begin. */
 const begin = async (context: HandlerContext, prompt: string, kind: Kind, asked: Invocation, isClient: boolean) => {
-  const { request, services, call } = context
+  const { request, services } = context
   const { texts, bytes, images } = measure(asked)
-  const admitted = Promise.withResolvers<Pick<Reply, 'status' | 'body'>>()
-  const stored = call(
-    'ai_begin',
-    {
-      prompt,
-      is_client: isClient,
-      kind,
-      context: asked.context,
-      texts,
-      bytes,
-      images,
-      has_messages: asked.messages.length > 0,
-      max_tokens: asked.max_tokens ?? null,
-      address: addressKey(request.ip),
-      allows_echo: allowsEcho(context),
-      prices: services.aiPrices,
-      is_comped: isComped(context),
-    },
-    { role: 'app_worker', readOnly: false, beforeCommit: admitted.resolve },
-  )
-  const reserved = stored.then(() => undefined)
-  // whoever needs it awaits it later; until then its failure is nobody's
-  reserved.catch(() => undefined)
-  const reply = await Promise.race([admitted.promise, stored])
-  if (reply.status !== 200) {
-    await reserved
-    const { error } = JSON.parse(reply.body) as { error: { code: string; message: string } }
-    throw refusal(reply.status, error.code, error.message)
-  }
-  const begun = dataOf<Begun>(reply)
+  const { begun, reserved } = await admit<Begun>(context, 'ai_begin', {
+    prompt,
+    is_client: isClient,
+    kind,
+    context: asked.context,
+    texts,
+    bytes,
+    images,
+    has_messages: asked.messages.length > 0,
+    max_tokens: asked.max_tokens ?? null,
+    address: addressKey(request.ip),
+    allows_echo: allowsEcho(context),
+    prices: services.aiPrices,
+    is_comped: isComped(context),
+    is_stream: asked.stream,
+  })
   return { begun, reserved, images, inputBytes: bytes + Buffer.byteLength(begun.system ?? '') }
 }
 
@@ -125,8 +109,7 @@ const finish = async (call: Call, ended: Ended, problem: ProviderProblem | null)
         isComplete: problem === null,
         ...(problem && ended === nothing ? { unseenMs: performance.now() - began } : {}),
       })
-  const reply = await record(context, 'ai_finish', {
-    invocation_id: begun.id,
+  const reply = await recordEnd(context, begun.id, {
     outcome: problem === null ? 'succeeded' : problem.code === 'ABORTED' ? 'cancelled' : 'failed',
     input_tokens: spent.input,
     output_tokens: spent.output,

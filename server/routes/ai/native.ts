@@ -2,17 +2,17 @@ import { Readable } from 'node:stream'
 import type { z } from 'zod'
 import {
   exchangeWith,
-  isComped,
-  keep,
+  finish,
+  type Outcome,
   providerRefusal,
-  type Recorded,
+  reserve,
   type Surroundings,
   watchClient,
 } from '#server/ai/calls.ts'
 import { embedded } from '#server/ai/embeddings.ts'
-import { dataOf } from '#server/database/database.ts'
 import { refusal } from '#server/errors.ts'
 import type { Answer, HandlerContext } from '#server/http/route.ts'
+import { boundOf } from '#server/providers/ai/bounds.ts'
 import { type Dialect, type Piece, parsed, textOf, type Usage } from '#server/providers/ai/chat.ts'
 import { type AiProvider, dialects, isStreamed, ProviderError, relay, spentOf } from '#server/providers/ai/gateway.ts'
 import { createEventReader } from '#server/providers/ai/server_events.ts'
@@ -23,12 +23,6 @@ import type { Span } from '#server/telemetry/spans.ts'
 
 /** The end of a response is read for its usage, up to this length. */
 const mostRead = 4 * 1024 * 1024
-
-const sealedKey = async (context: HandlerContext, name: AiProvider): Promise<string> => {
-  const args = { name, is_comped: isComped(context) }
-  const reply = await context.call('ai_provider_sealed', args, { role: 'app_worker', readOnly: false })
-  return dataOf<{ api_key_sealed: string }>(reply).api_key_sealed
-}
 
 /** Reads in passing what a response says of its usage. */
 const createTap = ({ read, readEvent }: Dialect, headers: StreamedResponse['headers']) => {
@@ -66,8 +60,8 @@ const createTap = ({ read, readEvent }: Dialect, headers: StreamedResponse['head
 }
 
 type Relayed = {
+  readonly id: string
   readonly provider: AiProvider
-  readonly model: string
   readonly inputBytes: number
   readonly maxTokens: number
 }
@@ -76,10 +70,10 @@ async function* bytesOf(
   context: Surroundings,
   client: ReturnType<typeof watchClient>,
   { status, headers, body, span }: StreamedResponse & { readonly span: Span },
-  { provider, model, inputBytes, maxTokens }: Relayed,
+  { id, provider, inputBytes, maxTokens }: Relayed,
 ) {
   const tap = createTap(dialects[provider], headers)
-  let outcome: Recorded['status'] = 'cancelled'
+  let outcome: Outcome['outcome'] = 'cancelled'
   try {
     for await (const chunk of body) {
       tap.take(chunk as Uint8Array)
@@ -99,16 +93,27 @@ async function* bytesOf(
       status < 300
         ? spentOf({ ...tap.seen, inputBytes, maxTokens, isComplete: outcome === 'succeeded' })
         : { input: 0, output: 0, isEstimated: false }
-    await keep(context, {
-      kind: 'messages',
-      provider,
-      model,
-      status: outcome,
+    await finish(context, id, {
+      outcome,
       error_code: outcome === 'failed' ? 'PROVIDER_FAILED' : null,
       input_tokens: spent.input,
       output_tokens: spent.output,
       is_estimated: spent.isEstimated,
     })
+  }
+}
+
+/** How a call ended of which no answer came: a request that was sent has been read, and an answer may have been begun. */
+const unanswered = ({ problem }: ProviderError, { inputBytes, maxTokens }: Relayed, unseenMs: number): Outcome => {
+  const spent = problem.isSent
+    ? spentOf({ usage: {}, inputBytes, outputBytes: 0, maxTokens, unseenMs, isComplete: false })
+    : { input: 0, output: 0, isEstimated: true }
+  return {
+    outcome: problem.code === 'ABORTED' ? 'cancelled' : 'failed',
+    error_code: problem.code,
+    input_tokens: spent.input,
+    output_tokens: spent.output,
+    is_estimated: spent.isEstimated,
   }
 }
 
@@ -125,23 +130,23 @@ export const forward = async (context: HandlerContext): Promise<Answer> => {
   const client = watchClient(context)
   let isHandedOver = false
   try {
-    const exchange = exchangeWith(context, provider, await sealedKey(context, provider), client.signal)
-    const row = { provider, model: textOf(body['model']) || 'unknown' }
-    const answer = await relay(exchange, wire, row.model).catch(async (error: unknown) => {
+    const model = textOf(body['model']) || 'unknown'
+    const bound = boundOf(body, Buffer.byteLength(JSON.stringify(sent)))
+    const { begun, reserved } = await reserve(
+      context,
+      { kind: 'messages', provider, model, most_input: bound.input, most_output: bound.output },
+      client,
+    )
+    const relayed = { id: begun.id, provider, inputBytes: bound.textBytes, maxTokens: bound.output }
+    const exchange = exchangeWith(context, provider, begun.api_key_sealed, client.signal)
+    const began = performance.now()
+    const answer = await relay(exchange, wire, model).catch(async (error: unknown) => {
       if (!(error instanceof ProviderError)) throw error
-      const { code } = error.problem
-      await keep(context, {
-        ...row,
-        kind: 'messages',
-        status: code === 'ABORTED' ? 'cancelled' : 'failed',
-        error_code: code,
-        input_tokens: 0,
-        output_tokens: 0,
-        is_estimated: true,
-      })
+      await reserved
+      await finish(context, begun.id, unanswered(error, relayed, performance.now() - began))
       throw providerRefusal(error)
     })
-    const relayed = { ...row, inputBytes: Buffer.byteLength(JSON.stringify(sent)), maxTokens: 0 }
+    await reserved
     const stream = Readable.from(bytesOf(context, client, answer, relayed), { objectMode: false })
     stream.once('close', client.abort)
     isHandedOver = true
@@ -162,7 +167,7 @@ export const forward = async (context: HandlerContext): Promise<Answer> => {
 }
 
 export const embeddings = async (context: HandlerContext): Promise<Answer> => {
-  const { provider, model, input } = context.body as z.output<typeof EmbeddingsRequest>
-  const data = await embedded(context, await sealedKey(context, provider), { model, input })
+  const { model, input } = context.body as z.output<typeof EmbeddingsRequest>
+  const data = await embedded(context, { model, input })
   return { status: 200, body: JSON.stringify({ data }) }
 }
