@@ -177,6 +177,69 @@ test('a challenge that recurs has its next turn when it is over, once', async ()
   ])
 })
 
+test('months count from the first turn: the day comes back after a short month, and the end of a month stays one', async () => {
+  harness.setTime('2027-01-15T12:00:00Z')
+  const other = await harness.project()
+  const monthly = (start_at: string, end_at: string, name: string) =>
+    define({ name, start_at, end_at, recurrence: 'monthly' }, other)
+  await monthly('2027-01-01T00:00:00Z', '2027-01-31T23:59:59Z', 'whole')
+  await monthly('2027-02-01T00:00:00Z', '2027-02-28T23:59:59.999Z', 'whole, from a short one')
+  await monthly('2027-01-31T06:00:00Z', '2027-02-28T12:00:00Z', 'from the last day')
+  await monthly('2027-01-28T00:00:00Z', '2027-01-30T12:00:00Z', 'days that most months have')
+  await monthly('2027-01-30T18:00:00Z', '2027-01-31T06:00:00Z', 'over a night')
+  await monthly('2027-01-10T00:00:00Z', '2027-01-31T23:59:59Z', 'moved')
+  const turns = async (name: string) =>
+    (await other.sql('select start_at, end_at from app.challenges where name = $1 order by start_at', [name])).map(
+      ({ start_at, end_at }) => [start_at, end_at].map((at: Date) => at.toISOString().slice(5, 16)),
+    )
+  const until = async (times: readonly string[]) => {
+    for (const at of times) {
+      harness.setTime(at)
+      await other.drain()
+    }
+  }
+  await until(['2027-02-01T00:00:00Z', '2027-03-01T00:00:00Z'])
+  // somebody moves a turn to another day: that one comes again
+  await other.sql(
+    `update app.challenges set end_at = '2027-03-20T12:00:00Z' where name = 'moved' and start_at = '2027-03-10T00:00:00Z'`,
+  )
+  await until(['2027-04-01T00:00:00Z', '2027-05-01T00:00:00Z'])
+  expect(await turns('whole')).toEqual([
+    ['01-01T00:00', '01-31T23:59'],
+    ['02-01T00:00', '02-28T23:59'],
+    ['03-01T00:00', '03-31T23:59'],
+    ['04-01T00:00', '04-30T23:59'],
+    ['05-01T00:00', '05-31T23:59'],
+  ])
+  expect((await turns('whole, from a short one')).map(([, end]) => end)).toEqual([
+    ...['02-28T23:59', '03-31T23:59', '04-30T23:59', '05-31T23:59'],
+  ])
+  expect(await turns('from the last day')).toEqual([
+    ['01-31T06:00', '02-28T12:00'],
+    ['02-28T06:00', '03-28T12:00'],
+    ['03-31T06:00', '04-28T12:00'],
+    ['04-30T06:00', '05-28T12:00'],
+  ])
+  expect((await turns('days that most months have')).map(([, end]) => end)).toEqual([
+    ...['01-30T12:00', '02-28T12:00', '03-30T12:00', '04-30T12:00', '05-30T12:00'],
+  ])
+  expect((await turns('over a night')).slice(0, 3)).toEqual([
+    ['01-30T18:00', '01-31T06:00'],
+    ['02-28T18:00', '03-01T06:00'],
+    // that of March was over before a worker ran
+    ['04-30T18:00', '05-01T06:00'],
+  ])
+  expect((await turns('moved')).map(([, end]) => end)).toEqual([
+    ...['01-31T23:59', '02-28T23:59', '03-20T12:00', '04-20T12:00', '05-20T12:00'],
+  ])
+  // a turn of a former version, which February had shortened for good
+  await other.sql(
+    `update app.challenges set first_start_at = null, first_end_at = null, turn = null, end_at = '2027-05-28T23:59:59Z' where name = 'whole' and end_at > '2027-05-02T00:00:00Z'`,
+  )
+  await until(['2027-05-29T00:00:00Z'])
+  expect((await turns('whole')).at(-1)).toEqual(['06-01T00:00', '06-30T23:59'])
+})
+
 test('a simulation says what the window before would have come to', async () => {
   harness.setTime('2026-11-21T12:00:00Z')
   const c = await define({ start_at: '2026-11-21T00:00:00Z', end_at: '2026-11-23T00:00:00Z', goal_value: 2 })

@@ -92,6 +92,8 @@ create table app.ai_invocations (
   created_at timestamp with time zone not null default internal.now(),
   expires_at timestamp with time zone not null,
   finished_at timestamp with time zone,
+  -- Whether the answer is passed on piece by piece, so that its user may have it before its end is recorded.
+  is_streamed boolean not null default false,
   constraint ai_invocations_pkey PRIMARY KEY (id),
   constraint ai_invocations_app_user_id_fkey FOREIGN KEY (app_user_id) REFERENCES app.users(id) ON DELETE CASCADE,
   constraint ai_invocations_kind_known CHECK ((kind = ANY (ARRAY['invoke'::text, 'evaluate'::text, 'messages'::text, 'embeddings'::text]))),
@@ -555,6 +557,11 @@ create table app.challenges (
   created_at timestamp with time zone not null default internal.now(),
   updated_at timestamp with time zone not null default internal.now(),
   team_mode text not null default 'none'::text,
+  -- Of a turn of a monthly challenge: the beginning of the window that the turns are counted from, which is turn 0. A short month may move a turn to another day.
+  first_start_at timestamp with time zone,
+  -- As first_start_at, the end.
+  first_end_at timestamp with time zone,
+  turn integer,
   constraint challenges_pkey PRIMARY KEY (id),
   -- 400 VALIDATION_ERROR start_at: another turn of this challenge starts then.
   constraint challenges_one_per_turn UNIQUE (parent_id, start_at),

@@ -114,11 +114,82 @@ create or replace trigger tg_challenges__audit
   after insert or update or delete on app.challenges
   for each row execute function internal.tg_audit('challenges');
 
+create or replace function internal.months_later(at timestamptz, months int, is_end boolean) returns timestamptz
+language sql immutable parallel safe as $$
+  select (case when months_later.is_end and l.local::time >= '23:59' and date_trunc('month', l.local) < date_trunc('month', l.local + interval '1 day')
+               -- the last minute of a month, however long
+               then date_trunc('month', l.local) + make_interval(months => months_later.months + 1) - interval '1 day' + (l.local - date_trunc('day', l.local))
+               else l.local + make_interval(months => months_later.months) end) at time zone 'UTC'
+    from (select months_later.at at time zone 'UTC' as local) l
+$$;
+comment on function internal.months_later is
+  'The same time of day so many months later, in UTC: on the same day, or on the last one of a month that is shorter. An end in the last minute of a month stays one.';
+
+create or replace function internal.challenge_window(first_start_at timestamptz, first_end_at timestamptz, turn int, out start_at timestamptz, out end_at timestamptz)
+language sql immutable parallel safe as $$
+  select w.start_at,
+         -- both on the last day of a short month
+         case when w.end_at > w.start_at then w.end_at else w.start_at + (challenge_window.first_end_at - challenge_window.first_start_at) end
+    from (select internal.months_later(challenge_window.first_start_at, challenge_window.turn, false) as start_at,
+                 internal.months_later(challenge_window.first_end_at, challenge_window.turn, true) as end_at) w
+$$;
+comment on function internal.challenge_window is 'The window of a turn of a monthly challenge, counted from its first one, which is turn 0.';
+
+create or replace function internal.challenge_counted(c app.challenges) returns app.challenges
+language plpgsql stable as $$
+declare
+  counted app.challenges := challenge_counted.c;
+  parent app.challenges;
+  w record;
+begin
+  if counted.first_start_at is null and counted.parent_id is not null then
+    -- made before turns were counted from the first: a short month may have shortened it for good
+    select p.* into parent from app.challenges p where p.id = counted.parent_id;
+    counted.turn := (extract(year from counted.start_at at time zone 'UTC') - extract(year from parent.start_at at time zone 'UTC')) * 12
+                    + extract(month from counted.start_at at time zone 'UTC') - extract(month from parent.start_at at time zone 'UTC');
+    w := internal.challenge_window(parent.start_at, parent.end_at, counted.turn);
+    if w.start_at - counted.start_at in ('0 days', '1 day', '2 days', '3 days') and w.end_at - counted.end_at in ('0 days', '1 day', '2 days', '3 days')
+       and (w.start_at = counted.start_at or extract(day from counted.start_at at time zone 'UTC') >= 28)
+       and (w.end_at = counted.end_at or extract(day from counted.end_at at time zone 'UTC') >= 28) then
+      counted.first_start_at := parent.start_at;
+      counted.first_end_at := parent.end_at;
+      return counted;
+    end if;
+  end if;
+  w := internal.challenge_window(counted.first_start_at, counted.first_end_at, counted.turn);
+  -- the first one, or somebody has moved this turn: those to come are counted from it
+  if (counted.start_at, counted.end_at) is distinct from (w.start_at, w.end_at) then
+    counted.first_start_at := counted.start_at;
+    counted.first_end_at := counted.end_at;
+    counted.turn := 0;
+  end if;
+  return counted;
+end $$;
+comment on function internal.challenge_counted is 'A turn of a monthly challenge with the window that it is counted from, and its number.';
+
+create or replace function internal.challenge_turn(c app.challenges, turns int) returns app.challenges
+language plpgsql stable as $$
+declare
+  later app.challenges := challenge_turn.c;
+  step constant interval := case (challenge_turn.c).recurrence when 'daily' then interval '1 day' else interval '7 days' end;
+begin
+  if later.recurrence = 'monthly' then
+    later := internal.challenge_counted(challenge_turn.c);
+    later.turn := later.turn + challenge_turn.turns;
+    select w.start_at, w.end_at into later.start_at, later.end_at from internal.challenge_window(later.first_start_at, later.first_end_at, later.turn) w;
+  else
+    later.start_at := (later.start_at at time zone 'UTC' + challenge_turn.turns * step) at time zone 'UTC';
+    later.end_at := (later.end_at at time zone 'UTC' + challenge_turn.turns * step) at time zone 'UTC';
+  end if;
+  return later;
+end $$;
+comment on function internal.challenge_turn is 'A challenge with the window that it has so many turns later.';
+
 create or replace function internal.challenge_recur(challenge_id uuid) returns timestamptz
 language plpgsql volatile security definer set search_path = '' as $$
 declare
   c app.challenges;
-  step interval;
+  later app.challenges;
   turns int := 0;
 begin
   if internal.caller() <> 'worker' then
@@ -130,16 +201,15 @@ begin
   elsif c.end_at > internal.now() then
     return c.end_at;
   end if;
-  step := case c.recurrence when 'daily' then interval '1 day' when 'weekly' then interval '7 days' else interval '1 month' end;
-  -- occurrences that have ended before they are created are skipped; months keep their day
+  -- occurrences that have ended before they are created are skipped
   loop
     turns := turns + 1;
-    exit when (c.end_at at time zone 'UTC' + turns * step) at time zone 'UTC' > internal.now();
+    later := internal.challenge_turn(c, turns);
+    exit when later.end_at > internal.now();
   end loop;
-  insert into app.challenges (name, description, start_at, end_at, goal_type, goal_value, event_name, reward_xp, reward_achievement_id, reward, segment_id,
-                              recurrence, team_mode, parent_id, is_active)
-  values (c.name, c.description, (c.start_at at time zone 'UTC' + turns * step) at time zone 'UTC', (c.end_at at time zone 'UTC' + turns * step) at time zone 'UTC',
-          c.goal_type, c.goal_value, c.event_name, c.reward_xp, c.reward_achievement_id, c.reward, c.segment_id, c.recurrence, c.team_mode, coalesce(c.parent_id, c.id), true)
+  insert into app.challenges (name, description, start_at, end_at, first_start_at, first_end_at, turn, goal_type, goal_value, event_name, reward_xp, reward_achievement_id, reward,
+                              segment_id, recurrence, team_mode, parent_id, is_active)
+  values (c.name, c.description, later.start_at, later.end_at, later.first_start_at, later.first_end_at, later.turn, c.goal_type, c.goal_value, c.event_name, c.reward_xp, c.reward_achievement_id, c.reward, c.segment_id, c.recurrence, c.team_mode, coalesce(c.parent_id, c.id), true)
   on conflict on constraint challenges_one_per_turn do nothing;
   return null;
 end $$;
