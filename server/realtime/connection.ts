@@ -8,7 +8,6 @@ import {
   ackFrame,
   type ClientFrame,
   closing,
-  type EventRow,
   errorFrame,
   type Frame,
   limits,
@@ -18,7 +17,14 @@ import {
   resyncFrame,
   stateFrame,
 } from '#server/realtime/protocol.ts'
-import { applyScope, createSubscription, goLive, type Scope, type Subscription } from '#server/realtime/subscription.ts'
+import {
+  applyScope,
+  createSubscription,
+  goLive,
+  type Scope,
+  type Subscribed,
+  type Subscription,
+} from '#server/realtime/subscription.ts'
 
 /** How frames reach a client: a WebSocket, or the response of a stream. */
 export type Transport = {
@@ -71,15 +77,8 @@ export type Connection = {
   readonly isClosed: boolean
 }
 
-type Subscribed = {
-  readonly name: string
-  readonly scope: Scope
-  readonly seq: number
-  readonly is_new: boolean
-  readonly missed: readonly EventRow[]
-  readonly is_lost: boolean
-  readonly present: unknown
-}
+/** Of a subscription, where more is handed out than is kept until the answer comes. */
+const mostAttempts = 5
 
 /** Asked again after each wait. */
 const isOver = ({ state }: Subscription): boolean => state === 'closed'
@@ -108,7 +107,7 @@ export const createConnection = (hub: Hub, first: Credential, transport: Transpo
   let credential = first
   let isClosed = false
   let seenAt = hub.now().getTime()
-  /** Conversations that are left: whoever listens to one again waits for that. */
+  /** Channels that are left: whoever listens to one again waits for that. */
   const leaving = new Map<string, Promise<void>>()
   /** Publications and presence of a client take effect in the order in which they were sent. */
   let order: Promise<void> = Promise.resolve()
@@ -137,20 +136,24 @@ export const createConnection = (hub: Hub, first: Credential, transport: Transpo
   }
 
   const forget = (subscription: Subscription) => {
+    const { asked } = subscription
     subscription.state = 'closed'
     subscription.waiting = []
     if (subscriptions.get(subscription.shown) === subscription) subscriptions.delete(subscription.shown)
     hub.leave(subscription)
     // a connection that ends takes all of its own with it
-    if (!isClosed && subscription.name.startsWith('conversation:')) stopReading(subscription)
+    if (!isClosed && asked) stopReading(subscription.shown, asked)
   }
-  const stopReading = ({ shown, name }: Subscription) => {
-    const stopped = call('realtime_leave', { connection_id: id, channel: name })
-      .then(() => undefined)
+  /** Also of a channel that is left before the answer to its subscription is there: that may have been noted by then. */
+  const stopReading = (shown: string, asked: Promise<Subscribed | null>) => {
+    const stopped = asked
+      .then(async (begun) => {
+        if (begun?.is_noted && !isClosed) await call('realtime_leave', { connection_id: id, channel: begun.name })
+      })
       .catch((error: Error) =>
         hub.log.warn(
           { project: hub.projectId, error: error.message },
-          'a conversation that was left still counts as read',
+          'a channel that was left still counts as listened to',
         ),
       )
       .finally(() => {
@@ -191,33 +194,65 @@ export const createConnection = (hub: Hub, first: Credential, transport: Transpo
   }
 
   const begin = async (subscription: Subscription, since: number | null, ref: Reference): Promise<void> => {
-    const { shown, params } = subscription
+    const { shown } = subscription
     await leaving.get(shown)
-    const begun = await call<Subscribed>('realtime_subscribe', {
-      channel: shown,
-      params,
-      since: since ?? undefined,
-      connection_id: id,
-    })
-    if (isOver(subscription)) return
-    subscription.name = begun.name
-    subscription.seq = begun.is_lost || since === null ? begun.seq : since
-    applyScope(subscription, begun.scope)
-    // what comes from here on waits until it is the subscription's turn
-    hub.join(subscription)
-    if (begun.is_new) await hub.settle()
+    const begun = await takePlace(subscription, since)
+    if (!begun) return
+    const left = begun.is_new ? await hub.settle() : []
     const missed = begun.missed.map(readEvent)
-    await hub.match(missed, [subscription])
+    await hub.match([...missed, ...subscription.waiting], [subscription])
     if (isOver(subscription)) return
-    send(ackFrame(ref, shown, begun.seq))
+    send(ackFrame(ref, shown, begun.seq, subscription.seq))
     if (begun.present) send(stateFrame(shown, begun.present))
-    if (begun.is_lost) send(resyncFrame(shown))
+    if (begun.is_lost) send(resyncFrame(shown, begun.seq))
     // first what was missed, then what came meanwhile
+    subscription.seq = begun.is_lost || since === null ? begun.seq : since
     subscription.waiting = [...missed, ...subscription.waiting.filter(({ seq }) => seq === null || seq > begun.seq)]
     if (subscription.isCheckDue) {
       subscription.state = 'checking'
       recheck([subscription])
-    } else goLive(subscription)
+    } else live(subscription)
+    // what they have published is not known
+    hub.afterThose(left, () => {
+      if (!isOver(subscription)) send(resyncFrame(shown))
+    })
+  }
+
+  /** Asks for the subscription's place in its channel and joins the hub. What the hub hands out meanwhile waits with what comes afterwards. */
+  const takePlace = async (subscription: Subscription, since: number | null): Promise<Subscribed | null> => {
+    const { shown: channel, params } = subscription
+    for (let n = 0; n < mostAttempts && !isOver(subscription); n += 1) {
+      const retained = hub.retain()
+      try {
+        const asked = call<Subscribed>('realtime_subscribe', {
+          channel,
+          params,
+          since: since ?? undefined,
+          connection_id: id,
+        })
+        subscription.asked = asked.catch(() => null)
+        const begun = await asked
+        if (isOver(subscription)) return null
+        const meanwhile = retained.eventsOf(begun.name)
+        if (!meanwhile) continue
+        subscription.name = begun.name
+        subscription.seq = since ?? begun.seq
+        applyScope(subscription, begun.scope)
+        hub.join(subscription)
+        if (meanwhile.some(({ event }) => event === '~check')) subscription.isCheckDue = true
+        subscription.waiting = meanwhile.filter(({ event }) => event !== '~check')
+        return begun
+      } finally {
+        retained.end()
+      }
+    }
+    if (isOver(subscription)) return null
+    throw refusal(503, 'SERVICE_UNAVAILABLE', 'Too much is published: try again.')
+  }
+
+  const live = (subscription: Subscription) => {
+    goLive(subscription)
+    hub.join(subscription)
   }
 
   const recheck: Connection['recheck'] = (which) => {
@@ -225,7 +260,10 @@ export const createConnection = (hub: Hub, first: Credential, transport: Transpo
     for (const subscription of which) {
       subscription.checks += 1
       subscription.isCheckDue = subscription.state === 'starting'
-      if (subscription.state === 'live') subscription.state = 'checking'
+      if (subscription.state === 'live') {
+        subscription.state = 'checking'
+        hub.join(subscription)
+      }
       if (subscription.state === 'checking') checked.push(subscription)
     }
     if (checked.length > 0) void authoriseAgain(checked)
@@ -249,7 +287,7 @@ export const createConnection = (hub: Hub, first: Credential, transport: Transpo
         hub.join(subscription)
         // where that fails, the client is told to fetch again
         await hub.match(subscription.waiting, [subscription]).catch(() => undefined)
-        if (subscription.state === 'checking' && subscription.checks === rounds[index]) goLive(subscription)
+        if (subscription.state === 'checking' && subscription.checks === rounds[index]) live(subscription)
       } else {
         forget(subscription)
         send(errorFrame(undefined, 'FORBIDDEN', 'You may not listen to this channel any more.', subscription.shown))
@@ -294,6 +332,8 @@ export const createConnection = (hub: Hub, first: Credential, transport: Transpo
     if (isClosed) return
     if (!renewed) return close(closing.unauthorized, 'the token is not valid')
     credential = renewed
+    // the end of a session is looked up by the credential that a connection has: until here it was the former one
+    await hub.checkCredentials((held) => held === renewed)
     send(ackFrame(ref))
   }
 

@@ -3,7 +3,9 @@ import { type Database, dataOf, type Place } from '#server/database/database.ts'
 import type { Closings } from '#server/realtime/closings.ts'
 import { type Connection, type Credential, createConnection, type Transport } from '#server/realtime/connection.ts'
 import { type ChannelEvent, closing, type EventRow, limits, readEvent } from '#server/realtime/protocol.ts'
+import { createRetention, type Retained } from '#server/realtime/retention.ts'
 import { deliver, type Subscription } from '#server/realtime/subscription.ts'
+import { createTransactions } from '#server/realtime/transactions.ts'
 
 /** What one project's subscribers on this server share: it reads the project's events while it has connections, and is gone afterwards. */
 export type Hub = {
@@ -15,10 +17,15 @@ export type Hub = {
   /** Admits a connection; rejects with what refuses it. */
   open(credential: Credential, transport: Transport): Promise<Connection>
   remove(connection: Connection): void
+  /** Keeps what is handed out from now on, for a subscription whose place in its channel is being asked for. */
+  retain(): Retained
+  /** From now on events reach the subscription; again when its scope or its state has changed. */
   join(subscription: Subscription): void
   leave(subscription: Subscription): void
-  /** Resolves when every transaction that may not have heard of a new channel has ended. */
-  settle(): Promise<void>
+  /** Resolves when every transaction that may not have heard of a new channel has ended, or after 6 seconds: with those that have not. */
+  settle(): Promise<readonly string[]>
+  /** Does `work` when these transactions have ended. */
+  afterThose(transactions: readonly string[], work: () => void): void
   /** Asks the filters of these subscriptions of rows that they have not been asked of. */
   match(events: readonly ChannelEvent[], subscriptions: readonly Subscription[]): Promise<void>
   renew(credential: Credential, token: string): Promise<Credential | null>
@@ -54,11 +61,15 @@ const timing = {
   pollMs: 1000,
   beatMs: 10_000,
   sweepMs: 250,
-  /** Longer than a statement of a request may run. */
-  settleMs: 6000,
 } as const
 
 type Tail = { position: number; events: readonly EventRow[]; is_over: boolean; is_known: boolean }
+
+const removeFrom = (all: Map<string, Set<Subscription>>, subscription: Subscription) => {
+  const held = all.get(subscription.name)
+  held?.delete(subscription)
+  if (held?.size === 0) all.delete(subscription.name)
+}
 
 export const createHub = (options: HubOptions): Hub => {
   const { projectId, serverId, place, database, log, now, closings } = options
@@ -76,11 +87,12 @@ export const createHub = (options: HubOptions): Hub => {
   let pace: number = timing.paceMs
   let ready: Promise<void> | undefined
   let timers: NodeJS.Timeout[] = []
-  let settling: Promise<void> | undefined
 
   const worker = { caller: 'worker', projectId }
   const ask = async <T>(name: string, args: Record<string, unknown>): Promise<T> =>
     dataOf<T>(await database.call(place, 'app_worker', worker, name, args))
+  const retention = createRetention()
+  const transactions = createTransactions((before) => ask('realtime_running', before ? { before } : {}))
 
   const beat = async (): Promise<void> => {
     const listeners = Object.fromEntries([
@@ -99,6 +111,7 @@ export const createHub = (options: HubOptions): Hub => {
       setInterval(wake, timing.pollMs),
       setInterval(() => void beat().catch(failed), timing.beatMs),
       setInterval(sweep, timing.sweepMs),
+      setInterval(() => void transactions.look().catch(failed), timing.pollMs),
     ]
     for (const timer of timers) timer.unref()
     if (wantsBoards()) lookAtBoards()
@@ -153,19 +166,31 @@ export const createHub = (options: HubOptions): Hub => {
       if (!isMatched) break
     }
     const began = performance.now()
+    retention.add(events)
     for (const of of events) {
       if (of.channel.startsWith('~') || of.event.startsWith('~')) obey(of)
-      else for (const subscription of subscribersOf(of)) deliver(subscription, of)
+      else for (const subscription of subscribersOf(of)) hand(subscription, of)
     }
     // the writes come at the end of this turn
     if (events.length > 0) await new Promise((resolve) => setImmediate(resolve))
     pace = performance.now() - began > timing.paceMs ? timing.busyPaceMs : timing.paceMs
   }
+  const hand = (subscription: Subscription, of: ChannelEvent) => {
+    try {
+      deliver(subscription, of)
+    } catch (error) {
+      // the others get theirs; this client connects again, with since
+      failed(error)
+      subscription.connection.close(closing.failure, 'try again')
+    }
+  }
+
   const isUnmatched = (of: ChannelEvent, { filter }: Subscription) => filter !== null && !of.matches.has(filter)
 
   const subscribersOf = (of: ChannelEvent): Subscription[] => {
     const { meta } = of
-    if (!meta || meta.action !== undefined || meta.sender !== undefined) return [...(channels.get(of.channel) ?? [])]
+    if (!meta || meta.action !== undefined || meta.sender !== undefined)
+      return [...(channels.get(of.channel) ?? [])]
     const owners = new Set([meta.only, meta.now?.user_id, meta.was?.user_id])
     const own = [...owners]
       .flatMap((user) => [...(byUser.get(user ?? '') ?? [])])
@@ -259,23 +284,6 @@ export const createHub = (options: HubOptions): Hub => {
     boardsTimer.unref()
   }
 
-  const settle: Hub['settle'] = () => {
-    // all who wait within one turn are served by one look
-    settling ??= new Promise<void>((resolve) => setImmediate(resolve)).then(() => {
-      settling = undefined
-      return waitForOthers()
-    })
-    return settling
-  }
-  const waitForOthers = async (): Promise<void> => {
-    const until = performance.now() + timing.settleMs
-    let running = await ask<string[]>('realtime_running', {})
-    for (let pause = 2; running.length > 0 && performance.now() < until; pause = Math.min(pause * 2, 100)) {
-      await new Promise((resolve) => setTimeout(resolve, pause))
-      running = await ask<string[]>('realtime_running', { before: running })
-    }
-  }
-
   const end = () => {
     if (connections.size > 0 || admitting > 0 || isEnded) return
     isEnded = true
@@ -302,9 +310,10 @@ export const createHub = (options: HubOptions): Hub => {
     const held = byUser.get(connection.userId) ?? new Set()
     byUser.set(connection.userId, held.add(connection))
     try {
-      if (opened.is_new) await settle()
+      const left = opened.is_new ? await transactions.settle() : []
       // what ended the session until now could not be told
       if (!(await options.isLive(credential))) connection.close(closing.unauthorized, 'the session has ended')
+      transactions.afterThose(left, () => void checkCredentials((one) => one === connection.credential))
     } catch (error) {
       connection.ended()
       throw error
@@ -338,20 +347,19 @@ export const createHub = (options: HubOptions): Hub => {
     join(subscription) {
       const held = channels.get(subscription.name) ?? new Set()
       channels.set(subscription.name, held.add(subscription))
-      if (!subscription.scope.is_owner) {
+      // whose scope is asked for again may be about to see rows of others
+      if (!subscription.scope.is_owner || subscription.state !== 'live') {
         const others = open.get(subscription.name) ?? new Set()
         open.set(subscription.name, others.add(subscription))
-      }
+      } else removeFrom(open, subscription)
       if (subscription.scope.me) lookAtBoards()
     },
     leave(subscription) {
-      for (const all of [channels, open]) {
-        const held = all.get(subscription.name)
-        held?.delete(subscription)
-        if (held?.size === 0) all.delete(subscription.name)
-      }
+      for (const all of [channels, open]) removeFrom(all, subscription)
     },
-    settle,
+    settle: transactions.settle,
+    afterThose: transactions.afterThose,
+    retain: retention.retain,
     match,
     renew: options.renew,
     wake,

@@ -91,7 +91,7 @@ export type ChannelEvent = {
   last: { readonly shown: string; readonly event: string; readonly frame: Frame } | null
 }
 
-/** A frame to a client. `id` is the number of its event, by which a stream is resumed. */
+/** A frame to a client. `seq` is where a stream is resumed that ends after it. */
 export type Frame = {
   readonly text: string
   readonly kind: string
@@ -141,9 +141,11 @@ const frame = (kind: string, fields: object, channel: string | null = null, seq:
   seq,
 })
 
-export const ackFrame = (ref: Reference, channel?: string, seq?: number) =>
-  frame('ack', { ref, channel, seq }, channel ?? null, seq ?? null)
-export const resyncFrame = (channel: string) => frame('resync', { channel }, channel)
+/** `place` is where a client goes on when it hears nothing after the ack: at its own place while what it missed is not sent. */
+export const ackFrame = (ref: Reference, channel?: string, seq?: number, place = seq) =>
+  frame('ack', { ref, channel, seq }, channel ?? null, place ?? null)
+export const resyncFrame = (channel: string, place: number | null = null) =>
+  frame('resync', { channel }, channel, place)
 export const stateFrame = (channel: string, state: unknown) =>
   frame('presence', { channel, state, joins: [], leaves: [] }, channel)
 export const errorFrame = (ref: Reference, code: string, message: string, channel?: string) =>

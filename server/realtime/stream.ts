@@ -23,8 +23,9 @@ export const readPlaces = (text: string): Places | null => {
 
 const writePlaces = (places: Places) => [...places].map(([channel, seq]) => `${channel}=${seq}`).join(',')
 
-const stream = () => {
-  const places = new Map<string, number>()
+const stream = (since: Places) => {
+  // a client that hears of some of its channels and is cut off still knows where it was in the others
+  const places = new Map(since)
   const body = new Readable({ read: () => undefined, objectMode: false, highWaterMark: limits.unreadBytes })
   // an app that has nothing to show for an hour, and a client that is there all the same
   const keepAlive = setInterval(() => body.push(': \n\n'), keepAliveMs)
@@ -74,7 +75,7 @@ export const openStream = async (
   channels: readonly string[],
   since: Places,
 ): Promise<Readable> => {
-  const { body, transport } = stream()
+  const { body, transport } = stream(new Map([...since].filter(([channel]) => channels.includes(channel))))
   const connection: Connection = await realtime.open(credential, transport)
   body.once('close', () => connection.ended())
   try {

@@ -1,5 +1,5 @@
 import type { Connection } from '#server/realtime/connection.ts'
-import { type ChannelEvent, eventFrame, limits, resyncFrame } from '#server/realtime/protocol.ts'
+import { type ChannelEvent, type EventRow, eventFrame, limits, resyncFrame } from '#server/realtime/protocol.ts'
 
 /** What SQL said of a subscription: whom a row must belong to, and when to ask again. */
 export type Scope = {
@@ -12,6 +12,19 @@ export type Scope = {
   readonly hidden?: readonly string[]
   readonly me?: boolean
   readonly until?: string
+}
+
+/** What SQL answers to a subscription: missed are the events after `since`, seq is the last number of the channel. */
+export type Subscribed = {
+  readonly name: string
+  readonly scope: Scope
+  readonly seq: number
+  readonly is_new: boolean
+  readonly missed: readonly EventRow[]
+  readonly is_lost: boolean
+  readonly present: unknown
+  /** The database knows who listens to the channel, until it is left. */
+  readonly is_noted: boolean
 }
 
 export type Subscription = {
@@ -32,6 +45,8 @@ export type Subscription = {
   /** How often it was to be authorised again: an earlier answer is of no use any more. */
   checks: number
   isCheckDue: boolean
+  /** The answer of the database: its place in the channel, null where it was refused. */
+  asked: Promise<Subscribed | null> | null
 }
 
 export const createSubscription = (connection: Connection, shown: string, params: object): Subscription => ({
@@ -47,6 +62,7 @@ export const createSubscription = (connection: Connection, shown: string, params
   waiting: [],
   checks: 0,
   isCheckDue: false,
+  asked: null,
 })
 
 export const applyScope = (subscription: Subscription, scope: Scope): void => {

@@ -16,7 +16,7 @@ begin
     perform internal.fail(429, 'RATE_LIMITED', 'A user has at most 5 connections.', '{"limit": 5}', '{"Retry-After": "30"}');
   end if;
   insert into app.realtime_connections (id, server_id, app_user_id) values (realtime_open.connection_id, realtime_open.server_id, me);
-  return json_build_object('is_new', internal.realtime_listen('~' || me, false));
+  return json_build_object('is_new', internal.realtime_listen('~' || me, false) or internal.realtime_is_new('~' || me));
 end $$;
 comment on function internal.realtime_open is
   'Registers a connection of the caller. {is_new}: notices to the caller''s servers begin with it. Refuses 429 RATE_LIMITED for a sixth connection, 401 UNAUTHORIZED when the
@@ -61,10 +61,11 @@ begin
   if known.heard_until > internal.now() + interval '11 minutes' and known.keeps_rows >= realtime_listen.keeps_rows then
     return false;
   end if;
-  insert into app.realtime_channels as c (channel, seq, floor_seq, heard_until, keeps_rows)
-  values (realtime_listen.channel, begins, begins, internal.now() + interval '12 minutes', realtime_listen.keeps_rows)
+  insert into app.realtime_channels as c (channel, seq, floor_seq, heard_until, keeps_rows, heard_from)
+  values (realtime_listen.channel, begins, begins, internal.now() + interval '12 minutes', realtime_listen.keeps_rows, clock_timestamp())
   on conflict on constraint realtime_channels_pkey do update
      set heard_until = greatest(c.heard_until, excluded.heard_until), keeps_rows = c.keeps_rows or excluded.keeps_rows,
+         heard_from = case when c.heard_until <= internal.now() or excluded.keeps_rows and not c.keeps_rows then excluded.heard_from else c.heard_from end,
          -- what was published while nobody listened was not written: earlier places are not known any more
          floor_seq = case when c.heard_until <= internal.now() then c.seq + 1 else c.floor_seq end,
          seq = case when c.heard_until <= internal.now() then c.seq + 1 else c.seq end;
@@ -72,6 +73,12 @@ begin
 end $$;
 comment on function internal.realtime_listen is
   'From the commit on, what is published to this channel is written, for twelve minutes; true when it was not before. Granted to nobody.';
+
+create or replace function internal.realtime_is_new(channel text) returns boolean
+language sql volatile security definer set search_path = ''
+return coalesce((select c.heard_from > clock_timestamp() - interval '10 seconds' from app.realtime_channels c where c.channel = realtime_is_new.channel), false);
+comment on function internal.realtime_is_new is
+  'Whether transactions that began before anybody listened to the channel may still run: as long as the first subscriber may wait for them, others do too. Granted to nobody.';
 
 create or replace function internal.realtime_authorize(channel text, params jsonb, out name text, out scope json)
 language plpgsql volatile security definer set search_path = '' as $$
@@ -93,23 +100,28 @@ create or replace function internal.realtime_subscribe(channel text, params json
 language plpgsql volatile security definer set search_path = '' as $$
 declare
   allowed record;
-  is_new boolean;
+  is_first boolean;
   c app.realtime_channels;
   missed json;
   is_lost boolean;
+  is_noted boolean;
 begin
   allowed := internal.realtime_authorize(realtime_subscribe.channel, realtime_subscribe.params);
-  is_new := internal.realtime_listen(allowed.name, allowed.scope -> 'filter' is not null);
+  is_noted := allowed.name like any (array['conversation:%', 'leaderboard:%']);
+  is_first := internal.realtime_listen(allowed.name, allowed.scope -> 'filter' is not null);
   -- names of rooms are the clients' own: without a limit, one who changes rooms all the time would make rows without end
-  if is_new and allowed.name like 'room:%' then
+  if is_first and allowed.name like 'room:%' then
     perform internal.check_rate('realtime rooms ' || internal.user_id(), 1000, 600, 'A user opens at most 1000 rooms in ten minutes that nobody listens to.');
   end if;
-  if allowed.name like 'conversation:%' then
+  if is_noted then
     insert into app.realtime_readers (channel, connection_id, app_user_id)
     select allowed.name, k.id, k.app_user_id
       from app.realtime_connections k
      where (k.id, k.app_user_id) = (realtime_subscribe.connection_id, internal.user_id())
     on conflict on constraint realtime_readers_pkey do nothing;
+  end if;
+  if allowed.name like 'leaderboard:%' then
+    perform internal.realtime_board_begin(substr(allowed.name, char_length('leaderboard:') + 1), realtime_subscribe.connection_id);
   end if;
   select k.* into c from app.realtime_channels k where k.channel = allowed.name;
   is_lost := realtime_subscribe.since is not null and realtime_subscribe.since not between c.floor_seq and c.seq;
@@ -123,13 +135,13 @@ begin
     is_lost := coalesce(is_lost, false);
   end if;
   return json_build_object(
-    'name', allowed.name, 'scope', allowed.scope, 'seq', c.seq, 'is_new', is_new, 'missed', case when is_lost then '[]' else coalesce(missed, '[]') end,
-    'is_lost', is_lost,
+    'name', allowed.name, 'scope', allowed.scope, 'seq', c.seq, 'is_new', is_first or internal.realtime_is_new(allowed.name), 'missed', case when is_lost then '[]' else coalesce(missed, '[]') end,
+    'is_lost', is_lost, 'is_noted', is_noted,
     'present', case when (allowed.scope ->> 'presence')::boolean then internal.presence_state(allowed.name) end);
 end $$;
 comment on function internal.realtime_subscribe is
-  'Authorizes a subscription and begins it: {name, scope, seq, is_new, missed, is_lost, present}. missed are the events after since; is_lost: they are not all there any
-   more, or have more than 2 MB. Who listens to a conversation by a connection is noted. Refuses as internal.realtime_authorize, and 429 RATE_LIMITED for whoever opens more than 1000 rooms in ten minutes that nobody else listens to.';
+  'Authorizes a subscription and begins it: {name, scope, seq, is_new, missed, is_lost, is_noted, present}. missed are the events after since; is_lost: they are not all there any
+   more, or have more than 2 MB. Who listens to a conversation or a leaderboard by a connection is noted. Refuses as internal.realtime_authorize, and 429 RATE_LIMITED for whoever opens more than 1000 rooms in ten minutes that nobody else listens to.';
 
 create or replace function api.realtime_subscribe(channel text, params jsonb default '{}', since bigint default null, connection_id uuid default null) returns api.reply
 language sql volatile
@@ -144,20 +156,26 @@ begin
    where (r.channel, r.connection_id, r.app_user_id) = (realtime_leave.channel, realtime_leave.connection_id, internal.user_id());
   return 'true';
 end $$;
-comment on function internal.realtime_leave is 'The caller does not listen to a conversation any more by a connection that stays open.';
+comment on function internal.realtime_leave is 'The caller does not listen to a conversation or a leaderboard any more by a connection that stays open.';
 
 create or replace function api.realtime_leave(connection_id uuid, channel text) returns api.reply
 language sql volatile
 return internal.reply(200, internal.realtime_leave(realtime_leave.connection_id, realtime_leave.channel));
-comment on function api.realtime_leave is 'Notes the end of a subscription to a conversation, see internal.realtime_leave.';
+comment on function api.realtime_leave is 'Notes the end of a subscription to a conversation or a leaderboard, see internal.realtime_leave.';
 
-create or replace function internal.readers_of(channel text) returns setof uuid
+create or replace function internal.listeners_of(channel text) returns setof app.realtime_readers
 language sql stable security definer set search_path = '' as $$
-  select distinct r.app_user_id
+  select r.*
     from app.realtime_readers r
     join app.realtime_connections c on c.id = r.connection_id
     join app.realtime_servers s on s.id = c.server_id
-   where r.channel = readers_of.channel and s.expires_at > internal.now()
+   where r.channel = listeners_of.channel and s.expires_at > internal.now()
+$$;
+comment on function internal.listeners_of is 'Who listens to a conversation or a leaderboard now, by which connection, on any server. Granted to nobody.';
+
+create or replace function internal.readers_of(channel text) returns setof uuid
+language sql stable security definer set search_path = '' as $$
+  select distinct l.app_user_id from internal.listeners_of(readers_of.channel) l
 $$;
 comment on function internal.readers_of is 'Who listens to a conversation now, on any server. Granted to nobody.';
 

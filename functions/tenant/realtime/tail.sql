@@ -165,12 +165,19 @@ begin
 end $$;
 comment on function internal.purge__realtime is 'Daily: what realtime has kept for longer than ten minutes, where no server has looked since. Granted to nobody.';
 
+-- of this database: snapshots have the transactions of the whole cluster, and other tenants' are nobody's business. Any role sees which transaction a session has
 create or replace function api.realtime_running(before jsonb default null) returns api.reply
 language sql volatile
 return internal.reply(200, coalesce(
-  case when realtime_running.before is null
-       then (select json_agg(x::text) from pg_snapshot_xip(pg_current_snapshot()) x)
-       else (select json_agg(b) from jsonb_array_elements_text(realtime_running.before) b where pg_xact_status(b::xid8) = 'in progress') end, '[]'));
+  (select json_agg(x.id)
+     from (select a.backend_xid::text as id
+             from pg_catalog.pg_stat_activity a
+            where a.datid = (select d.oid from pg_catalog.pg_database d where d.datname = current_database()) and a.backend_xid is not null
+              -- autovacuum has none
+              and a.usesysid is not null and a.pid <> pg_backend_pid()
+           union all
+           select p.transaction::text from pg_catalog.pg_prepared_xacts p where p.database = current_database()) x
+    where realtime_running.before is null or realtime_running.before ? x.id), '[]'));
 comment on function api.realtime_running is
-  'For servers: the transactions that run now, or those of a list that still do. A transaction that began before a channel was listened to may not have published: its end is
-   awaited before the subscription is acknowledged.';
+  'For servers: the transactions that write in this database now, or those of a list that still do. A transaction that began before a channel was listened to may not have
+   published: its end is awaited before the subscription is acknowledged.';
