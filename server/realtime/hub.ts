@@ -189,7 +189,7 @@ export const createHub = (options: HubOptions): Hub => {
 
   const subscribersOf = (of: ChannelEvent): Subscription[] => {
     const { meta } = of
-    if (!meta || meta.action !== undefined || meta.sender !== undefined)
+    if (!meta || meta.action !== undefined || meta.sender !== undefined || meta.except !== undefined)
       return [...(channels.get(of.channel) ?? [])]
     const owners = new Set([meta.only, meta.now?.user_id, meta.was?.user_id])
     const own = [...owners]

@@ -57,7 +57,7 @@ export type ClientFrame = z.infer<typeof ClientFrame>
 
 export type Reference = string | number | undefined
 
-/** The columns of a collection row that determine its recipients; for other events only `only`, or `actor` and `action`, do. */
+/** The columns of a collection row that determine its recipients; for other events only `only`, `except`, or `actor` and `action`, do. */
 type Owner = { readonly user_id: string | null; readonly group_id: string | null }
 export type Meta = {
   readonly now?: Owner | null
@@ -66,6 +66,8 @@ export type Meta = {
   /** The row as it is and as it was, where a subscriber has a filter. */
   readonly rows?: readonly [unknown, unknown] | null
   readonly only?: string
+  /** For all but this user. */
+  readonly except?: string
   /** Of an entry of a feed. */
   readonly actor?: string | null
   readonly action?: string

@@ -90,6 +90,7 @@ const toldOf = (subscription: Subscription, of: ChannelEvent): string | null => 
     const { unseen = [], hidden = [] } = subscription.scope
     return hidden.includes(meta.action) || (meta.actor && unseen.includes(meta.actor)) ? null : of.event
   }
+  if (meta.except !== undefined) return meta.except === subscription.connection.userId ? null : of.event
   if (meta.only !== undefined) return meta.only === subscription.connection.userId ? of.event : null
   const { now, was } = meta
   let isSeen = !!now && sees(subscription, now)

@@ -56,7 +56,11 @@ begin
          updated_at = internal.now()
    where k.id = (group_change.g).id and group_change.patch ?| '{name,description,avatar_url,is_public,max_members,metadata}'
   returning k.* into changed;
-  return case when found then changed else group_change.g end;
+  if changed.id is null then
+    return group_change.g;
+  end if;
+  -- RETURNING has read it before moderation, which may have hidden the name
+  return (select k from app.groups k where k.id = changed.id);
 end $$;
 comment on function internal.group_change is
   'Changes the given fields of a locked group. groups_within_max_members refuses 409 GROUP_FULL below the number of members, tg_groups__own_rows 409

@@ -44,6 +44,14 @@ comment on function internal.conversation_enter is
   'The caller''s participation in a conversation. Refuses 404 CONVERSATION_NOT_FOUND, 403 NOT_A_PARTICIPANT, and 404 USER_NOT_FOUND for a direct
    conversation in which either user has blocked the other: blocking hides the conversation and keeps its messages. Granted to nobody.';
 
+create or replace function internal.conversation_is_blocked(conversation_id uuid) returns boolean
+language sql stable security definer set search_path = ''
+return exists (select from app.conversation_participants p
+                 join app.blocks b on (b.blocker, b.blocked) = (p.app_user_id, p.peer_id)
+                where p.conversation_id = conversation_is_blocked.conversation_id);
+comment on function internal.conversation_is_blocked is
+  'Whether a conversation is hidden from both of its users, because one of them has blocked the other. Administrators may still write there. Granted to nobody.';
+
 create or replace function internal.conversation_lock(conversation_id uuid) returns app.conversations
 language plpgsql volatile security definer set search_path = '' as $$
 declare

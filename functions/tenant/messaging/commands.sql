@@ -213,11 +213,12 @@ create or replace function internal.typing(conversation_id uuid) returns json
 language plpgsql volatile security definer set search_path = '' as $$
 begin
   perform internal.conversation_enter(typing.conversation_id);
-  perform internal.publish('conversation:' || typing.conversation_id, 'typing', json_build_object('user_id', internal.user_id()));
+  perform internal.publish_many(array['conversation:' || typing.conversation_id], 'typing', json_build_object('user_id', internal.user_id()),
+                                json_build_object('except', internal.user_id()));
   return json_build_object('accepted', true);
 end $$;
 comment on function internal.typing is
-  'Publishes to the subscribers of a conversation that the caller is typing; stores nothing. Refuses as internal.conversation_enter.';
+  'Publishes to the other subscribers of a conversation that the caller is typing; stores nothing. Refuses as internal.conversation_enter.';
 
 create or replace function api.conversation_typing(conversation_id text) returns api.reply
 language sql volatile as $$

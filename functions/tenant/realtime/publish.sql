@@ -46,6 +46,13 @@ comment on function internal.publish is
   'Publishes an event: publish(''group:'' || id, ''member.joined'', json). Subscribers get it after the commit, and only if somebody listens it is written at all.
    Granted to nobody.';
 
+create or replace function internal.is_hidden_by_its_write() returns boolean
+language sql stable
+return pg_catalog.pg_trigger_depth() > 1 and coalesce(current_setting('app.is_moderating', true), '') = 'on';
+comment on function internal.is_hidden_by_its_write is
+  'For triggers that publish: whether moderation changes a row within the statement that has just written it. That is no event: what the statement did is published afterwards, with
+   the row as it is then. Granted to nobody.';
+
 create or replace function internal.notify_servers(channels text[], event text, payload json default '{}') returns void
 language plpgsql volatile security definer set search_path = '' as $$
 begin

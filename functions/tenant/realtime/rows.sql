@@ -6,10 +6,18 @@ declare
   target constant text := 'collection:' || tg_table_name;
   -- a row that is marked as deleted is gone for its readers
   was constant jsonb := case when tg_op <> 'INSERT' and to_jsonb(old) -> 'deleted_at' = 'null' then to_jsonb(old) end;
-  now_is constant jsonb := case when tg_op <> 'DELETE' and to_jsonb(new) -> 'deleted_at' = 'null' then to_jsonb(new) end;
+  now_is jsonb := case when tg_op <> 'DELETE' and to_jsonb(new) -> 'deleted_at' = 'null' then to_jsonb(new) end;
   known app.realtime_channels;
   shown json;
 begin
+  if internal.is_hidden_by_its_write() then
+    -- moderation hides a row by its deletion
+    perform set_config('app.hidden_row', coalesce(now_is, was) ->> 'id', true);
+    return null;
+  elsif now_is ->> 'id' = current_setting('app.hidden_row', true) then
+    now_is := null;
+    perform set_config('app.hidden_row', '', true);
+  end if;
   select c.* into known from app.realtime_channels c where c.channel = target and c.heard_until > internal.now();
   if known.channel is null or was is null and now_is is null
      or not exists (select from app.collections c where c.name = tg_table_name and c.realtime) then

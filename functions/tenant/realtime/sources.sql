@@ -1,13 +1,15 @@
 -- What areas publish: one declaration for each table, see declare.sql. What is declared costs nothing in a project that nobody listens to.
 
 select internal.source_declare(null::app.messages,
-  'message.created, message.updated and message.deleted, to the conversation; the first two also to each participant.',
-  ops => 'insert or delete', changes => '{body,metadata,attachments}', publishes => $q$
+  'message.created, message.updated and message.deleted, to the conversation; the first two also to each participant. Nothing of a blocked pair, whoever writes there.',
+  ops => 'insert or delete', changes => '{body,metadata,attachments}',
+  also => 'if op = ''UPDATE'' and internal.is_hidden_by_its_write() then return; end if;', publishes => $q$
     select t.channel, case op when 'INSERT' then 'message.created' when 'UPDATE' then 'message.updated' else 'message.deleted' end, m.shown
       from (select case op when 'DELETE' then json_build_object('id', r.id, 'conversation_id', r.conversation_id) else internal.message_shown(r.id) end as shown offset 0) m
      cross join (select 'conversation:' || r.conversation_id as channel
                  union all
-                 select 'user:' || p.app_user_id from app.conversation_participants p where p.conversation_id = r.conversation_id and op <> 'DELETE') t$q$);
+                 select 'user:' || p.app_user_id from app.conversation_participants p where p.conversation_id = r.conversation_id and op <> 'DELETE') t
+     where not internal.conversation_is_blocked(r.conversation_id)$q$);
 
 select internal.source_declare(null::app.message_reactions,
   'reaction.added and reaction.removed {message_id, emoji, user_id, count}, to the conversation.',

@@ -183,6 +183,10 @@ begin
   if me.id is null then
     perform internal.fail(404, 'NOT_FOUND', 'There is no such user.');
   end if;
+  if requested ? 'display_name' then
+    -- RETURNING has read it before moderation, which may have hidden the name
+    select u.* into me from app.users u where u.id = internal.user_id();
+  end if;
   if requested ? 'properties' then
     perform internal.check_properties_size(me.properties, 'INVALID_INPUT');
   end if;
