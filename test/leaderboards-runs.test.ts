@@ -1,4 +1,5 @@
-import { describe, expect, test } from 'vitest'
+import pg from 'pg'
+import { describe, expect, inject, onTestFinished, test } from 'vitest'
 import { runOperationJob } from '#test/support/jobs.ts'
 import { startLeaderboards } from '#test/support/leaderboards.ts'
 import { expectRefusal } from '#test/support/refusals.ts'
@@ -122,9 +123,13 @@ describe('closing', () => {
       )
       return row.data.state
     }
+    // what is written in another database meanwhile holds up nothing
+    const elsewhere = new pg.Client({ connectionString: inject('dsn') })
+    await elsewhere.connect()
+    onTestFinished(() => elsewhere.end())
+    await elsewhere.query('begin; select pg_current_xact_id()')
     // as many at once as like to
     for (let round = 0; round < 20; round += 1) await Promise.all([step(), step(), step()])
-    // a transaction of any other database of the cluster holds the fence
     await expect.poll(step, { timeout: 30_000 }).toBe('done')
     expect(await Promise.all(all.map(xpOf))).toEqual(all.map(() => 5))
     const frozen = await project.sql(
@@ -143,8 +148,6 @@ describe('closing', () => {
     const [a, b] = (await people(2)) as [any, any]
     await submit(a, key, 10)
     await submit(b, key, 5)
-    const { default: pg } = await import('pg')
-    const { inject } = await import('vitest')
     const url = new URL(inject('dsn'))
     url.pathname = `/${project.database}`
     const writer = new pg.Client({ connectionString: url.href, options: '-c role=trellis_owner' })

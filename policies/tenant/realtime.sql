@@ -27,7 +27,7 @@ grant execute on function internal.realtime_broadcast, internal.realtime_rooms_j
   api.realtime_broadcast, api.realtime_rooms_put, api.realtime_stats
   to app_admin;
 grant execute on function internal.realtime_tail, internal.realtime_beat, internal.realtime_close, internal.realtime_boards, internal.realtime_matches,
-  internal.purge__realtime,
+  internal.purge__realtime, internal.writing_transactions,
   api.realtime_tail, api.realtime_beat, api.realtime_close, api.realtime_running, api.realtime_boards, api.realtime_matches
   to app_worker;
 

@@ -8,10 +8,10 @@ begin
     update app.leaderboard_runs r set fence = pg_current_xact_id() where r.id = (leaderboard_fenced.run).id;
     return false;
   end if;
-  return pg_snapshot_xmin(pg_current_snapshot()) >= (leaderboard_fenced.run).fence;
+  return not exists (select from internal.writing_transactions() as w (id) where age(w.id) > age((leaderboard_fenced.run).fence::xid));
 end $$;
 comment on function internal.leaderboard_fenced is
-  'Whether every transaction that may not have seen the last change of a run has ended: those older than a fence, the id of a transaction that began after
+  'Whether every transaction of this database that may not have seen the last change of a run has ended: those older than a fence, the id of a transaction that began after
    the change. Sets the fence if there is none. No transaction waits for a lock. Granted to nobody.';
 
 create or replace function internal.leaderboard_freeze(board app.leaderboards, run app.leaderboard_runs, batch int) returns void

@@ -165,19 +165,24 @@ begin
 end $$;
 comment on function internal.purge__realtime is 'Daily: what realtime has kept for longer than ten minutes, where no server has looked since. Granted to nobody.';
 
--- of this database: snapshots have the transactions of the whole cluster, and other tenants' are nobody's business. Any role sees which transaction a session has
+create or replace function internal.writing_transactions() returns setof xid
+language sql volatile set search_path = '' as $$
+  -- any role sees which transaction a session has
+  select a.backend_xid
+    from pg_catalog.pg_stat_activity a
+   where a.datid = (select d.oid from pg_catalog.pg_database d where d.datname = current_database()) and a.backend_xid is not null
+     -- autovacuum has no user
+     and a.usesysid is not null and a.pid <> pg_backend_pid()
+  union all
+  select p.transaction from pg_catalog.pg_prepared_xacts p where p.database = current_database()
+$$;
+comment on function internal.writing_transactions is
+  'The transactions of others that have written in this database and have not ended. Snapshots have those of the whole cluster: whoever waits for them waits for other tenants.';
+
 create or replace function api.realtime_running(before jsonb default null) returns api.reply
 language sql volatile
 return internal.reply(200, coalesce(
-  (select json_agg(x.id)
-     from (select a.backend_xid::text as id
-             from pg_catalog.pg_stat_activity a
-            where a.datid = (select d.oid from pg_catalog.pg_database d where d.datname = current_database()) and a.backend_xid is not null
-              -- autovacuum has none
-              and a.usesysid is not null and a.pid <> pg_backend_pid()
-           union all
-           select p.transaction::text from pg_catalog.pg_prepared_xacts p where p.database = current_database()) x
-    where realtime_running.before is null or realtime_running.before ? x.id), '[]'));
+  (select json_agg(w.id::text) from internal.writing_transactions() as w (id) where realtime_running.before is null or realtime_running.before ? w.id::text), '[]'));
 comment on function api.realtime_running is
   'For servers: the transactions that write in this database now, or those of a list that still do. A transaction that began before a channel was listened to may not have
    published: its end is awaited before the subscription is acknowledged.';
