@@ -12,6 +12,7 @@ create or replace function internal.push_token_claim(token text, platform text) 
 language plpgsql volatile security definer set search_path = '' as $$
 declare
   me constant uuid := internal.user_id();
+  sid constant uuid := internal.session_id();
   registered app.push_tokens;
 begin
   if me is null then
@@ -22,16 +23,23 @@ begin
   if not found then
     perform internal.fail(404, 'NOT_FOUND', 'There is no such user.');
   end if;
+  -- whoever ends the session waits, and then sees the registration
+  if sid is not null then
+    perform from app.user_sessions s where s.id = sid and s.app_user_id = me and s.ended_at is null and s.expires_at > internal.now() for share;
+    if not found then
+      perform internal.fail(401, 'UNAUTHORIZED', 'The session has ended.');
+    end if;
+  end if;
   loop
     update app.push_tokens p
-       set platform = push_token_claim.platform, is_active = true, updated_at = internal.now()
+       set platform = push_token_claim.platform, is_active = true, session_id = sid, updated_at = internal.now()
      where p.token = push_token_claim.token and p.app_user_id = me
     returning p.* into registered;
     exit when found;
     -- another user's row is deleted, with its id and its dates: nothing reveals to the new owner that it existed
     delete from app.push_tokens p where p.token = push_token_claim.token and p.app_user_id <> me;
-    insert into app.push_tokens (app_user_id, token, platform)
-    values (me, push_token_claim.token, push_token_claim.platform)
+    insert into app.push_tokens (app_user_id, token, platform, session_id)
+    values (me, push_token_claim.token, push_token_claim.platform, sid)
     on conflict on constraint push_tokens_token_unique do nothing
     returning * into registered;
     -- a concurrent request registered the token: try again
@@ -39,7 +47,47 @@ begin
   end loop;
   return registered;
 end $$;
-comment on function internal.push_token_claim is 'Assigns a token to the caller, whether it is new, the caller''s already or another user''s. Refuses 404 NOT_FOUND. Locks the token''s row.';
+comment on function internal.push_token_claim is
+  'Assigns a token to the caller and the calling session, whether it is new, the caller''s already or another user''s. Refuses 404 NOT_FOUND, 401 UNAUTHORIZED where the session has ended.
+   Locks the user''s key, the session and the token''s row.';
+
+create or replace function internal.tg_user_sessions__push_tokens() returns trigger
+language plpgsql volatile security definer set search_path = '' as $$
+begin
+  update app.push_tokens p set is_active = false, updated_at = internal.now() where p.session_id = old.id and p.is_active;
+  return null;
+end $$;
+comment on function internal.tg_user_sessions__push_tokens is
+  'A session has ended, whatever ended it: nothing more is pushed to the devices that it registered, until another one registers them.';
+create or replace trigger tg_user_sessions__push_tokens after update of ended_at on app.user_sessions
+  for each row when (old.ended_at is null and new.ended_at is not null) execute function internal.tg_user_sessions__push_tokens();
+create or replace trigger tg_user_sessions__push_tokens_delete after delete on app.user_sessions
+  for each row execute function internal.tg_user_sessions__push_tokens();
+
+create or replace function internal.push_tokens_hand_over(from_sid uuid) returns void
+language sql volatile security definer set search_path = '' as $$
+  update app.push_tokens p set session_id = internal.session_id() where p.session_id = push_tokens_hand_over.from_sid and p.is_active
+$$;
+comment on function internal.push_tokens_hand_over is
+  'The calling session takes over the devices of another one, which is merged into it and is of the same app. The caller has checked that. Called by the merge of users.';
+
+create or replace function internal.purge__push_tokens(most int default 5000) returns bigint
+language plpgsql volatile security definer set search_path = '' as $$
+declare
+  expired bigint;
+begin
+  update app.push_tokens p
+     set is_active = false, updated_at = internal.now()
+   where p.id in (select t.id
+                    from app.push_tokens t
+                    left join app.user_sessions s on s.id = t.session_id
+                   where t.is_active and t.session_id is not null and (s.id is null or s.ended_at is not null or s.expires_at <= internal.now())
+                   order by t.id limit purge__push_tokens.most);
+  get diagnostics expired = row_count;
+  return expired;
+end $$;
+comment on function internal.purge__push_tokens is
+  'Daily: switches off the devices whose session has expired. Nothing has been pushed to them since: who sends asks for the session.';
 
 create or replace function api.push_token_register(token text, platform text) returns api.reply
 language plpgsql volatile as $$

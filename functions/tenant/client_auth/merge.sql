@@ -118,6 +118,7 @@ begin
   if internal.has_identity(auth_merge.from_user_id) then
     perform internal.fail(409, 'MERGE_NOT_ALLOWED', 'Only a user without email, phone, password or linked provider can be merged.');
   end if;
+  perform internal.push_tokens_hand_over(auth_merge.from_sid);
   merged := internal.users_merge(me.id, auth_merge.from_user_id);
   return internal.reply(200, (select json_build_object('user', internal.user_json(u), 'merged', merged) from app.users u where u.id = me.id));
 end $$;

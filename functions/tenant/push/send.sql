@@ -95,6 +95,8 @@ begin
         cross join lateral (select case when n.provider = any (connected) then n.provider when logs then 'log' end as route) w
         cross join lateral (select w.route, coalesce(k.status = 'sending' and w.route = 'fcm', false) as is_unknown) r
         where n.app_user_id = k.app_user_id and n.is_active
+          -- a registration ends with the session that made it, also where that has expired
+          and (n.session_id is null or exists (select from app.user_sessions s where s.id = n.session_id and s.ended_at is null and s.expires_at > at))
           and (k.attempts = '[]'
                or not exists (select from jsonb_array_elements(k.attempts) e
                                where e.value ->> 'push_token_id' = n.id::text and e.value ->> 'outcome' in ('sent', 'failed')))) d
