@@ -116,24 +116,125 @@ describe('APNs', () => {
     expect(await isActive(user)).toBe(false)
   })
 
-  test('429 and 5xx are tried again after 1, 5 and 25 seconds, then the delivery has failed', async () => {
+  test('429 and 5xx are tried again for six hours, then the delivery has failed', async () => {
     harness.setTime(new Date())
     const user = await pushed(project)
     apns.answer(() => ({ status: 503, body: { reason: 'ServiceUnavailable' } }))
     await send([user])
-    for (const [seconds, tries] of [
-      [1, 2],
-      [5, 3],
-      [25, 4],
-      [60, 4],
-    ] as const) {
+    const minutes = [1, 5, 15, 30, 60, 60, 60, 60, 60].map((each) => each * 60)
+    for (const [index, seconds] of [1, 5, 25, ...minutes].entries()) {
+      expect(Date.parse((await deliveryOf(user)).due_at) - harness.now().getTime(), String(index)).toBe(seconds * 1000)
       harness.advance(seconds)
       await project.drain()
-      expect(apns.pushes).toHaveLength(tries)
+      expect(apns.pushes, String(index)).toHaveLength(index + 2)
     }
+    harness.advance(3600)
+    await project.drain()
+    expect(apns.pushes).toHaveLength(13)
     expect(await deliveryOf(user)).toMatchObject({ status: 'failed', code: 'ServiceUnavailable' })
     expect(await isActive(user)).toBe(true)
     expect(new Set(apns.pushes.map(({ headers }) => headers['apns-id'])).size).toBe(1)
+  })
+
+  test('a message is not tried beyond its ttl_seconds, and providers are told what is left of it', async () => {
+    harness.setTime(new Date())
+    const began = Math.floor(harness.now().getTime() / 1000)
+    const user = await pushed(project)
+    apns.answer(() => ({ status: 503, body: { reason: 'ServiceUnavailable' } }))
+    await send([user], { ttl_seconds: 20 })
+    for (const seconds of [1, 5, 60]) {
+      harness.advance(seconds)
+      await project.drain()
+    }
+    expect(apns.pushes.map(({ headers }) => Number(headers['apns-expiration']) - began)).toEqual([20, 20, 20])
+    expect(await deliveryOf(user)).toMatchObject({ status: 'failed', code: 'ServiceUnavailable' })
+  })
+
+  test('what has changed while a message waited counts: quiet hours, an opt-out, a ban, a device that is gone', async () => {
+    harness.setTime('2026-11-26T20:00:00Z')
+    const [quiet, out, banned, gone] = [
+      await pushed(project),
+      await pushed(project),
+      await pushed(project),
+      await pushed(project),
+    ]
+    apns.answer(() => ({ status: 503, body: { reason: 'ServiceUnavailable' } }))
+    await send([quiet, out, banned, gone])
+    await quiet.put('/client/push/preferences', { quiet_hours: { start: '19:00', end: '23:00' } })
+    await out.put('/client/push/preferences', { enabled: false })
+    await project.admin.patch(`/users/${banned.id}`, { is_banned: true })
+    await gone.delete('/client/users/me/push-token', { token: gone.token })
+    harness.advance(2)
+    await project.drain()
+    const ended = async (user: User) => {
+      const { status, reason, code } = await deliveryOf(user)
+      return [status, reason, code]
+    }
+    expect(await ended(quiet)).toEqual(['skipped', 'quiet_hours', null])
+    expect(await ended(out)).toEqual(['skipped', 'opted_out', null])
+    expect(await ended(banned)).toEqual(['skipped', 'opted_out', null])
+    expect(await ended(gone)).toEqual(['failed', null, 'ServiceUnavailable'])
+    expect(apns.pushes).toHaveLength(4)
+  })
+
+  test('the push of a chat message that waited is not sent when the message is read or deleted, or its sender blocked', async () => {
+    harness.setTime(new Date())
+    const sender = await project.user()
+    const ended = async (change: (user: User, path: string, messageId: string) => Promise<{ status: number }>) => {
+      const user = await pushed(project)
+      const talk = (await sender.post('/client/messaging/conversations', { participant_ids: [user.id] })).data
+      const path = `/client/messaging/conversations/${talk.id}`
+      apns.answer(() => ({ status: 503, body: { reason: 'ServiceUnavailable' } }))
+      const { data } = await sender.post(`${path}/messages`, { body: 'x' })
+      await project.drain()
+      expect((await change(user, path, data.id)).status).toBeLessThan(300)
+      harness.advance(2)
+      apns.answer(() => undefined)
+      await project.drain()
+      const { status, reason } = await deliveryOf(user)
+      return [status, reason]
+    }
+    expect(await ended((user, path) => user.post(`${path}/read`))).toEqual(['skipped', 'cancelled'])
+    expect(await ended((_user, path, id) => sender.delete(`${path}/messages/${id}`))).toEqual(['skipped', 'cancelled'])
+    expect(await ended((user) => user.post(`/client/friends/${sender.id}/block`))).toEqual(['skipped', 'cancelled'])
+    expect(await ended((user) => user.get('/client/users/me'))).toEqual(['sent', null])
+  })
+
+  test.each([
+    ['in seconds', () => '40', 40],
+    ['as a date', () => new Date(Date.now() + 40_000).toUTCString(), 40],
+  ])('Retry-After %s is waited for', async (_name, header, seconds) => {
+    harness.setTime(new Date())
+    const user = await pushed(project)
+    apns.answer(() => ({
+      status: 429,
+      headers: { 'retry-after': header() },
+      body: { reason: 'TooManyRequests' },
+    }))
+    await send([user])
+    apns.answer(() => undefined)
+    harness.advance(seconds - 5)
+    await project.drain()
+    expect(apns.pushes).toHaveLength(1)
+    harness.advance(5)
+    await project.drain()
+    expect(apns.pushes).toHaveLength(2)
+    const delivery = await deliveryOf(user)
+    expect(delivery.status).toBe('sent')
+    expect(JSON.stringify(delivery)).not.toContain('retry_after')
+  })
+
+  test('a connection that has died without a word is replaced, and its message is sent at once on another', async () => {
+    const user = await pushed(project)
+    await send([user])
+    const opened = apns.opened()
+    apns.silence()
+    const began = performance.now()
+    await send([user])
+    // a PING and its deadline, not the ten seconds of a request
+    expect(performance.now() - began).toBeLessThan(9_000)
+    expect([apns.pushes.length, apns.opened() - opened]).toEqual([2, 1])
+    expect((await deliveryOf(user)).attempts).toMatchObject([{ outcome: 'sent', n: 1 }])
   })
 
   test('credentials that are refused fail the campaign, and the rest of it is skipped', async () => {
@@ -228,6 +329,50 @@ describe('FCM', () => {
     await send([user])
     expect(await deliveryOf(user)).toMatchObject({ status: 'failed', code, attempts: [{ outcome: 'refused' }] })
     expect(fcm.pushes).toHaveLength(0)
+  })
+
+  test.each([
+    ['Retry-After', { 'retry-after': '40' }, 40],
+    ['no Retry-After: a minute', {}, 60],
+  ])('a quota that is used up, with %s, is waited for', async (_name, headers, seconds) => {
+    harness.setTime(new Date())
+    const user = await pushed(project, 'android')
+    fcm.answer(() => ({ ...fcm.error(429, 'RESOURCE_EXHAUSTED', 'QUOTA_EXCEEDED'), headers }))
+    await send([user], { ttl_seconds: 600 })
+    fcm.answer(() => undefined)
+    harness.advance(seconds - 2)
+    await project.drain()
+    expect(fcm.pushes).toHaveLength(1)
+    harness.advance(2)
+    await project.drain()
+    expect((await deliveryOf(user)).status).toBe('sent')
+    // the rest of its time
+    expect(fcm.pushes.map(({ body }) => body.message.android.ttl)).toEqual(['600s', `${600 - seconds}s`])
+  })
+
+  test('a token endpoint that asks to be left alone is, and its messages wait', async () => {
+    harness.setTime(new Date())
+    const account = fcm.config.service_account_json
+    await connect('fcm', { service_account_json: { ...account, token_uri: `${fcm.tokenUrl}?busy` } })
+    const users = [await pushed(project, 'android'), await pushed(project, 'android')]
+    let asked = 0
+    fcm.grant(() => {
+      asked += 1
+      return { status: 503, headers: { 'retry-after': '40' }, body: {} }
+    })
+    await send(users.slice(0, 1))
+    await send(users.slice(1))
+    fcm.grant(() => undefined)
+    harness.advance(41)
+    await project.drain()
+    expect(asked).toBe(1)
+    for (const user of users) {
+      // the assertion is for another address than the endpoint expects
+      expect((await deliveryOf(user)).attempts.map(({ code }: { code: string | null }) => code)).toEqual([
+        'NO_ACCESS_TOKEN',
+        'NO_ACCESS_TOKEN',
+      ])
+    }
   })
 
   test('50 failures in a row hold all messages for 30 seconds; a success lets them go', async () => {

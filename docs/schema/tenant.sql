@@ -2898,12 +2898,15 @@ END) stored,
   is_active boolean not null default true,
   created_at timestamp with time zone not null default internal.now(),
   updated_at timestamp with time zone not null default internal.now(),
+  -- The sign-in session that registered the device: nothing is pushed after its end. Null for a server key on behalf of the user, and for registrations of before.
+  session_id uuid,
   constraint push_tokens_pkey PRIMARY KEY (id),
   constraint push_tokens_token_unique UNIQUE (token),
   constraint push_tokens_app_user_id_fkey FOREIGN KEY (app_user_id) REFERENCES app.users(id) ON DELETE CASCADE,
   constraint push_tokens_platform_known CHECK ((platform = ANY (ARRAY['ios'::text, 'android'::text]))),
   constraint push_tokens_token_1_to_2048 CHECK (((token ~ '^[!-~]+$'::text) AND (char_length(token) <= 2048)))
 );
+CREATE INDEX push_tokens_of_session ON app.push_tokens USING btree (session_id) WHERE (session_id IS NOT NULL);
 CREATE INDEX push_tokens_of_user ON app.push_tokens USING btree (app_user_id, id);
 alter table app.push_tokens enable row level security;
 create policy "administrators read every push token" on app.push_tokens for select to app_admin
@@ -2950,6 +2953,8 @@ create table app.realtime_channels (
   heard_until timestamp with time zone not null,
   -- Collections: a subscriber has a filter, which is asked of the rows as they are and as they were.
   keeps_rows boolean not null default false,
+  -- By the clock of Postgres, when the channel began to be listened to, or to keep rows: transactions that were running then may have published nothing. Null when long ago.
+  heard_from timestamp with time zone,
   constraint realtime_channels_pkey PRIMARY KEY (channel)
 );
 CREATE INDEX realtime_channels_heard ON app.realtime_channels USING btree (heard_until);
@@ -3027,7 +3032,7 @@ create table app.realtime_publications (
 );
 alter table app.realtime_publications enable row level security;
 
--- Who listens to which conversation, by which connection: these users see a new message and are not pushed it.
+-- Who listens to which conversation or leaderboard, by which connection: users who see a new message are not pushed it, and a place that nobody of theirs watches is forgotten.
 create table app.realtime_readers (
   channel text not null,
   connection_id uuid not null,

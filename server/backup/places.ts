@@ -124,7 +124,8 @@ const bucketPlace = async (text: string, pattern: RegExp): Promise<BackupPlace> 
     maxAttempts: 5,
     requestChecksumCalculation: 'WHEN_REQUIRED',
     responseChecksumValidation: 'WHEN_REQUIRED',
-    requestHandler: { connectionTimeout: 10_000, requestTimeout: 300_000 },
+    // a requestTimeout would be logged, and waited for
+    requestHandler: { connectionTimeout: 10_000, socketTimeout: 300_000 },
   })
   const isOne = /\.tar\.zst(\.age)?$/.test(prefix)
   const keyOf = (name: string) => (isOne ? prefix : [prefix, name].filter(Boolean).join('/'))

@@ -36,6 +36,16 @@ export const readStorageUrl = (text: string, what = 'STORAGE_URL'): S3Place => {
   }
 }
 
+/** How long a storage may be silent. */
+const usualLimits = {
+  /** Until it answers a request that moves no file. */
+  answerMs: 60_000,
+  /** In the middle of anything: a file that is sent, or copied, or read by somebody who pauses. */
+  silenceMs: 300_000,
+}
+/** Of a request that sends or copies a file, which is answered when that is done. */
+const untilDone = { requestTimeout: 0 }
+
 /** The SDK has some hundred modules: only an installation that uses it loads them. */
 const load = async () => ({
   ...(await import('@aws-sdk/client-s3')),
@@ -50,7 +60,9 @@ const isMissing = (error: unknown) =>
  * the size, are signed. The commit copies them to `<project>/objects/<asset>/<version>`, so that an upload URL that is still valid changes
  * nothing any more.
  */
-export const createS3Storage = (text: string, now: () => Date): MediaStorage => {
+export const createS3Storage = (text: string, now: () => Date, limits = usualLimits): MediaStorage => {
+  // with its retries, and however slowly an answer comes
+  const bounded = () => ({ abortSignal: AbortSignal.timeout(2 * limits.answerMs) })
   const { bucket: Bucket, ...place } = readStorageUrl(text)
   let opened: Promise<{ s3: Awaited<ReturnType<typeof load>>; client: S3Client }> | undefined
   const open = async () => {
@@ -63,7 +75,13 @@ export const createS3Storage = (text: string, now: () => Date): MediaStorage => 
       maxAttempts: 3,
       requestChecksumCalculation: 'WHEN_REQUIRED',
       responseChecksumValidation: 'WHEN_REQUIRED',
-      requestHandler: { connectionTimeout: 5_000, requestTimeout: 60_000 },
+      requestHandler: {
+        connectionTimeout: 5_000,
+        requestTimeout: limits.answerMs,
+        socketTimeout: limits.silenceMs,
+        // without it a request that is late is logged, and waited for
+        throwOnRequestTimeout: true,
+      },
     })
     return { s3, client }
   }
@@ -78,7 +96,7 @@ export const createS3Storage = (text: string, now: () => Date): MediaStorage => 
 
   const head = async (Key: string) => {
     const { s3, client } = await connected()
-    return client.send(new s3.HeadObjectCommand({ Bucket, Key })).catch((error: unknown) => {
+    return client.send(new s3.HeadObjectCommand({ Bucket, Key }), bounded()).catch((error: unknown) => {
       if (isMissing(error)) return null
       throw error
     })
@@ -88,6 +106,7 @@ export const createS3Storage = (text: string, now: () => Date): MediaStorage => 
     for (let token: string | undefined; ; ) {
       const part = await client.send(
         new s3.ListObjectsV2Command({ Bucket, Prefix, ...(token ? { ContinuationToken: token } : {}) }),
+        bounded(),
       )
       yield part.Contents ?? []
       token = part.NextContinuationToken
@@ -101,6 +120,7 @@ export const createS3Storage = (text: string, now: () => Date): MediaStorage => 
       const Objects = keys.slice(from, from + 1000).map((Key) => ({ Key }))
       const { Errors = [] } = await client.send(
         new s3.DeleteObjectsCommand({ Bucket, Delete: { Objects, Quiet: true } }),
+        bounded(),
       )
       if (Errors[0]) throw new Error(`${Errors.length} objects could not be deleted: ${Errors[0].Code}`)
     }
@@ -159,6 +179,7 @@ export const createS3Storage = (text: string, now: () => Date): MediaStorage => 
           CopySource,
           ...(arrived.ETag ? { CopySourceIfMatch: arrived.ETag } : {}),
         }),
+        untilDone,
       )
       const stored = await head(to)
       if (!stored) throw new Error('the storage does not have what it copied')
@@ -187,6 +208,7 @@ export const createS3Storage = (text: string, now: () => Date): MediaStorage => 
           ContentLength: (await stat(file)).size,
           ContentType: mimeType,
         }),
+        untilDone,
       )
     },
     async remove(projectId, assetId) {
@@ -208,7 +230,10 @@ export const createS3Storage = (text: string, now: () => Date): MediaStorage => 
     files: {
       async locations(projectId) {
         const { s3, client } = await connected()
-        const found = await client.send(new s3.ListObjectsV2Command({ Bucket, Prefix: `${projectId}/`, MaxKeys: 1 }))
+        const found = await client.send(
+          new s3.ListObjectsV2Command({ Bucket, Prefix: `${projectId}/`, MaxKeys: 1 }),
+          bounded(),
+        )
         return (found.Contents ?? []).length > 0 ? [{ kind: 'media', path: projectId }] : []
       },
       async purge(projectId, { path }) {

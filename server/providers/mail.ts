@@ -60,20 +60,21 @@ export type MailOptions = {
   readonly log: Logger
   /** Networks that are exempt from the refusal of private addresses, for the mail servers of projects. */
   readonly allowedCidrs?: readonly Cidr[]
-  /** The longest conversation with the mail server of a project. */
+  /** The longest conversation with a mail server. */
   readonly longestMs?: number
 }
 
 // header injection: an address is one token; a line break or a second recipient in it could add headers
 const oneAddress = /^[^\s\p{Cc}@,;<>()"\\]+@[^\s\p{Cc}@,;<>()"\\:[\]]+$/u
 const timeoutMs = 20_000
-/** The whole of a conversation with a project's mail server: one that sends a byte now and then would hold a worker for ever. */
+/** The whole of a conversation with a mail server: one that sends a byte now and then would hold a worker for ever. */
 const conversationMs = 120_000
 
 /** Mail by SMTP_URL, or, without one, as files under DATA_DIR/mail. */
 export const createMail = (options: MailOptions): Mail => {
   const { smtpUrl, from, folder, now, log, allowedCidrs = [], longestMs = conversationMs } = options
-  const smtp = smtpUrl ? createTransport(smtpOptions(smtpUrl)) : null
+  const open = () => (smtpUrl ? createTransport(smtpOptions(smtpUrl)) : null)
+  let smtp = open()
   const files = createTransport({ streamTransport: true, buffer: true, newline: 'windows' })
   const sender = addressOf(from)
 
@@ -117,7 +118,11 @@ export const createMail = (options: MailOptions): Mail => {
       return
     }
     if (smtp) {
-      await smtp.sendMail(mail)
+      const used = smtp
+      await inTime(used.sendMail(mail), longestMs, () => {
+        used.close()
+        if (smtp === used) smtp = open()
+      })
       return
     }
     const { message: raw } = (await files.sendMail(mail)) as unknown as { message: Buffer }
@@ -143,6 +148,22 @@ export const createMail = (options: MailOptions): Mail => {
     close() {
       smtp?.close()
     },
+  }
+}
+
+/** Rejects when the work takes longer, after `give` has given up what it waits for. */
+const inTime = async (work: Promise<unknown>, ms: number, give: () => void): Promise<void> => {
+  let timer: NodeJS.Timeout | undefined
+  const late = new Promise<never>((_, fail) => {
+    timer = setTimeout(() => {
+      give()
+      fail(new Error('the mail server took too long'))
+    }, ms)
+  })
+  try {
+    await Promise.race([work, late])
+  } finally {
+    clearTimeout(timer)
   }
 }
 

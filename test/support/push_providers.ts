@@ -2,14 +2,55 @@ import { generateKeyPairSync, type KeyObject } from 'node:crypto'
 import { once } from 'node:events'
 import { createServer } from 'node:http'
 import { createServer as createHttp2, type IncomingHttpHeaders, type ServerHttp2Session } from 'node:http2'
-import type { AddressInfo } from 'node:net'
+import { type AddressInfo, connect, createServer as createWay, type Socket } from 'node:net'
 import { jwtVerify } from 'jose'
 import { startHttpsReceiver } from '#test/support/https.ts'
 
-export type Reply = { readonly status: number; readonly body?: object }
+export type Reply = {
+  readonly status: number
+  readonly body?: object
+  readonly headers?: Readonly<Record<string, string>>
+}
 export type Push = { readonly path: string; readonly headers: IncomingHttpHeaders; readonly body: any }
 /** Decides on one message; undefined accepts it. */
 export type Decide = (push: Push) => Reply | undefined | Promise<Reply | undefined>
+
+/** What lies between a client and a server, and may forget a connection. */
+const startWay = async (to: number) => {
+  const sockets = new Set<Socket>()
+  let pairs: { isSilent: boolean }[] = []
+  const way = createWay((from) => {
+    const behind = connect(to, '127.0.0.1')
+    const pair = { isSilent: false }
+    pairs.push(pair)
+    for (const [one, other] of [
+      [from, behind],
+      [behind, from],
+    ] as const) {
+      sockets.add(one)
+      one.on('data', (bytes) => pair.isSilent || other.write(bytes))
+      one.on('error', () => undefined)
+      one.on('close', () => {
+        sockets.delete(one)
+        if (!pair.isSilent) other.destroy()
+      })
+    }
+  })
+  way.listen(0, '127.0.0.1')
+  await once(way, 'listening')
+  return {
+    port: (way.address() as AddressInfo).port,
+    silence() {
+      for (const pair of pairs) pair.isSilent = true
+      pairs = []
+    },
+    async close() {
+      for (const socket of sockets) socket.destroy()
+      way.close()
+      await once(way, 'close')
+    },
+  }
+}
 
 const pem = (key: KeyObject) => key.export({ type: 'pkcs8', format: 'pem' }).toString()
 
@@ -68,14 +109,15 @@ export const startApns = async (now: () => Date) => {
       if (!refused) pushes.push(push)
       const reply = refused ?? (await decide(push)) ?? { status: 200 }
       if (stream.destroyed) return
-      stream.respond({ ':status': reply.status, 'apns-id': String(headers['apns-id'] ?? '') })
+      stream.respond({ ':status': reply.status, 'apns-id': String(headers['apns-id'] ?? ''), ...reply.headers })
       stream.end(reply.body ? JSON.stringify(reply.body) : '')
     })
   })
   server.listen(0, '127.0.0.1')
   await once(server, 'listening')
+  const way = await startWay((server.address() as AddressInfo).port)
   return {
-    url: `http://127.0.0.1:${(server.address() as AddressInfo).port}`,
+    url: `http://127.0.0.1:${way.port}`,
     config,
     pushes,
     tokens,
@@ -89,7 +131,10 @@ export const startApns = async (now: () => Date) => {
     destroy: () => {
       for (const session of sessions) session.destroy()
     },
+    /** What is open now is forgotten, as by a NAT: nothing comes through any more, and nothing is closed. */
+    silence: () => way.silence(),
     async close() {
+      await way.close()
       for (const session of sessions) session.destroy()
       server.close()
       await once(server, 'close')
@@ -105,14 +150,13 @@ export const startFcm = async (now: () => Date) => {
   let issued = 0
   let valid = ''
   let grant: () => Reply | undefined = () => undefined
-
   const google = await startHttpsReceiver({
     handler: async (request, response) => {
       const form = new URLSearchParams(request.body)
-      const answer = (status: number, body: object) =>
-        response.writeHead(status, { 'content-type': 'application/json' }).end(JSON.stringify(body))
+      const answer = (status: number, body: object, headers: object = {}) =>
+        response.writeHead(status, { 'content-type': 'application/json', ...headers }).end(JSON.stringify(body))
       const refused = grant()
-      if (refused) return answer(refused.status, refused.body ?? {})
+      if (refused) return answer(refused.status, refused.body ?? {}, refused.headers)
       try {
         if (form.get('grant_type') !== 'urn:ietf:params:oauth:grant-type:jwt-bearer') throw new Error('grant')
         await jwtVerify(form.get('assertion') ?? '', publicKey, {
@@ -154,7 +198,7 @@ export const startFcm = async (now: () => Date) => {
       pushes.push(push)
       reply = await decide(push)
     }
-    response.writeHead(reply?.status ?? 200, { 'content-type': 'application/json' })
+    response.writeHead(reply?.status ?? 200, { 'content-type': 'application/json', ...reply?.headers })
     response.end(JSON.stringify(reply?.body ?? { name: 'projects/example/messages/1' }))
   })
   server.listen(0, '127.0.0.1')

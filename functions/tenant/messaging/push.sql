@@ -37,6 +37,32 @@ return jsonb_build_object(
   'is_reply', (message_push_context.m).parent_message_id is not null, 'is_mention', message_push_context.app_user_id = any ((message_push_context.m).mentions));
 comment on function internal.message_push_context is 'What placeholders and filters see as event.* of a message for one recipient. Granted to nobody.';
 
+create or replace function internal.message_push_reaches(m app.messages, p app.conversation_participants) returns boolean
+language plpgsql stable as $$
+begin
+  return (message_push_reaches.p).app_user_id is distinct from (message_push_reaches.m).sender_id
+     and ((message_push_reaches.p).muted_until is null or (message_push_reaches.p).muted_until <= internal.now())
+     and internal.read_until(message_push_reaches.p) < (message_push_reaches.m).created_at
+     and not exists (select from app.blocks b
+                      -- of a pair nothing is sent to either, whoever has written it
+                      where b.blocker = (message_push_reaches.p).app_user_id and b.blocked in ((message_push_reaches.m).sender_id, (message_push_reaches.p).peer_id)
+                         or b.blocked = (message_push_reaches.p).app_user_id and b.blocker in ((message_push_reaches.m).sender_id, (message_push_reaches.p).peer_id))
+     and not exists (select from internal.readers_of('conversation:' || (message_push_reaches.p).conversation_id) r (id)
+                      where r.id = (message_push_reaches.p).app_user_id);
+end $$;
+comment on function internal.message_push_reaches is
+  'Whether a message is pushed to a participant: not to its sender, nor to who has muted the conversation, read the message, listens now, or is in a blocked pair with the sender or the
+   other one of a direct conversation. Granted to nobody.';
+
+create or replace function internal.message_push_is_wanted(message_id uuid, app_user_id uuid) returns boolean
+language sql stable security definer set search_path = ''
+return exists (select from app.messages m
+                 join app.conversation_participants p on (p.conversation_id, p.app_user_id) = (m.conversation_id, message_push_is_wanted.app_user_id)
+                where m.id = message_push_is_wanted.message_id and internal.message_push_reaches(m, p)
+                  and not exists (select from app.moderation_items i where (i.subject_type, i.subject_id) = ('message', m.id) and i.is_hidden));
+comment on function internal.message_push_is_wanted is
+  'Whether the push of a message that could not be sent so far is still to be sent to a user: it is neither deleted, hidden nor read, and the user is still there. Granted to nobody.';
+
 create or replace function internal.message_push(message_id uuid, uses_log boolean) returns json
 language plpgsql volatile security definer set search_path = '' as $$
 declare
@@ -64,12 +90,7 @@ begin
     select u.id, internal.message_push_context(m, c, sender_name, u.id) as context
       from app.conversation_participants p
       join app.users u on u.id = p.app_user_id and not u.is_banned
-     where p.conversation_id = m.conversation_id and p.app_user_id is distinct from m.sender_id
-       and (p.muted_until is null or p.muted_until <= internal.now())
-       and internal.read_until(p) < m.created_at
-       and not exists (select from app.blocks b
-                        where b.blocker = p.app_user_id and b.blocked = m.sender_id or b.blocker = m.sender_id and b.blocked = p.app_user_id)
-       and not exists (select from internal.readers_of('conversation:' || c.id) r (id) where r.id = p.app_user_id)
+     where p.conversation_id = m.conversation_id and internal.message_push_reaches(m, p)
        and (inbox or exists (select from app.push_tokens t where t.app_user_id = p.app_user_id and t.is_active))
      order by u.id
        -- as the foreign key would lock them; who is just deleted is left out
@@ -98,7 +119,7 @@ begin
 end $$;
 comment on function internal.message_push is
   'Sends a message to the devices of its participants, once however often it is called: {pushed}. Not to the sender, to who is banned, has muted the conversation, left it or read the
-   message, listens to the conversation now, or has blocked the sender or is blocked; nothing for a message that is deleted or hidden. Locks the keys of the users.';
+   message, listens to the conversation now, or is in a blocked pair with the sender or the other one of a direct conversation; nothing for a message that is deleted or hidden. Locks the keys of the users.';
 
 create or replace function api.message_push(message_id uuid, uses_log boolean) returns api.reply
 language sql volatile

@@ -1,11 +1,21 @@
 -- Sending. A worker claims due deliveries, which marks them as sending before any provider is called, and records what the provider answered. A delivery whose
 -- worker died in between is claimed again when its lease ends: its devices of APNs, which shows a notification with the same collapse id once, and of the log
--- are sent to again; FCM has no such key, so its outcome is unknown and it is never sent to again. Claims of a project come one after the other, by the lock
+-- are sent to again; FCM has no such key, so its outcome is unknown and it is never sent to again. A provider that is busy or away is tried again for hours, as
+-- long as the message is worth it: until its ttl_seconds after the first attempt, and while the user would still be sent it. Claims of a project come one after the other, by the lock
 -- of its bucket, so caps are exact. Locks: the buckets, users, deliveries, devices.
 create or replace function internal.push_lease() returns interval
 language sql immutable parallel safe
 return interval '2 minutes';
 comment on function internal.push_lease is 'How long a worker has for the deliveries that it has claimed.';
+
+create or replace function internal.push_retry_at(tries int, retry_after numeric) returns timestamptz
+language sql stable
+return (select internal.now() + make_interval(secs => greatest(w.seconds, least(coalesce(push_retry_at.retry_after, 0), 3600))::double precision)
+          from unnest('{1,5,25,60,300,900,1800,3600,3600,3600,3600,3600}'::int[]) with ordinality as w (seconds, n)
+         where w.n = push_retry_at.tries);
+comment on function internal.push_retry_at is
+  'When a delivery that was tried so many times is tried again: after 1 second to an hour, or after what the provider asks for, an hour at most. Null after 13 attempts, six hours.
+   Granted to nobody.';
 
 create or replace function internal.push_bucket_fill(name text, per_second numeric) returns app.push_buckets
 language plpgsql volatile security definer set search_path = '' as $$
@@ -71,20 +81,24 @@ begin
       left join app.push_templates t on t.key = a.template_key
       left join lateral (select e.value -> 'message' as message from jsonb_array_elements(c.variants) e where e.value ->> 'key' = d.variant) v on true
   ), checked as materialized (
-    select k.*, d.tokens, d.lost,
-           case when k.status = 'sending' or k.tries > 0 then null
+    select k.*, d.tokens, d.lost, r.shown,
+           coalesce((k.attempts -> 0 ->> 'at')::timestamptz, at) + make_interval(secs => coalesce((r.shown ->> 'ttl_seconds')::int, 86400)) as expires_at,
+           case when k.status = 'sending' then null
                 when k.is_banned then 'opted_out'
-                when k.is_test then case when d.tokens is null and d.lost is null then 'no_token' end
+                when k.tries > 0 and k.message is not null and k.context ? 'message_id'
+                     and not internal.message_push_is_wanted((k.context ->> 'message_id')::uuid, k.app_user_id) then 'cancelled'
+                when k.is_test then case when k.tries = 0 and d.tokens is null and d.lost is null then 'no_token' end
                 when not k.enabled or k.categories -> (k.base ->> 'category') = 'false' then 'opted_out'
                 when internal.push_is_quiet(k.quiet, k.local_time) or internal.push_is_quiet(k.own_quiet, k.local_time) then 'quiet_hours'
+                when k.tries > 0 then null
                 when k.cap is not null
                      and (select count(*) from app.push_deliveries o
                            where o.app_user_id = k.app_user_id and o.id <> k.id and o.channel = 'push'
                              and (o.sent_at > at - make_interval(hours => (k.cap ->> 'hours')::int) or o.status = 'sending')) >= (k.cap ->> 'max')::int
                 then 'capped'
-                when d.tokens is null and d.lost is null then 'no_token' end as reason,
-           internal.push_rendered(k.base, k.properties, k.display_name, k.context) as shown
+                when d.tokens is null and d.lost is null then 'no_token' end as reason
       from configured k
+     cross join lateral (select internal.push_rendered(k.base, k.properties, k.display_name, k.context) as shown offset 0) r
      cross join lateral (
        select json_agg(json_build_object('id', n.id, 'token', n.token, 'provider', r.route))
                 filter (where r.route is not null and not r.is_unknown) as tokens,
@@ -101,13 +115,13 @@ begin
                or not exists (select from jsonb_array_elements(k.attempts) e
                                where e.value ->> 'push_token_id' = n.id::text and e.value ->> 'outcome' in ('sent', 'failed')))) d
   ), decided as materialized (
-    select j.*, case when j.reason is not null then 'skipped' when j.tokens is not null then 'sending' when j.sent_at is not null then 'sent'
-                     else 'failed' end as next_status
+    select j.*, case when j.reason is null and j.tokens is not null and (j.attempts = '[]' or j.expires_at > at) then 'sending' when j.sent_at is not null then 'sent'
+                     when j.reason is not null then 'skipped' else 'failed' end as next_status
       from checked j
   ), moved as (
     update app.push_deliveries d
        set status = case when n.next_status = 'sent' and d.opened_at is not null then 'opened' else n.next_status end,
-           reason = n.reason,
+           reason = case when n.next_status = 'skipped' then n.reason end,
            code = case when n.next_status = 'failed' then coalesce(n.lost -> 0 ->> 'code', n.attempts -> -1 ->> 'code', 'NO_DEVICE') end,
            attempts = case when n.reason is null and n.lost is not null then d.attempts || n.lost else d.attempts end,
            tries = d.tries + 1,
@@ -128,7 +142,7 @@ begin
     on conflict on constraint push_inbox_items_once_per_delivery do nothing
   )
   select (select json_agg(json_build_object(
-            'id', n.id, 'attempt_id', attempt, 'campaign_id', n.campaign_id, 'message', n.shown, 'tokens', n.tokens,
+            'id', n.id, 'attempt_id', attempt, 'campaign_id', n.campaign_id, 'message', n.shown, 'tokens', n.tokens, 'expires_at', internal.iso(n.expires_at),
             'badge', case when n.shown ->> 'badge' = 'increment'
                           then (select count(*) from app.push_inbox_items i
                                  where i.app_user_id = n.app_user_id and not i.is_read and i.expires_at > at and i.delivery_id <> n.id) + n.inbox::int
@@ -243,7 +257,6 @@ language plpgsql volatile security definer set search_path = ''
 set enable_seqscan = off set jit = off set plan_cache_mode = 'force_generic_plan' as $$
 declare
   at constant timestamptz := internal.now();
-  waits constant int[] := '{1,5,25}';
   -- by their ids: of the length of a list the planner knows nothing
   by_id constant jsonb := (select coalesce(jsonb_object_agg(r.value ->> 'id', r.value), '{}') from jsonb_array_elements(push_record.results) r);
   ids constant uuid[] := array(select k::uuid from jsonb_object_keys(by_id) k);
@@ -266,12 +279,14 @@ begin
   ), decided as materialized (
     select h.id, h.campaign_id, coalesce(h.campaign_id, h.automation_id) as source_id, h.variant, h.tries, h.due_at, h.tokens, s.attempts, s.code, s.is_sent,
            s.is_sent and h.sent_at is null as is_new,
-           case when s.retries and h.tries <= cardinality(waits) then 'pending' when s.is_sent or h.sent_at is not null then 'sent'
-                else 'failed' end as next_status
+           s.retry_at,
+           case when s.retries and s.retry_at < coalesce((by_id -> h.id::text ->> 'expires_at')::timestamptz, 'infinity') then 'pending'
+                when s.is_sent or h.sent_at is not null then 'sent' else 'failed' end as next_status
       from held h
      cross join lateral (
        select bool_or(t.value ->> 'outcome' = 'sent') as is_sent, bool_or(t.value ->> 'outcome' = 'retry') as retries,
-              jsonb_agg(t.value - 'is_dead' || jsonb_build_object('n', h.tries, 'at', internal.iso(at))) as attempts,
+              internal.push_retry_at(h.tries, max((t.value ->> 'retry_after')::numeric)) as retry_at,
+              jsonb_agg(t.value - 'is_dead' - 'retry_after' || jsonb_build_object('n', h.tries, 'at', internal.iso(at))) as attempts,
               (array_agg(t.value ->> 'code' order by t.value ->> 'outcome' = 'sent'))[1] as code
          from jsonb_array_elements(h.tokens) t) s
      where h.status = 'sending'
@@ -287,7 +302,7 @@ begin
            code = case when n.next_status = 'failed' then n.code end,
            sent_at = coalesce(d.sent_at, case when n.is_sent then at end),
            -- the lease is over: what stays is when the delivery was claimed
-           due_at = case when n.next_status = 'pending' then at + make_interval(secs => waits[n.tries]) else d.due_at - internal.push_lease() end
+           due_at = case when n.next_status = 'pending' then n.retry_at else d.due_at - internal.push_lease() end
       from decided n
      where d.id = n.id and d.id = any (ids)
   ), dead as (
@@ -301,7 +316,8 @@ begin
   select (select json_agg(g) from (select n.source_id, n.variant, count(*) filter (where n.next_status = 'sent') as sent,
                                           count(*) filter (where n.next_status = 'failed') as failed
                                      from decided n where n.next_status <> 'pending' group by 1, 2) g) as counts,
-         (select json_agg(b) from (select a.provider, count(*) as n, count(*) filter (where a.outcome = 'retry') as failures
+         (select json_agg(b) from (select a.provider, count(*) as n, count(*) filter (where a.outcome = 'retry') as failures,
+                                          max((a.token ->> 'retry_after')::numeric) filter (where a.outcome = 'retry') as retry_after
                                      from answered a where a.provider <> 'log' group by 1 order by 1) b) as providers,
          (select jsonb_agg(distinct jsonb_build_object('id', a.campaign_id, 'code', a.token ->> 'code'))
             from answered a where a.outcome = 'refused' and a.campaign_id is not null) as refused,
@@ -312,8 +328,8 @@ begin
   if ended.sent > 0 then
     perform internal.usage_add(internal.utc_day(at), 'push_sent', ended.sent);
   end if;
-  perform internal.push_breaker_count(b.provider, b.n, b.failures)
-     from json_to_recordset(ended.providers) as b (provider text, n int, failures int);
+  perform internal.push_breaker_count(b.provider, b.n, b.failures, b.retry_after)
+     from json_to_recordset(ended.providers) as b (provider text, n int, failures int, retry_after numeric);
   if ended.refused is not null then
     update app.push_campaigns c
        set status = 'failed', failure = r.value ->> 'code', finished_at = at
@@ -324,11 +340,11 @@ begin
   return json_build_object('recorded', (select count(*) from jsonb_array_elements(push_record.results)));
 end $$;
 comment on function internal.push_record is
-  'Records what providers answered, [{id, attempt_id, tokens: [{push_token_id, provider, outcome, code, status, is_dead}]}]: sent, failed, retry (after 1, 5 and
-   25 seconds, then failed), or refused, when the credentials are: then the campaign has failed. Dead devices are switched off. Outcomes of an attempt whose lease has
+  'Records what providers answered, [{id, attempt_id, expires_at, tokens: [{push_token_id, provider, outcome, code, status, is_dead, retry_after}]}]: sent, failed, retry
+   (by internal.push_retry_at; failed where that is never, or not before expires_at), or refused, when the credentials are: then the campaign has failed. Dead devices are switched off. Outcomes of an attempt whose lease has
    ended are ignored. Locks users, deliveries, devices.';
 
-create or replace function internal.push_breaker_count(provider text, n int, failures int) returns void
+create or replace function internal.push_breaker_count(provider text, n int, failures int, retry_after numeric) returns void
 language plpgsql volatile security definer set search_path = '' as $$
 declare
   bucket constant text := 'provider ' || push_breaker_count.provider;
@@ -341,11 +357,12 @@ begin
   update app.push_buckets b
      set failures = case when push_breaker_count.failures < push_breaker_count.n then 0 else b.failures + push_breaker_count.failures end,
          open_until = case when push_breaker_count.failures = push_breaker_count.n and b.failures + push_breaker_count.failures >= 50
-                           then internal.now() + interval '30 seconds' end
+                           then internal.now() + make_interval(secs => greatest(30, least(coalesce(push_breaker_count.retry_after, 0), 600))::double precision) end
    where b.name = bucket;
 end $$;
 comment on function internal.push_breaker_count is
-  'The circuit breaker of a provider: after 50 requests in a row that it failed, none for 30 seconds, then ten at a time until one succeeds. Granted to nobody.';
+  'The circuit breaker of a provider: after 50 requests in a row that it failed, none for 30 seconds, or up to ten minutes where it asks for that, then ten at a time until one
+   succeeds. Granted to nobody.';
 
 create or replace function api.push_claim(queue uuid, most int, uses_log boolean) returns api.reply
 language sql volatile as $$

@@ -1,5 +1,5 @@
 import { importPKCS8, SignJWT } from 'jose'
-import { Pool } from 'undici'
+import { type Dispatcher, Pool } from 'undici'
 import type { Outbound } from '#server/providers/outbound.ts'
 import {
   type Answer,
@@ -9,8 +9,10 @@ import {
   dataOf,
   fitted,
   type Provider,
+  retried,
   timeoutMs,
   tooLarge,
+  ttlOf,
 } from '#server/providers/push/message.ts'
 
 export type FcmConfig = { readonly service_account_json: unknown }
@@ -24,6 +26,10 @@ type Account = {
 
 const scope = 'https://www.googleapis.com/auth/firebase.messaging'
 const maxAnswerBytes = 64 * 1024
+/** "If no retry-after header is set, default to 60 seconds", FCM says of a quota that is used up. */
+const quotaSeconds = 60
+/** Of a token endpoint: a longer Retry-After holds the messages, and not the request for a token. */
+const longestSilenceSeconds = 600
 /** Errors of a connection that was never made: nothing was sent. */
 const unsent = new Set([
   'ECONNREFUSED',
@@ -47,14 +53,15 @@ const accountOf = ({ service_account_json: given }: FcmConfig): Account | null =
 
 type ErrorBody = { error?: { status?: string; details?: { '@type'?: string; errorCode?: string }[] } }
 
-/** The answer of FCM by its status and the error code in the details of its body, as Google documents them. */
-export const fcmAnswer = (status: number, body: string): Answer => {
+/** The answer of FCM by its status, the error code in the details of its body and Retry-After, as Google documents them. */
+export const fcmAnswer = (status: number, body: string, retryAfter?: string | null): Answer => {
   if (status === 200) return { outcome: 'sent', status, code: null }
   const error = errorOf(body)
   const ofFcm = error?.details?.find((detail) => detail['@type']?.endsWith('FcmError'))?.errorCode
   const code = codeOf(ofFcm ?? error?.status, `HTTP_${status}`)
   if (dead.has(code)) return { outcome: 'failed', status, code, is_dead: true }
-  if (status === 429 || status >= 500) return { outcome: 'retry', status, code }
+  if (status === 429) return retried(status, code, retryAfter, retryAfter ? 0 : quotaSeconds)
+  if (status >= 500) return retried(status, code, retryAfter)
   if (code === 'SENDER_ID_MISMATCH') return { outcome: 'failed', status, code }
   if (status === 401 || status === 403) return { outcome: 'refused', status, code }
   return { outcome: 'failed', status, code }
@@ -68,9 +75,9 @@ const errorOf = (body: string): ErrorBody['error'] => {
   }
 }
 
-export const fcmMessage = (delivery: Claimed) => {
+export const fcmMessage = (delivery: Claimed, ttl: number) => {
   const { message, badge } = delivery
-  const { title, body, image_url: image, sound, collapse_key, ttl_seconds = 86_400, priority } = message
+  const { title, body, image_url: image, sound, collapse_key, priority } = message
   const data = Object.entries(dataOf(delivery)).map(([name, value]) => [
     name,
     typeof value === 'string' ? value : JSON.stringify(value),
@@ -80,13 +87,27 @@ export const fcmMessage = (delivery: Claimed) => {
     data: Object.fromEntries(data) as Record<string, string>,
     android: {
       priority: priority === 'normal' ? 'NORMAL' : 'HIGH',
-      ttl: `${ttl_seconds}s`,
+      ttl: `${ttl}s`,
       ...(collapse_key ? { collapse_key } : {}),
       ...(sound || badge !== null
         ? { notification: { ...(sound ? { sound } : {}), ...(badge === null ? {} : { notification_count: badge }) } }
         : {}),
     },
   }
+}
+
+/** What comes of a body in time. The status says what became of the message, also where the rest of the answer does not come. */
+const startOf = async (body: Dispatcher.ResponseData['body']): Promise<string> => {
+  // bodyTimeout is the longest pause: a server that sends a byte now and then makes none
+  const late = setTimeout(() => body.destroy(new Error('late')), timeoutMs)
+  let text = ''
+  try {
+    for await (const chunk of body) if (text.length < maxAnswerBytes) text += chunk
+  } catch {
+  } finally {
+    clearTimeout(late)
+  }
+  return text
 }
 
 type Access = { readonly token: string; readonly expiresAt: number } | Answer
@@ -120,7 +141,10 @@ const authorize = async (
   })
   const { statusCode: status } = answer
   if (answer.refused) return { outcome: 'refused', status: null, code: 'TOKEN_URI_NOT_ALLOWED' }
-  if (status === null || status === 429 || status >= 500) return { outcome: 'retry', status, code: 'NO_ACCESS_TOKEN' }
+  if (status === null || status === 429 || status >= 500) {
+    const asked = answer.retryAfter === null ? null : String(answer.retryAfter)
+    return retried(status, 'NO_ACCESS_TOKEN', asked)
+  }
   try {
     const granted = JSON.parse(answer.responseExcerpt) as { access_token?: string; expires_in?: number }
     if (status === 200 && isText(granted.access_token)) {
@@ -153,16 +177,32 @@ export const createFcm = (config: FcmConfig, options: Options): Provider => {
     bodyTimeout: timeoutMs,
   })
   let access: Promise<Access> | null = null
+  /** Where `access` is an answer of the endpoint that asks for that. */
+  let leftAloneUntil: number | null = null
+  const forgetAnswer = () => {
+    access = null
+    leftAloneUntil = null
+  }
 
   const granted = async (account: Account): Promise<Access> => {
     access ??= authorize(account, options)
     const pending = access
     const held = await pending
-    const isGood = !isAnswer(held) && held.expiresAt > options.now().getTime()
-    if (isGood) return held
-    // one request for all that found no token, or an expired one
-    if (access === pending) access = isAnswer(held) ? null : authorize(account, options)
-    return isAnswer(held) ? held : (access ?? held)
+    const at = options.now().getTime()
+    if (!isAnswer(held) && held.expiresAt > at) return held
+    if (isAnswer(held)) {
+      const { retry_after = 0 } = held
+      // none is asked for while the endpoint asks to be left alone
+      leftAloneUntil ??= at + Math.min(retry_after, longestSilenceSeconds) * 1000
+      if (retry_after === 0 || at < leftAloneUntil) {
+        if (retry_after === 0 && access === pending) forgetAnswer()
+        return held
+      }
+      if (access === pending) forgetAnswer()
+    } else if (access === pending) access = null
+    // one request for all that found an expired one
+    access ??= authorize(account, options)
+    return access
   }
   /** Forgets a token that was refused, unless another has replaced it already. */
   const forget = async (token: string): Promise<void> => {
@@ -179,14 +219,11 @@ export const createFcm = (config: FcmConfig, options: Options): Provider => {
         headers: { authorization: `Bearer ${token}`, 'content-type': 'application/json' },
         body: JSON.stringify(body),
       })
-      let text = ''
-      for await (const chunk of response.body) if (text.length < maxAnswerBytes) text += chunk
-      return fcmAnswer(response.statusCode, text)
+      const { 'retry-after': asked } = response.headers
+      return fcmAnswer(response.statusCode, await startOf(response.body), typeof asked === 'string' ? asked : null)
     } catch (error) {
       const isUnsent = unsent.has((error as NodeJS.ErrnoException).code ?? '')
-      return isUnsent
-        ? { outcome: 'retry', status: null, code: 'NO_CONNECTION' }
-        : { outcome: 'failed', status: null, code: 'OUTCOME_UNKNOWN' }
+      return isUnsent ? retried(null, 'NO_CONNECTION') : { outcome: 'failed', status: null, code: 'OUTCOME_UNKNOWN' }
     }
   }
 
@@ -205,7 +242,7 @@ export const createFcm = (config: FcmConfig, options: Options): Provider => {
   return {
     async send(delivery: Claimed, device: Device) {
       // measured without the token, which is an address and no part of the message
-      const message = fitted(delivery, (shown) => fcmMessage(shown))
+      const message = fitted(delivery, (shown) => fcmMessage(shown, ttlOf(delivery, options.now())))
       return message === null ? tooLarge : call({ message: { ...message, token: device.token } })
     },
     async check() {

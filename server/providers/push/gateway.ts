@@ -79,6 +79,7 @@ const sendTraced = (projectId: string, provider: string, send: () => Promise<Ans
 type Result = {
   readonly id: string
   readonly attempt_id: string
+  readonly expires_at: string
   readonly tokens: readonly (Answer & { readonly push_token_id: string; readonly provider: Device['provider'] })[]
 }
 
@@ -102,6 +103,7 @@ export const sendAll = (
     deliveries.map(async (delivery) => ({
       id: delivery.id,
       attempt_id: delivery.attempt_id,
+      expires_at: delivery.expires_at,
       tokens: await Promise.all(delivery.tokens.map((device) => toDevice(delivery, device))),
     })),
   )

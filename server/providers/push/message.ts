@@ -1,4 +1,5 @@
 import { createHash } from 'node:crypto'
+import { retryAfterMs } from '#server/providers/upstream.ts'
 
 /** A message as internal.push_rendered makes it for one user. */
 export type Message = {
@@ -24,6 +25,8 @@ export type Claimed = {
   readonly message: Message
   readonly badge: number | null
   readonly tokens: readonly Device[]
+  /** Until when the message is worth it: its `ttl_seconds` after the first attempt. */
+  readonly expires_at: string
 }
 
 /**
@@ -38,6 +41,8 @@ export type Answer = {
   readonly code: string | null
   /** The device is gone for good. */
   readonly is_dead?: boolean
+  /** Seconds for which the provider asks to be left alone. */
+  readonly retry_after?: number
   readonly payload?: object
 }
 
@@ -49,6 +54,19 @@ export type Provider = {
 }
 
 export const timeoutMs = 10_000
+
+/** The answer of a provider that is to be tried again, with the seconds of its Retry-After where it has one. */
+export const retried = (status: number | null, code: string, header?: string | null, least = 0): Answer => {
+  const asked = retryAfterMs(header ?? undefined)
+  const seconds = Math.max(least, asked === null ? 0 : Math.ceil(asked / 1000))
+  return { outcome: 'retry', status, code, ...(seconds > 0 ? { retry_after: seconds } : {}) }
+}
+
+/** Seconds that are left of a message. */
+export const ttlOf = ({ expires_at, message }: Claimed, now: Date): number => {
+  const { ttl_seconds = 86_400 } = message
+  return Math.min(ttl_seconds, Math.max(0, Math.floor((Date.parse(expires_at) - now.getTime()) / 1000)))
+}
 
 /** Fields of ours win over an app's data of the same names. */
 export const dataOf = ({ id, campaign_id, message }: Claimed): Record<string, unknown> => ({
