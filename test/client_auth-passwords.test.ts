@@ -1,3 +1,4 @@
+import { hash } from '@node-rs/argon2'
 import { describe, expect, test } from 'vitest'
 import { startLinking } from '#test/support/linking.ts'
 import { expectRefusal } from '#test/support/refusals.ts'
@@ -28,6 +29,44 @@ describe('passwords', () => {
     expect((await link(me, { provider: 'password', password })).status).toBe(200)
     expect((await stage.login(email)).data.user.id).toBe(me.id)
     expect(await linkedEvents(me.id)).toEqual(['password'])
+  })
+
+  test('is the same one composed and decomposed, and a hash of the form that was sent is renewed', async () => {
+    const [apart, joined] = ['lo\u0308we im zoo', 'l\u00f6we im zoo']
+    for (const [set, other] of [
+      [apart, joined],
+      [joined, apart],
+    ] as const) {
+      const email = newEmail()
+      expect((await app.post('/client/auth/email/signup', { email, password: set })).status).toBe(201)
+      for (const sent of [set, other])
+        expect((await app.post('/client/auth/email/login', { email, password: sent })).status).toBe(200)
+    }
+    const email = newEmail()
+    const { data } = await app.post('/client/auth/email/signup', { email, password: apart })
+    const raw = await hash(apart, { algorithm: 2, memoryCost: 8, timeCost: 1 })
+    await stage.project.sql('update app.user_passwords set password_hash = $1 where app_user_id = $2', [
+      raw,
+      data.user.id,
+    ])
+    const login = async (sent: string) => (await app.post('/client/auth/email/login', { email, password: sent })).status
+    expect(await login(joined)).toBe(401)
+    expect(await login(apart)).toBe(200)
+    for (const sent of [joined, apart]) expect(await login(sent)).toBe(200)
+    expect(await login('lowe im zoo')).toBe(401)
+    const me = device(await app.post('/client/auth/email/login', { email, password: joined }))
+    expect((await setPassword(me, { password: 'another one', current_password: apart })).status).toBe(200)
+    // counted as it is compared: seven letters, however they were sent
+    const weak = await app.post('/client/auth/email/signup', { email: newEmail(), password: 'lo\u0308we im' })
+    expectRefusal(weak, 400, 'WEAK_PASSWORD')
+  })
+
+  test('a right current one is no failed try', async () => {
+    const email = newEmail()
+    const me = device(await stage.verifyCode(email, await stage.code(email)))
+    expect((await setPassword(me, { password })).status).toBe(200)
+    for (let times = 0; times < 11; times += 1)
+      expect((await setPassword(me, { password, current_password: password })).status).toBe(200)
   })
 
   test('one that is too short is no attempt of the ten a minute', async () => {

@@ -101,7 +101,7 @@ comment on function api.developer_password is
    only to control_auth.';
 
 create or replace function api.developer_login(sid uuid, refresh_hash text, developer_id uuid, password_hash text, ip text default null,
-                                               user_agent text default null)
+                                               user_agent text default null, renewed_hash text default null)
 returns api.reply
 language plpgsql volatile as $$
 declare
@@ -111,15 +111,19 @@ begin
   select d.* into them
     from app.developers d
    where d.id = developer_login.developer_id and d.password_hash = developer_login.password_hash
-     for share;
+     for no key update;
   if them.id is null then
     perform internal.fail(401, 'INVALID_CREDENTIALS', 'The email or the password is wrong.');
+  end if;
+  if developer_login.renewed_hash is not null then
+    update app.developers d set password_hash = developer_login.renewed_hash where d.id = them.id;
   end if;
   return internal.developer_session(them, 200, developer_login.sid, developer_login.refresh_hash, developer_login.ip,
                                     developer_login.user_agent);
 end $$;
 comment on function api.developer_login is
-  'Signs in a developer if the hash that the server checked is still the stored one: 200 {developer}. Refuses 401 INVALID_CREDENTIALS.';
+  'Signs in a developer if the hash that the server checked is still the stored one, which renewed_hash replaces: 200 {developer}. Refuses 401
+   INVALID_CREDENTIALS. Locks the account.';
 
 create or replace function api.developer_refresh(sid uuid, presented_hash text, next_hash text) returns api.reply
 language plpgsql volatile as $$

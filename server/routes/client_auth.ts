@@ -47,10 +47,13 @@ const emailLogin = async (context: HandlerContext) => {
     ...perSubject('client login account', sha256(known.email), [10, 'quarter'], [100, 'day']),
     ...perSubject('client login', 'app', [perMinute, 'minute']),
   ])
-  if (!(await context.services.passwords.check(known.password_hash, password))) {
-    throw refusal(401, 'UNAUTHORIZED', 'The email or the password is wrong.')
-  }
-  return signIn(context, 'auth_email_login', { user_id: known.user_id, password_hash: known.password_hash })
+  const { matches, renewed } = await context.services.passwords.check(known.password_hash, password)
+  if (!matches) throw refusal(401, 'UNAUTHORIZED', 'The email or the password is wrong.')
+  return signIn(context, 'auth_email_login', {
+    user_id: known.user_id,
+    password_hash: known.password_hash,
+    ...(renewed === undefined ? {} : { renewed_hash: renewed }),
+  })
 }
 
 const refresh = async (context: HandlerContext) => {

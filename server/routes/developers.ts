@@ -79,17 +79,17 @@ const login = async (context: HandlerContext) => {
     ...perIp('developer login', context.request.ip, [10, 'minute'], [100, 'day']),
     ...failures,
   ])
-  if (!(await context.services.passwords.check(known.password_hash, password))) {
-    throw refusal(401, 'INVALID_CREDENTIALS', 'The email or the password is wrong.')
-  }
+  const { matches, renewed } = await context.services.passwords.check(known.password_hash, password)
+  if (!matches) throw refusal(401, 'INVALID_CREDENTIALS', 'The email or the password is wrong.')
+  await refundLimits(context, failures)
   const tokens = await signInTokens(context)
   const reply = await context.call('developer_login', {
     ...tokens.stored,
     developer_id: known.developer_id,
     password_hash: known.password_hash,
+    ...(renewed === undefined ? {} : { renewed_hash: renewed }),
     ...visitor(context),
   })
-  await refundLimits(context, failures)
   return withTokens(context, reply, tokens)
 }
 
@@ -116,7 +116,10 @@ const logout = async (context: HandlerContext) => {
   return context.call('developer_logout', { sid: verified.claims.sid })
 }
 
-/** Checks the current password of the account, where one is set, and returns the hash that it was checked against, and what to refund. */
+/**
+ * Checks the current password of the account, where one is set, and returns the hash that it was checked against. A right one is not counted as a
+ * failure, also where the request is refused for another reason afterwards.
+ */
 const checkOwnPassword = async (context: HandlerContext, current: string | undefined, purpose: string) => {
   const signIn = asSignIn(context)
   const known = dataOf<{ mailbox: string; password_hash: string | null } | null>(
@@ -126,21 +129,18 @@ const checkOwnPassword = async (context: HandlerContext, current: string | undef
       { readOnly: true },
     ),
   )
-  const failures = known?.password_hash ? failedPasswords(known.mailbox) : []
   if (known?.password_hash) {
+    const failures = failedPasswords(known.mailbox)
     if (current === undefined) {
       const reason = `is required to ${purpose}`
       throw refusal(400, 'VALIDATION_ERROR', `current_password: ${reason}`, { field: 'current_password', reason })
     }
     await takeLimits(signIn, failures)
-    if (!(await context.services.passwords.check(known.password_hash, current))) {
-      throw refusal(401, 'INVALID_CREDENTIALS', 'The current password is wrong.')
-    }
+    const { matches } = await context.services.passwords.check(known.password_hash, current)
+    if (!matches) throw refusal(401, 'INVALID_CREDENTIALS', 'The current password is wrong.')
+    await refundLimits(signIn, failures)
   }
-  const refund = async () => {
-    if (failures.length > 0) await refundLimits(signIn, failures)
-  }
-  return { checked_hash: known?.password_hash, refund }
+  return known?.password_hash
 }
 
 const patch = async (context: HandlerContext) => {
@@ -153,22 +153,18 @@ const patch = async (context: HandlerContext) => {
   if (password === undefined) return context.call('developer_patch', changes)
   if (context.resolved.developer?.token) throw sessionRequired()
   refuseWeak(password)
-  const { checked_hash, refund } = await checkOwnPassword(context, current_password, 'change the password')
-  const reply = await context.call('developer_patch', {
+  const checked_hash = await checkOwnPassword(context, current_password, 'change the password')
+  return context.call('developer_patch', {
     ...changes,
     checked_hash,
     password_hash: await context.services.passwords.hash(password),
   })
-  await refund()
-  return reply
 }
 
 const removeAccount = async (context: HandlerContext) => {
   const { confirm, current_password } = context.body as { confirm: string; current_password?: string }
-  const { checked_hash, refund } = await checkOwnPassword(context, current_password, 'delete the account')
-  const reply = await context.call('account_delete', { confirmation: confirm, checked_hash })
-  await refund()
-  return reply
+  const checked_hash = await checkOwnPassword(context, current_password, 'delete the account')
+  return context.call('account_delete', { confirmation: confirm, checked_hash })
 }
 
 const RefreshToken = z.object({ refresh_token: Credential })

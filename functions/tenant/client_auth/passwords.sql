@@ -66,7 +66,8 @@ $$;
 comment on function api.auth_email_password is
   'For the server alone: the user whose password to check, nulls when there is none, and the normalised address, by which attempts are counted.';
 
-create or replace function api.auth_email_login(sid uuid, refresh_hash text, user_id uuid, password_hash text, device jsonb default null)
+create or replace function api.auth_email_login(sid uuid, refresh_hash text, user_id uuid, password_hash text, device jsonb default null,
+                                                renewed_hash text default null)
 returns api.reply
 language plpgsql volatile as $$
 begin
@@ -76,6 +77,9 @@ begin
     where p.app_user_id = auth_email_login.user_id and p.password_hash = auth_email_login.password_hash;
   if not found then
     perform internal.fail(401, 'UNAUTHORIZED', 'The email or the password is wrong.');
+  end if;
+  if auth_email_login.renewed_hash is not null then
+    update app.user_passwords p set password_hash = auth_email_login.renewed_hash where p.app_user_id = auth_email_login.user_id;
   end if;
   return internal.sign_in(auth_email_login.user_id, false, 'email', auth_email_login.sid, auth_email_login.refresh_hash,
                           auth_email_login.device);

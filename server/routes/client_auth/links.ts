@@ -1,7 +1,7 @@
 import { z } from 'zod'
 import { dataOf } from '#server/database/database.ts'
 import { refusal } from '#server/errors.ts'
-import { perSubject, takeLimits } from '#server/http/limits.ts'
+import { perSubject, refundLimits, takeLimits } from '#server/http/limits.ts'
 import { Code, codeHash, Phone } from '#server/http/one_time_codes.ts'
 import { NewPassword, Password, refuseWeak } from '#server/http/passwords.ts'
 import { area, type HandlerContext, route } from '#server/http/route.ts'
@@ -31,8 +31,9 @@ const checkedHash = async (context: HandlerContext, current: string | undefined,
   // limits guesses of the password by a person who found an open session
   const guesses = perSubject('client current password', userIdOf(context), [10, 'quarter'], [100, 'day'])
   await takeLimits(context, guesses, 'RATE_LIMITED')
-  if (!(await context.services.passwords.check(password_hash, current)))
-    throw refusal(401, 'UNAUTHORIZED', 'The current password is wrong.')
+  const { matches } = await context.services.passwords.check(password_hash, current)
+  if (!matches) throw refusal(401, 'UNAUTHORIZED', 'The current password is wrong.')
+  await refundLimits(context, guesses)
   return password_hash
 }
 
