@@ -2,6 +2,7 @@ import { z } from 'zod'
 import { checkJson, jsonSize } from '#server/http/json.ts'
 import { isExactNumber, numberText } from '#server/json/lossless_json.ts'
 import { isLine } from '#server/lines.ts'
+import { addressProblem, canonicalAddress } from '#server/providers/mail_address.ts'
 
 /** The 8-4-4-4-12 hexadecimal form, any version, as the contract means "uuid". */
 export const uuidPattern = /^[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}$/i
@@ -44,15 +45,14 @@ export const Line = (most: number, least = 0) => Text(most, least).refine(isLine
 
 const isBetween = (count: number, least: number, most: number) => count >= least && count <= most
 
-// internal.is_email decides; this check saves an attempt and a password hash for addresses that it would refuse
-const mailAddress =
-  /^[^\s\p{Cc}@,;<>()"\\\u0130\u212a]{1,64}@(?:[A-Za-z0-9](?:[A-Za-z0-9-]{0,61}[A-Za-z0-9])?\.)+[A-Za-z](?:[A-Za-z0-9-]{0,61}[A-Za-z0-9])$/u
-
-/** A mail address, trimmed. */
+/** A mail address, in its canonical form. */
 export const Email = z
   .string()
-  .trim()
-  .refine((email) => email.length <= 254 && mailAddress.test(email), 'must be a mail address')
+  .overwrite(canonicalAddress)
+  .superRefine((email, context) => {
+    const problem = addressProblem(email)
+    if (problem) context.addIssue({ code: 'custom', message: problem })
+  })
   .meta({ format: 'email', maxLength: 254 })
 
 /** Any JSON that is present, null too. The value was parsed from JSON; a recursive schema would be a dangling reference in the document. */

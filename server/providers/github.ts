@@ -1,6 +1,7 @@
 import { z } from 'zod'
 import { refusal } from '#server/errors.ts'
 import { displayNameOf } from '#server/providers/identity.ts'
+import { canonicalAddress } from '#server/providers/mail_address.ts'
 import type { Response, Upstream } from '#server/providers/upstream.ts'
 
 export type GithubClient = { readonly id: string; readonly secret: string }
@@ -70,5 +71,9 @@ export const githubUser = async (
   const found = User.safeParse(user).data
   if (!found) return null
   const primary = (Emails.safeParse(emails).data ?? []).find((entry) => entry.primary && entry.verified)
-  return { id: String(found.id), email: primary?.email ?? null, name: displayNameOf(found.name ?? found.login) }
+  return {
+    id: String(found.id),
+    email: primary ? canonicalAddress(primary.email) : null,
+    name: displayNameOf(found.name ?? found.login),
+  }
 }

@@ -16,6 +16,7 @@ import {
   Time,
   Uuid,
 } from '#server/http/schemas.ts'
+import { canonicalAddress } from '#server/providers/mail_address.ts'
 import { AuthResult, projectOf, signIn, User } from '#server/routes/client_auth/result.ts'
 
 const AdminUser = z.strictObject({
@@ -43,10 +44,12 @@ const Event = z.strictObject({
   session_id: Uuid.nullable(),
 })
 
+/** In its canonical form; the function refuses what is none. */
+const Address = z.string().overwrite(canonicalAddress)
 const NewUser = z.object({
   external_id: Text(255, 1).nullish(),
   anonymous_id: z.string().nullish(),
-  email: z.string().nullish(),
+  email: Address.nullish(),
   phone: z.string().nullish(),
   display_name: Line(100, 1).nullish(),
   avatar_url: Text(2048, 1).nullish(),
@@ -56,7 +59,7 @@ const Changes = z.object({
   display_name: Line(100, 1).optional(),
   avatar_url: Text(2048, 1).nullable().optional(),
   external_id: Text(255, 1).nullable().optional(),
-  email: z.string().nullable().optional(),
+  email: Address.nullable().optional(),
   phone: z.string().nullable().optional(),
   timezone: z.string().nullable().optional(),
 })

@@ -23,5 +23,11 @@ language sql immutable parallel safe
 return is_email.email is not null
    and char_length(is_email.email) <= 254
    -- a Turkish capital I with dot and the Kelvin sign become i and k: another mailbox would pass for this one
+   -- dots separate words (RFC 5321, 4.1.2)
+   and is_email.email !~ '(^\.|\.\.|\.@)'
+   -- letters are composed, and nothing in it is invisible: two addresses that look alike would be two accounts
+   and is_email.email is nfc normalized
+   and is_email.email !~ '[\u00AD\u034F\u061C\u115F\u1160\u17B4\u17B5\u180B-\u180F\u200B-\u200F\u2028-\u202E\u2060-\u206F\u3164\uFE00-\uFE0F\uFEFF\uFFA0\uFFF0-\uFFFB\U0001BCA0-\U0001BCA3\U0001D173-\U0001D17A\U000E0000-\U000E0FFF]'
    and is_email.email ~ '^[^[:space:][:cntrl:]@,;<>()"\\\u0130\u212A]{1,64}@([A-Za-z0-9]([A-Za-z0-9-]{0,61}[A-Za-z0-9])?\.)+[A-Za-z]([A-Za-z0-9-]{0,61}[A-Za-z0-9])$';
-comment on function internal.is_email is 'Whether a text has the form of a mail address with a dotted domain; at most 254 characters.';
+comment on function internal.is_email is
+  'Whether a text has the form of a mail address with a dotted domain, in the form that the server gives it (server/providers/mail_address.ts); at most 254 characters.';
