@@ -11,7 +11,9 @@ const post = (way: string, body: object, headers: Record<string, string> = {}) =
     body: JSON.stringify(body),
     headers: { 'content-type': 'application/json', ...headers },
   })
-const cookieOf = (response: Response) => response.headers.get('set-cookie') ?? ''
+const cookiesOf = (response: Response) => response.headers.getSetCookie()
+const cookieOf = (response: Response) => cookiesOf(response)[0] ?? ''
+const former = '__Secure-trellis_console=; Path=/console/session; Max-Age=0; HttpOnly; Secure; SameSite=Strict'
 const person = (name: string) => ({
   email: `${name}-${crypto.randomUUID()}@example.com`,
   password: 'a long passphrase here',
@@ -53,7 +55,9 @@ test('assets are immutable and packed, 250 KB at most, and a name that is none i
 test('a session: the refresh token is in the cookie alone, is replaced, and ends', async () => {
   const made = await post('signup', person('ada'))
   expect(made.status).toBe(201)
-  expect(cookieOf(made)).toMatch(/; Path=\/console\/session; Max-Age=\d+; HttpOnly; Secure; SameSite=Strict$/)
+  expect(cookieOf(made)).toMatch(
+    /^__Host-trellis_console=[\w.-]+; Path=\/; Max-Age=\d+; HttpOnly; Secure; SameSite=Strict$/,
+  )
   const { data } = (await made.json()) as { data: Record<string, string> }
   expect(Object.keys(data).sort()).toEqual(['access_token', 'developer'])
   const cookie = cookieOf(made).split(';')[0] ?? ''
@@ -68,6 +72,30 @@ test('a session: the refresh token is in the cookie alone, is replaced, and ends
   expect(after.status).toBe(401)
   expect(cookieOf(after)).toContain('Max-Age=0')
   expect((await post('refresh', {})).status).toBe(401)
+  // what a former version set goes with every answer that sets a cookie
+  for (const answer of [made, next, out]) expect(cookiesOf(answer)[1]).toBe(former)
+})
+
+test('a cookie that a sibling host could set is no session: one of the former name, or a second of the name', async () => {
+  const cookies = await Promise.all(
+    ['attacker', 'victim'].map(async (name) => cookieOf(await post('signup', person(name))).split(';')[0] ?? ''),
+  )
+  const [attacker = '', victim = ''] = cookies
+  const formerName = attacker.replace('__Host-', '__Secure-')
+  for (const cookie of [formerName, `${attacker}; ${victim}`, `__Host-trellis_console=x; ${victim}`]) {
+    const answer = await post('refresh', {}, { cookie })
+    expect([answer.status, cookiesOf(answer)]).toEqual([401, []])
+  }
+  const answer = await post('refresh', {}, { cookie: `${formerName}; ${victim}` })
+  const { data } = (await answer.json()) as { data: { access_token: string } }
+  const me = await at('/v1/auth/developer/me', { headers: { authorization: `Bearer ${data.access_token}` } })
+  expect(((await me.json()) as { data: { email: string } }).data.email).toContain('victim')
+})
+
+test('the page says whether this server has a GitHub application, and offers it only then', async () => {
+  expect(await (await at('/console')).text()).not.toContain('data-github')
+  const other = await startHarness({ env: { GITHUB_CLIENT_ID: 'id', GITHUB_CLIENT_SECRET: 'secret' } })
+  expect(await (await fetch(`${other.url}/console`)).text()).toContain('data-github="true"')
 })
 
 test('refusals of the API pass as they are; a page of another origin is refused', async () => {

@@ -43,6 +43,8 @@ if (!chromiumPath) {
     await page.getByLabel('Email').fill(newEmail())
     await page.getByLabel('Password').fill('a long passphrase')
     await page.getByLabel('Name').fill('Ada')
+    // this server has no GitHub application
+    expect(await page.getByRole('button', { name: 'Sign in with GitHub' }).count()).toBe(0)
     await page.getByRole('button', { name: 'Create an account' }).first().click()
     await page.getByRole('heading', { name: 'Projects' }).waitFor()
     await page.reload()

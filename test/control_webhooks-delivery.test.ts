@@ -72,7 +72,16 @@ describe('a delivery', () => {
         held_until: null,
         created_at: hooks.start,
         settled_at: hooks.start,
-        attempts: [{ n: 1, at: hooks.start, status_code: 200, error: null, duration_ms: expect.any(Number) }],
+        attempts: [
+          {
+            n: 1,
+            at: hooks.start,
+            status_code: 200,
+            error: null,
+            duration_ms: expect.any(Number),
+            response_excerpt: 'ok',
+          },
+        ],
       },
     ])
     expect(await hooks.queued('webhooks__deliver')).toEqual([])
@@ -103,6 +112,10 @@ describe('a delivery', () => {
 
     const admin = await signedIn()
     const { id } = await only()
+    const [listed] = (await list(hook.id)).data
+    expect(listed.attempts.map((one: { response_excerpt: string }) => one.response_excerpt)).toEqual(
+      Array(9).fill('broken'),
+    )
     say(answering(204))
     const replayed = await admin.post(`${path}/deliveries/${id}/replay`)
     expect([replayed.status, replayed.data.status, replayed.data.attempt_count]).toEqual([202, 'pending', 9])

@@ -87,6 +87,9 @@ export const finishGithub = async (address: URL): Promise<void> => {
   if (code && state && state === begun) await signIn('github', { code, state })
 }
 
+/** The page says whether its server has a GitHub application. */
+const hasGithub = () => document.getElementById('console')?.dataset['github'] === 'true'
+
 const beginGithub = async () => {
   const query = { redirect_uri: `${location.origin}/console/github` }
   const { data } = await callAsVisitor('GET /v1/auth/developer/github/start', { query })
@@ -119,11 +122,13 @@ export const SignIn = ({ hasEnded, refused }: { hasEnded: boolean; refused: unkn
               </button>
             </li>
           ))}
-        <li>
-          <button type="button" class="quiet" onClick={() => beginGithub().catch(setError)}>
-            {texts.withGithub}
-          </button>
-        </li>
+        {hasGithub() && (
+          <li>
+            <button type="button" class="quiet" onClick={() => beginGithub().catch(setError)}>
+              {texts.withGithub}
+            </button>
+          </li>
+        )}
       </ul>
     </main>
   )

@@ -25,7 +25,7 @@ const assetOf = async (bytes: Buffer, type: string): Promise<Asset> => ({
   brotli: await promisify(brotliCompress)(bytes),
 })
 
-const pageOf = (script: string, style: string) => `<!doctype html>
+const pageOf = (script: string, style: string, hasGithub: boolean) => `<!doctype html>
 <html lang="en">
 <head>
 <meta charset="utf-8">
@@ -35,15 +35,15 @@ const pageOf = (script: string, style: string) => `<!doctype html>
 <link rel="stylesheet" href="/console/assets/${style}">
 <script type="module" src="/console/assets/${script}"></script>
 </head>
-<body><div id="console"></div><noscript>The console needs JavaScript.</noscript></body>
+<body><div id="console"${hasGithub ? ' data-github="true"' : ''}></div><noscript>The console needs JavaScript.</noscript></body>
 </html>
 `
 
 /**
  * Bundles the console from its sources, in memory: a container without a writable folder has it too, and a changed source
- * cannot meet an old bundle. The names of the assets contain a hash of their content.
+ * cannot meet an old bundle. The names of the assets contain a hash of their content. The page says whether this server has a GitHub application.
  */
-export const buildConsole = async (): Promise<Built> => {
+export const buildConsole = async (hasGithub: boolean): Promise<Built> => {
   // loaded here: few server processes ever serve the console
   const { build, stop } = await import('esbuild')
   try {
@@ -67,7 +67,7 @@ export const buildConsole = async (): Promise<Built> => {
       assets.set(name, await assetOf(Buffer.from(contents), name.endsWith('.css') ? types.css : types.js))
     }
     const named = (end: string) => [...assets.keys()].find((name) => name.endsWith(end)) ?? ''
-    const html = pageOf(named('.js'), named('.css'))
+    const html = pageOf(named('.js'), named('.css'), hasGithub)
     return { html, etag: `"${digest(html)}"`, assets }
   } finally {
     // esbuild is a process of its own, which would outlive the build

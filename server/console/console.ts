@@ -47,8 +47,9 @@ const sendAsset = (request: FastifyRequest, reply: FastifyReply, asset: Asset) =
 /** GET /console: the console in a browser. Built at the first request; a path of no asset is a page of the program. */
 export const consolePages = async (app: FastifyInstance, { services }: { services: Services }): Promise<void> => {
   let building: Promise<Built> | undefined
+  const { GITHUB_CLIENT_ID, GITHUB_CLIENT_SECRET } = services.config
   const built = () => {
-    building ??= buildConsole().catch((error) => {
+    building ??= buildConsole(Boolean(GITHUB_CLIENT_ID && GITHUB_CLIENT_SECRET)).catch((error) => {
       // the next request tries again
       building = undefined
       throw error

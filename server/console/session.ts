@@ -10,21 +10,27 @@ const ways: Readonly<Record<string, string>> = {
   github: '/v1/auth/developer/github/callback',
 }
 
-const cookieName = '__Secure-trellis_console'
+/** By this prefix a browser takes the cookie from this host alone: a page of a sibling host could set another one for the whole domain (RFC 6265bis). */
+const cookieName = '__Host-trellis_console'
+/** What former versions set. It is cleared, and never read: a sibling host may have set it. */
+const formerCookie = '__Secure-trellis_console=; Path=/console/session; Max-Age=0; HttpOnly; Secure; SameSite=Strict'
 const path = '/console/session'
 const lifetime = 30 * 24 * 3600
 
 const setCookie = (reply: FastifyReply, token: string) =>
-  reply.header(
-    'set-cookie',
-    `${cookieName}=${token}; Path=${path}; Max-Age=${token === '' ? 0 : lifetime}; HttpOnly; Secure; SameSite=Strict`,
-  )
+  reply.header('set-cookie', [
+    `${cookieName}=${token}; Path=/; Max-Age=${token === '' ? 0 : lifetime}; HttpOnly; Secure; SameSite=Strict`,
+    formerCookie,
+  ])
 
-const cookieOf = (request: FastifyRequest) =>
-  (request.headers.cookie ?? '')
+/** Null where two cookies have the name: no browser sends that of its own, and which is whose nobody can tell. */
+const cookieOf = (request: FastifyRequest): string | null => {
+  const tokens = (request.headers.cookie ?? '')
     .split(';')
     .map((pair) => pair.trim().split('='))
-    .find(([name]) => name === cookieName)?.[1]
+    .flatMap(([name, token]) => (name === cookieName ? [token ?? ''] : []))
+  return tokens.length === 1 ? (tokens[0] ?? null) : null
+}
 
 /** A page of another origin, of the same site too, says so in one of these headers; programs send neither. */
 const isForeign = ({ headers }: FastifyRequest) => {
@@ -78,12 +84,12 @@ export const consoleSession = (app: FastifyInstance): void => {
     )
   }
   app.post(`${path}/refresh`, async (request, reply) => {
-    const body = JSON.stringify({ refresh_token: cookieOf(request) ?? '' })
-    if (!cookieOf(request)) {
+    const token = cookieOf(request)
+    if (!token) {
       const none = refusal(401, 'INVALID_TOKEN', 'Nobody is signed in: sign in.')
       return send(reply, { status: none.status, body: envelopeOf(none) })
     }
-    const answer = await ask(app, request, '/v1/auth/developer/refresh', body)
+    const answer = await ask(app, request, '/v1/auth/developer/refresh', JSON.stringify({ refresh_token: token }))
     if (answer.statusCode === 401) setCookie(reply, '')
     return pass(reply, answer)
   })

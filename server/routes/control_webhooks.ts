@@ -4,6 +4,7 @@ import { developer } from '#server/http/callers.ts'
 import { area, type HandlerContext, route } from '#server/http/route.ts'
 import { Cursor, cursorPage, Deleted, data, Limit, Page, page, Time, Uuid } from '#server/http/schemas.ts'
 import {
+  Attempt,
   addressRefusals,
   checkTarget,
   createWebhook,
@@ -45,6 +46,9 @@ const ControlWebhook = z.strictObject({
   created_at: Time,
   updated_at: Time,
 })
+const ControlDelivery = Delivery.extend({
+  attempts: z.array(Attempt.extend({ response_excerpt: z.string().nullable() })),
+}).meta({ title: 'ControlPlaneWebhookDelivery' })
 /** `["*"]`, or types by name: SQL refuses a mixture. */
 const EventTypes = z
   .array(z.enum(['*', ...types], 'must be * or a known type'))
@@ -173,7 +177,7 @@ export const controlWebhooks = area({
         since: z.string().meta({ format: 'date-time' }).optional(),
       },
       call: 'control_webhook_delivery_list',
-      replies: { 200: cursorPage(Delivery) },
+      replies: { 200: cursorPage(ControlDelivery) },
       refusals: { ...refusals, 400: ['INVALID_INPUT'] },
       failure: 'LIST_FAILED',
     }),
@@ -183,7 +187,7 @@ export const controlWebhooks = area({
       summary: 'Send a failed delivery again: same payload, same idempotency key',
       params: { deliveryId: Uuid },
       call: 'control_webhook_delivery_replay',
-      replies: { 202: data(Delivery) },
+      replies: { 202: data(ControlDelivery) },
       refusals: { ...refusals, 409: ['DELIVERY_NOT_REPLAYABLE'] },
       failure: 'UPDATE_FAILED',
     }),

@@ -226,16 +226,27 @@ language sql stable as $$
 $$;
 comment on function api.control_webhook_test is 'For the server, which sends it. Refuses as internal.control_webhook_sample.';
 
+create or replace function internal.control_webhook_delivery_json(d app.webhook_deliveries) returns json
+language sql stable as $$
+  -- no route shows one delivery alone: the list has what its receiver answered
+  select internal.webhook_delivery_json(control_webhook_delivery_json.d, true)
+$$;
+comment on function internal.control_webhook_delivery_json is 'A delivery as responses show it, with the start of each answer.';
+
+select internal.list_declare('control_webhook_deliveries_page', null::app.webhook_deliveries, 'control_webhook_delivery_json', '{created_at,id}',
+                             required => '{webhook_id}', filters => '{status}', by_cursor => true, has_since => true);
+
 create or replace function internal.control_webhook_delivery_page(webhook_id uuid, status text, since text, cursor text, page_limit int) returns api.reply
 language plpgsql stable security definer set search_path = '' as $$
 declare
   hook constant app.webhooks := internal.control_webhook_own(control_webhook_delivery_page.webhook_id);
 begin
-  return api.webhook_delivery_list(hook.id, control_webhook_delivery_page.status, control_webhook_delivery_page.since, control_webhook_delivery_page.cursor,
-                                   control_webhook_delivery_page.page_limit);
+  return internal.control_webhook_deliveries_page(hook.id, control_webhook_delivery_page.status,
+                                                  internal.time_parameter('since', control_webhook_delivery_page.since),
+                                                  control_webhook_delivery_page.cursor, control_webhook_delivery_page.page_limit);
 end $$;
 comment on function internal.control_webhook_delivery_page is
-  'api.webhook_delivery_list, for admins of the organization. Refuses 404 NOT_FOUND, 403 ROLE_FORBIDDEN, 400 INVALID_INPUT.';
+  'Deliveries of a webhook, newest first, for admins of the organization. Refuses 404 NOT_FOUND, 403 ROLE_FORBIDDEN, 400 INVALID_INPUT.';
 
 create or replace function api.control_webhook_delivery_list(webhook_id uuid, status text default null, since text default null, cursor text default null,
                                                              page_limit int default 50)
@@ -263,7 +274,7 @@ begin
     perform internal.fail(409, 'DELIVERY_NOT_REPLAYABLE', 'Only a delivery that is failed or dlq can be replayed.');
   end if;
   perform internal.audit('control_webhooks.replay', 'webhook_deliveries', delivery.id::text, '{}', 202, hook.organization_id);
-  return internal.webhook_delivery_json(delivery, false);
+  return internal.control_webhook_delivery_json(delivery);
 end $$;
 comment on function internal.control_webhook_replay is
   'Queues a delivery that is failed or dlq again. Refuses 404 NOT_FOUND, 403 ROLE_FORBIDDEN, 409 DELIVERY_NOT_REPLAYABLE. Locks the organization, the webhook,
