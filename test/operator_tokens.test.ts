@@ -16,6 +16,38 @@ const refusalOf = ({ status, error }: Answer) => [status, error?.code]
 const dead = [401, 'INVALID_DEVELOPER_TOKEN']
 const scene = (ceiling: Parameters<typeof delegationOf>[1] = {}) => delegationOf(harness, ceiling)
 
+test('an export, and a read of one user, leave a row; a list and a read of a developer do not', async () => {
+  const { project, account } = await scene()
+  const user = await project.user()
+  const operator = await operatorTokenOf(harness, account.client, {
+    project_id: project.id,
+    label: 'Nightly run',
+    actor: 'gardener',
+  })
+  const at = `/admin/projects/${project.id}`
+  const reads = [
+    [`${at}/users/${user.id}`, 'users', user.id, 'GET /admin/projects/:projectId/users/:userId'],
+    [`${at}/users/${user.id}/export`, 'users', user.id, 'GET /admin/projects/:projectId/users/:userId/export'],
+    [`${at}/users/export`, 'users', null, 'GET /admin/projects/:projectId/users/export'],
+    [`${at}/users/${user.id}/balances`, 'currencies', user.id, 'GET /admin/projects/:projectId/users/:userId/balances'],
+  ] as const
+  for (const [path] of reads) expect((await operator.client.get(path)).status, path).toBe(200)
+  for (const path of [`${at}/users`, `${at}/streaks`, `${at}/users/${randomUUID()}`]) await operator.client.get(path)
+  await project.admin.get(`/users/${user.id}`)
+  const rows = await project.sql(
+    `select action, target_type, target_id, actor, changes from app.audit_events where action like '%.read' order by position`,
+  )
+  expect(rows).toEqual(
+    reads.map(([, area, target_id, operation]) => ({
+      action: `${area}.read`,
+      target_type: area,
+      target_id,
+      actor: { type: 'operator_token', id: operator.id, label: 'Nightly run: gardener' },
+      changes: { operation: [null, operation] },
+    })),
+  )
+})
+
 describe('a service account', () => {
   test('is made by admins; its key is shown once and stored as its SHA-256', async () => {
     harness.setTime('2026-12-01T10:00:00Z')

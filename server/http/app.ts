@@ -41,6 +41,7 @@ import {
   type Resolved,
   type Route,
 } from '#server/http/route.ts'
+import { streamedTypes } from '#server/http/stream.ts'
 import { endTrace, traceRequests } from '#server/http/trace.ts'
 import { routeUpgrades, wantsWebSocket } from '#server/http/upgrade.ts'
 import { withVary } from '#server/http/vary.ts'
@@ -282,8 +283,34 @@ export const serve = async (area: Area, route: Route, request: FastifyRequest, s
   takeRateLimits(route, resolved, services)
   const input = readInput(area, route, request)
   const context = contextOf(area, route, input, request, resolved, services)
-  if (route.handle) return route.handle(context)
-  return context.call(route.call ?? '', argumentsOf(route, { ...input, request, services, resolved }))
+  const answered = route.handle
+    ? await route.handle(context)
+    : await context.call(route.call ?? '', argumentsOf(route, { ...input, request, services, resolved }))
+  if (resolved.developer?.operator && answered.status < 300 && leavesRow(route))
+    await recordRead(context, route, answered)
+  return answered
+}
+
+/** What cannot be recorded is not sent. */
+const recordRead = async ({ call, params, services }: HandlerContext, route: Route, { body }: Answer) => {
+  const read = { area: services.areaOf(route).stem, operation: `${route.method} ${route.path}` }
+  const target_id = params['userId'] ?? null
+  try {
+    await call('audit_read', { ...read, target_id }, { role: 'app_admin', readOnly: false })
+  } catch (error) {
+    if (body instanceof Readable) body.destroy()
+    throw error
+  }
+}
+
+/**
+ * Whether a read of an operator token is recorded (supplement A4): of one user, and of what leaves as a file. Lists are not: a row for each would make every
+ * read a write.
+ */
+export const leavesRow = (route: Route): boolean => {
+  const reply = route.replies[200]
+  const isExport = reply !== undefined && streamedTypes(reply) !== null
+  return route.method === 'GET' && route.caller.guards === 'project' && (isExport || route.path.includes(':userId'))
 }
 
 /** What a handler works with: the input, the caller, and calls as this caller. */
