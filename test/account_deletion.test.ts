@@ -1,7 +1,8 @@
+import { hash } from '@node-rs/argon2'
 import { afterEach, describe, expect, test } from 'vitest'
 import { meetingAt, personalToken, withBearer } from '#test/support/accounts.ts'
 import { type Answer, type Developer, startHarness } from '#test/support/harness.ts'
-import { at, companyOf, enrol, organizationOf } from '#test/support/organizations.ts'
+import { at, companyOf, enrol, organizationOf, personalOf } from '#test/support/organizations.ts'
 
 const harness = await startHarness()
 const { anyone } = harness
@@ -56,6 +57,16 @@ describe('deleting an account', () => {
     expect((await developer.get('/auth/developer/me')).status).toBe(200)
   })
 
+  test('a right password counts as none of the failed ones, whatever else is refused', async () => {
+    const project = await harness.project()
+    const { developer } = project
+    for (let n = 0; n < 21; n++) expect(refusalOf(await remove(developer))).toEqual([409, 'PROJECTS_EXIST'])
+    const elsewhere = await remove(developer, { confirm: 'somebody@example.org' })
+    expect(refusalOf(elsewhere)).toEqual([400, 'VALIDATION_ERROR'])
+    const again = await harness.anyone.post('/auth/developer/login', { email: developer.email, password })
+    expect(again.status).toBe(200)
+  })
+
   test('without a password needs a sign-in of the last ten minutes', async () => {
     const developer = await harness.developer()
     await harness.control('update app.developers set password_hash = null where id = $1', [developer.id])
@@ -63,6 +74,24 @@ describe('deleting an account', () => {
     expect(refusalOf(await remove(developer, { current_password: undefined }))).toEqual([401, 'INVALID_CREDENTIALS'])
     harness.setTime(null)
     expect((await remove(developer, { current_password: undefined })).status).toBe(202)
+  })
+})
+
+describe('a password', () => {
+  test('is the same one composed and decomposed, and a hash of the form that was sent is renewed', async () => {
+    const [apart, joined] = ['lo\u0308we im zoo', 'l\u00f6we im zoo']
+    const { email, id } = await harness.developer()
+    const raw = await hash(apart, { algorithm: 2, memoryCost: 8, timeCost: 1 })
+    await harness.control('update app.developers set password_hash = $1 where id = $2', [raw, id])
+    const login = (word: string) => anyone.post('/auth/developer/login', { email, password: word })
+    expect((await login(joined)).status).toBe(401)
+    expect((await login(apart)).status).toBe(200)
+    expect((await login(joined)).status).toBe(200)
+    const held = withBearer(anyone, (await login(apart)).data.access_token)
+    const patch = { password: joined, current_password: apart }
+    expect((await held.patch('/auth/developer/me', patch)).status).toBe(200)
+    const confirm = { confirm: email, current_password: apart }
+    expect((await held.post('/auth/developer/account/delete', confirm)).status).toBe(202)
   })
 })
 
@@ -74,6 +103,20 @@ describe('projects and organizations', () => {
     expect(refusalOf(await remove(project.developer))).toEqual([409, 'PROJECTS_EXIST'])
     await harness.control('delete from app.projects where id = $1', [project.id])
     expect((await remove(project.developer)).status).toBe(202)
+  })
+
+  test('a personal organization with projects stays, whoever else owns it', async () => {
+    const developer = await harness.developer()
+    const home = await personalOf(developer)
+    const second = await harness.developer()
+    await enrol(harness, home, second, 'owner')
+    const made = await second.post('/admin/projects', { name: 'Theirs', organization_id: home })
+    expect(refusalOf(await remove(developer))).toEqual([409, 'PROJECTS_EXIST'])
+    const team = (await organizationOf(second)).id
+    await enrol(harness, team, developer, 'owner')
+    const moved = await second.post(`/admin/projects/${made.data.project.id}/transfer`, { organization_id: team })
+    expect(moved.status).toBe(200)
+    expect((await remove(developer)).status).toBe(202)
   })
 
   test('the last owner of a team stays, and a team of one goes', async () => {

@@ -1,6 +1,8 @@
 import { afterAll, describe, expect, test } from 'vitest'
 import { mailedCode, meetingAt, personalToken, withBearer } from '#test/support/accounts.ts'
+import { operatorTokenOf, serviceAccountOf } from '#test/support/delegation.ts'
 import { type Answer, type Client, type Developer, freshIp, startHarness } from '#test/support/harness.ts'
+import { at, enrol, organizationOf, personalOf } from '#test/support/organizations.ts'
 import { startSecond } from '#test/support/second.ts'
 import { startMailServer } from '#test/support/smtp.ts'
 
@@ -155,6 +157,129 @@ describe('the first proof of an address', () => {
   })
 })
 
+/**
+ * What a proof of the address does with the rows of each table that names an account, an organization or a project: everything that a stranger can
+ * have set up and that acts later. A new table fails the test below until it stands here.
+ */
+const afterProof: Readonly<Record<string, string>> = {
+  api_keys: 'stay with their project: its owner sees them with their dates',
+  developer_identities: 'deleted',
+  developer_sessions: 'ended',
+  developer_tokens: 'revoked',
+  device_grants: 'deleted',
+  domains: 'stays with its project: nothing acts by it alone',
+  file_purges: 'a chore',
+  invites: 'stays: who used an invite code',
+  operations: 'stays with its project',
+  operator_tokens: 'revoked: its own, and those of its own organizations',
+  organization_invites: 'revoked: into its own organizations, and those that it sent',
+  organization_members:
+    'others leave its own organizations; it leaves those that others own too, but for accepted invites',
+  organizations: 'the personal one and those of which it is the only owner stay',
+  project_signing_keys: 'stays: known to the server alone',
+  project_subscriptions: 'stays: somebody pays for it',
+  projects: 'stays, with what is in it',
+  promotion_plans: 'stays: applying one needs the rights of then',
+  service_accounts: 'deleted in its own organizations, with their tokens',
+  tenant_moves: 'a chore',
+  tenants: 'stays with its project',
+  traffic_reports: 'figures',
+  webhook_audit_cursors: 'goes on only where a webhook watches',
+  webhooks: 'deleted in its own organizations',
+}
+
+describe('what a stranger has set up around the account', () => {
+  test('is decided for each table that names an account, an organization or a project', async () => {
+    const tables = await harness.control(
+      `select distinct c.relname as name
+         from pg_class c join pg_namespace n on n.oid = c.relnamespace and n.nspname = 'app'
+         join pg_attribute a on a.attrelid = c.oid and a.attnum > 0 and not a.attisdropped
+        where c.relkind in ('r', 'p') and not c.relispartition
+          and (a.attname in ('developer_id', 'organization_id', 'project_id', 'used_by')
+               or exists (select from pg_constraint f where f.conrelid = c.oid and f.contype = 'f'
+                             and f.confrelid in ('app.developers'::regclass, 'app.organizations'::regclass, 'app.projects'::regclass)))
+        order by 1`,
+    )
+    expect(tables.map(({ name }) => name)).toEqual(Object.keys(afterProof).sort())
+  })
+
+  test('ends: service accounts with their tokens, webhooks, invites, other members', async () => {
+    const { stranger, email } = await claim()
+    const accomplice = await harness.developer()
+    const home = await personalOf(stranger)
+    const project = await harness.project({ developer: stranger })
+    const team = (await organizationOf(stranger)).id
+    const machines = [
+      await serviceAccountOf(harness, stranger, { organization_id: home }),
+      await serviceAccountOf(harness, stranger, { organization_id: team }),
+    ]
+    const minted = await operatorTokenOf(harness, machines[0]?.client ?? anyone, { organization_id: home })
+    const own = await operatorTokenOf(harness, stranger, { project_id: project.id })
+    await enrol(harness, home, accomplice, 'owner')
+    await enrol(harness, team, accomplice, 'admin')
+    const theirs = await operatorTokenOf(harness, accomplice, { organization_id: home })
+    for (const organization_id of [home, team]) {
+      const hook = { organization_id, target_url: 'https://1.1.1.1/hook', event_types: ['*'] }
+      expect((await stranger.post('/admin/control-plane-webhooks', hook)).status).toBe(201)
+    }
+    const users = `/admin/projects/${project.id}/users`
+    for (const { client } of [minted, own, theirs]) expect((await client.get(users)).status).toBe(200)
+
+    const owner = signedIn(await prove(email))
+    for (const { client } of [minted, own, theirs])
+      expect(refusalOf(await client.get(users))).toEqual([401, 'INVALID_DEVELOPER_TOKEN'])
+    for (const { client } of machines)
+      expect(
+        refusalOf(await client.post('/admin/operator-tokens', { organization_id: home, scopes: ['*:read'] })),
+      ).toEqual([401, 'INVALID_DEVELOPER_TOKEN'])
+    expect((await accomplice.get(users)).error?.code).toBe('PROJECT_FORBIDDEN')
+    for (const list of ['/admin/service-accounts', '/admin/control-plane-webhooks'])
+      expect((await owner.get(list)).data).toEqual([])
+    for (const id of [home, team]) expect((await owner.get(at(id, '/members'))).data).toHaveLength(1)
+    expect((await owner.get(users)).status).toBe(200)
+    const [row] = await harness.control(
+      `select changes from app.audit_events where action = 'developer.taken_back' and scope = $1`,
+      [stranger.id],
+    )
+    expect(row?.['changes']).toMatchObject({
+      service_accounts: [2, 0],
+      webhooks: [2, 0],
+      members: [2, 0],
+      memberships: [0, 0],
+    })
+  })
+
+  test('leaves what others own too: the account is out of it, unless it was invited there', async () => {
+    const { stranger, email } = await claim()
+    const accomplice = await harness.developer()
+    const shared = (await organizationOf(stranger, 'team')).id
+    await enrol(harness, shared, accomplice, 'owner')
+    const company = (await organizationOf(accomplice, 'company')).id
+    await enrol(harness, company, stranger, 'admin')
+    await harness.control(
+      `insert into app.organization_invites (organization_id, email, mailbox, role, token_hash, accepted_by, accepted_at, expires_at)
+       values ($1, $2, $2, 'admin', gen_random_uuid()::text, $3, now(), now())`,
+      [company, email, stranger.id],
+    )
+    const pending = await harness.control(
+      `insert into app.organization_invites (organization_id, email, mailbox, role, token_hash, invited_by, expires_at)
+       values ($1, 'x@example.org', 'x@example.org', 'admin', gen_random_uuid()::text, $2, now() + interval '1 day') returning id`,
+      [company, stranger.id],
+    )
+    const owner = signedIn(await prove(email))
+    const names = (await owner.get('/admin/organizations')).data.map(({ name }: any) => name)
+    expect(names).toContain('company')
+    expect(names).not.toContain('team')
+    expect((await accomplice.get(at(shared, '/members'))).data.map(({ developer_id }: any) => developer_id)).toEqual([
+      accomplice.id,
+    ])
+    const [{ revoked_at }] = (await harness.control('select revoked_at from app.organization_invites where id = $1', [
+      pending[0]?.['id'],
+    ])) as [{ revoked_at: Date | null }]
+    expect(revoked_at).not.toBeNull()
+  })
+})
+
 describe('whoever meets the proof', () => {
   const words = { password: 'the stranger stays', current_password: password }
 
@@ -163,6 +288,7 @@ describe('whoever meets the proof', () => {
       const { stranger, email } = await claim()
       const project = await harness.project({ developer: stranger })
       const { id } = await personalToken(stranger)
+      const home = await personalOf(stranger)
       const code = await mailedCode(harness, mail, email)
       const [proved, ...answers] = await meetingAt(harness, 'app.developers', () => [
         anyone.post('/auth/developer/otp/verify', { email, code }),
@@ -172,16 +298,25 @@ describe('whoever meets the proof', () => {
         stranger.post(`/admin/tokens/${id}/rotate`),
         refreshed(stranger.refreshToken),
         project.admin.post('/api-keys', { key_type: 'server', environment: 'production' }),
+        stranger.post('/admin/service-accounts', { organization_id: home, name: 'late', scopes: ['*:write'] }),
+        stranger.post('/admin/control-plane-webhooks', { target_url: 'https://1.1.1.1/hook', event_types: ['*'] }),
+        stranger.post('/admin/organizations', { name: 'late' }),
+        stranger.post('/admin/projects', { name: 'late' }),
+        stranger.post('/admin/operator-tokens', { organization_id: home, scopes: ['*:read'] }),
       ])
       expect(proved?.status, proved?.text).toBe(200)
       for (const { status, text } of answers) expect([200, 201, 401, 404], text).toContain(status)
       const left = await harness.control(
         `select (select count(*)::int from app.developer_sessions where developer_id = $1 and ended_at is null) as sessions,
                 (select count(*)::int from app.developer_tokens where developer_id = $1 and revoked_at is null) as tokens,
+                (select count(*)::int from app.service_accounts where organization_id = $2) as machines,
+                (select count(*)::int from app.webhooks where organization_id = $2) as hooks,
+                (select count(*)::int from app.operator_tokens where organization_id = $2 and revoked_at is null) as operator_tokens,
                 (select password_hash is null from app.developers where id = $1) as is_without_password`,
-        [stranger.id],
+        [stranger.id, home],
       )
-      expect(left).toEqual([{ sessions: 1, tokens: 0, is_without_password: true }])
+      const nothing = { tokens: 0, machines: 0, hooks: 0, operator_tokens: 0 }
+      expect(left).toEqual([{ sessions: 1, ...nothing, is_without_password: true }])
       for (const { data } of answers)
         for (const text of [data?.access_token, data?.token])
           if (typeof text === 'string') expect((await withBearer(anyone, text).get(me)).status).toBe(401)
@@ -210,6 +345,7 @@ describe('whoever meets the proof', () => {
     const project = await harness.project({ developer: stranger })
     const { id } = await personalToken(stranger)
     const [session] = (await stranger.get('/auth/developer/sessions')).data
+    const home = await personalOf(stranger)
     await prove(email)
     const text = { token_prefix: 'svc_dpat_1234567', token_hash: 'x' }
     const key = {
@@ -224,6 +360,22 @@ describe('whoever meets the proof', () => {
       ['token_create', { name: 'x', scopes: ['*:write'], ...text }],
       ['token_rotate', { token_id: id, ...text }],
       ['api_key_create', key],
+      ['organization_create', { name: 'x' }],
+      ['service_account_create', { organization_id: home, name: 'x', scopes: ['*:write'], key_hash: 'x' }],
+      [
+        'organization_invite_create',
+        { organization_id: home, id: project.id, email: 'x@example.org', role: 'owner', token_hash: 'x' },
+      ],
+      [
+        'project_create',
+        {
+          id: crypto.randomUUID(),
+          name: 'x',
+          keys: [],
+          signing: { key_id: 'x', public_jwk: {}, sealed: 'x' },
+          database_name: 'x',
+        },
+      ],
     ]
     const held = [
       { sessionId: session.id },

@@ -1,8 +1,8 @@
 import { afterEach, describe, expect, test } from 'vitest'
 import { meetingAt, personalToken, withBearer } from '#test/support/accounts.ts'
-import { delegationOf, introspect, nothing, operatorTokenOf } from '#test/support/delegation.ts'
+import { delegationOf, introspect, nothing, operatorTokenOf, serviceAccountOf } from '#test/support/delegation.ts'
 import { type Answer, startHarness } from '#test/support/harness.ts'
-import { enrol, organizationOf } from '#test/support/organizations.ts'
+import { enrol, organizationOf, personalOf } from '#test/support/organizations.ts'
 
 const harness = await startHarness()
 const { anyone } = harness
@@ -75,12 +75,85 @@ describe('escalation', () => {
     const target = await organizationOf(owner)
     const moved = await project.admin.post('/transfer', { organization_id: target.id })
     expect(moved.status, moved.text).toBe(200)
-    for (const { client } of [one, all])
-      expect(refusalOf(await client.get(streaks))).toEqual([403, 'PROJECT_FORBIDDEN'])
+    expect(refusalOf(await one.client.get(streaks))).toEqual(dead)
+    expect(refusalOf(await all.client.get(streaks))).toEqual([403, 'PROJECT_FORBIDDEN'])
     // not even when nothing is cached
     harness.running.services.sessions.clear()
     expect(refusalOf(await one.client.get(streaks))).toEqual(dead)
     expect(await introspect(account.client, one.token)).toEqual(nothing)
+  })
+
+  test('what a member delegated ends when they leave, and does not come back with them', async () => {
+    const { organization, owner, project, streaks } = await scene()
+    const member = await harness.developer()
+    await enrol(harness, organization, member, 'developer')
+    const made = await operatorTokenOf(harness, member, { project_id: project.id })
+    const wide = await operatorTokenOf(harness, member, { organization_id: organization })
+    const elsewhere = await operatorTokenOf(harness, member, { organization_id: await personalOf(member) })
+    for (const { client } of [made, wide]) expect((await client.get(streaks)).status).toBe(200)
+    expect((await owner.delete(`/admin/organizations/${organization}/members/${member.id}`)).status).toBe(200)
+    await enrol(harness, organization, member, 'viewer')
+    for (const { client, token } of [made, wide]) {
+      expect(refusalOf(await client.get(streaks))).toEqual(dead)
+      expect(await introspect(member, token)).toEqual(nothing)
+    }
+    expect((await introspect(member, elsewhere.token)).active).toBe(true)
+    const listed = (await member.get('/admin/operator-tokens')).data
+    expect(listed.map(({ status }: { status: string }) => status)).toEqual(['active', 'revoked', 'revoked'])
+    const trail = await owner.get(`/admin/projects/${project.id}/audit-events?target_id=${made.id}`)
+    expect(trail.data[0].changes.revoked_at).toEqual([null, expect.any(String)])
+  })
+
+  test('what was delegated for a project ends when it moves, and does not come back with it', async () => {
+    const { account, admin, owner, organization, project, streaks } = await scene()
+    const sibling = await harness.project({ developer: owner })
+    const limited = (
+      await serviceAccountOf(harness, admin, { organization_id: organization, project_ids: [project.id] })
+    ).id
+    const both = await serviceAccountOf(harness, admin, {
+      organization_id: organization,
+      project_ids: [project.id, sibling.id],
+    })
+    const tokens = [
+      await operatorTokenOf(harness, account.client, { project_id: project.id }),
+      await operatorTokenOf(harness, owner, { project_id: project.id }),
+      await operatorTokenOf(harness, both.client, { project_id: project.id }),
+    ]
+    const kept = await operatorTokenOf(harness, both.client, { project_id: sibling.id })
+    for (const { client } of tokens) expect((await client.get(streaks)).status).toBe(200)
+    for (const organization_id of [(await organizationOf(owner)).id, organization])
+      expect((await project.admin.post('/transfer', { organization_id })).status).toBe(200)
+    for (const { client } of tokens) expect(refusalOf(await client.get(streaks))).toEqual(dead)
+    expect((await kept.client.get(`/admin/projects/${sibling.id}/streaks`)).status).toBe(200)
+    const stateOf = async (id: string) => (await admin.get(`/admin/service-accounts/${id}`)).data
+    expect(await stateOf(limited)).toMatchObject({ is_active: false })
+    expect(await stateOf(both.id)).toMatchObject({ is_active: true, project_ids: [sibling.id] })
+    // one for every project of the organization has the projects that it has now
+    const again = await operatorTokenOf(harness, account.client, { project_id: project.id })
+    expect((await again.client.get(streaks)).status).toBe(200)
+  })
+
+  test('a removal or a transfer that meets the making of a token leaves none that lives', async () => {
+    for (let round = 0; round < 3; round += 1) {
+      const { organization, owner, account, project } = await scene()
+      const member = await harness.developer()
+      await enrol(harness, organization, member, 'developer')
+      const target = (await organizationOf(owner)).id
+      await meetingAt(harness, 'app.operator_tokens', () => [
+        member.post('/admin/operator-tokens', { project_id: project.id, scopes: ['*:read'] }),
+        account.client.post('/admin/operator-tokens', { project_id: project.id, scopes: ['*:read'] }),
+        owner.delete(`/admin/organizations/${organization}/members/${member.id}`),
+        project.admin.post('/transfer', { organization_id: target }),
+      ])
+      const alive = await harness.control(
+        `select t.id from app.operator_tokens t join app.projects p on p.id = t.project_id
+          where t.project_id = $1 and t.revoked_at is null and p.organization_id <> t.organization_id
+          union all
+         select t.id from app.operator_tokens t where t.developer_id = $2 and t.revoked_at is null`,
+        [project.id, member.id],
+      )
+      expect(alive).toEqual([])
+    }
   })
 
   test('a scope of an area that is gone opens nothing, wherever it stands', async () => {

@@ -24,7 +24,7 @@ describe('a transfer', () => {
       [id, viewer],
       [home, owner],
     ] as const) {
-      const { data } = await reader.get(at(organization, '/audit-events?action=projects.'))
+      const { data } = await reader.get(at(organization, '/audit-events?action=projects.transfer'))
       expect(data).toHaveLength(1)
       expect(data[0]).toMatchObject({
         action: 'projects.transfer',

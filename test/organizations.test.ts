@@ -262,6 +262,21 @@ describe('the trail of an organization', () => {
   })
 })
 
+test('the trail of an organization says who made and deleted its projects, also when they are gone', async () => {
+  const { id, owner, admin } = await company()
+  const made = await admin.post('/admin/projects', { name: 'Garden', organization_id: id })
+  const project = made.data.project.id
+  await harness.running.services.fleet.provision(project)
+  expect((await owner.delete(`/admin/projects/${project}`)).status).toBe(200)
+  await harness.control('delete from app.projects where id = $1', [project])
+  expect((await owner.get(`/admin/projects/${project}/audit-events`)).status).toBe(404)
+  const { data } = await owner.get(at(id, '/audit-events?action=projects.'))
+  expect(data).toMatchObject([
+    { action: 'projects.delete', actor: { id: owner.id }, target: { type: 'projects', id: project }, status: 200 },
+    { action: 'projects.create', actor: { id: admin.id }, changes: { name: [null, 'Garden'] }, status: 201 },
+  ])
+})
+
 test('who takes an account back by its address finds nobody else in its personal organization', async () => {
   const stranger = await harness.developer()
   const accomplice = await harness.developer()

@@ -53,8 +53,10 @@ begin
                                              and not exists (select from app.organization_members other
                                                               where other.organization_id = m.organization_id and other.role = 'owner'
                                                                 and other.developer_id <> own_id))
+                 -- the personal organization goes with the account, whoever else owns it
+                 or p.organization_id in (select o.id from app.organizations o where o.developer_id = own_id)
                  or p.organization_id is null and p.developer_id = own_id) then
-    perform internal.fail(409, 'PROJECTS_EXIST', 'You are the only owner of projects: delete or transfer them first. A deletion takes a moment to be complete.');
+    perform internal.fail(409, 'PROJECTS_EXIST', 'Projects would lose their owner or their organization: delete or transfer them first. A deletion takes a moment to be complete.');
   end if;
   perform internal.account_leave_organizations();
   -- what the account created for others stays, and its oldest owner counts as the creator

@@ -44,6 +44,63 @@ $$;
 comment on function api.code_mail is
   'For the job: the recipient of a code, always the address that the account was created with. Null when there is no account, or when the code is used, replaced or expired.';
 
+create or replace function internal.organizations_reclaim(developer_id uuid) returns json
+language plpgsql volatile security definer set search_path = '' as $$
+declare
+  kept uuid[];
+  left_count int;
+  invites int;
+  members int;
+  machines int;
+  hooks int;
+  ended_id uuid;
+begin
+  -- whoever opened the account may own an organization together with another account of theirs. Only an accepted invite came through the mailbox
+  delete from app.organization_members m
+   where m.developer_id = organizations_reclaim.developer_id
+     and exists (select from app.organization_members other
+                  where other.organization_id = m.organization_id and other.role = 'owner' and other.developer_id <> m.developer_id)
+     and not exists (select from app.organizations o where o.id = m.organization_id and o.developer_id = m.developer_id)
+     and not exists (select from app.organization_invites i
+                      where i.organization_id = m.organization_id and i.accepted_by = m.developer_id);
+  get diagnostics left_count = row_count;
+  -- the organizations that are the account's alone, the personal one among them
+  kept := array(select m.organization_id from app.organization_members m
+                 where m.developer_id = organizations_reclaim.developer_id and m.role = 'owner'
+                   and (exists (select from app.organizations o where o.id = m.organization_id and o.developer_id = m.developer_id)
+                        or not exists (select from app.organization_members other
+                                        where other.organization_id = m.organization_id and other.role = 'owner'
+                                          and other.developer_id <> m.developer_id)));
+  -- the invites before the members: one that is accepted meanwhile has made its member when this has waited for it
+  update app.organization_invites i set revoked_at = internal.now()
+   where (i.organization_id = any (kept) or i.invited_by = organizations_reclaim.developer_id) and i.accepted_at is null and i.revoked_at is null;
+  get diagnostics invites = row_count;
+  delete from app.organization_members m
+   where m.organization_id = any (kept) and m.developer_id <> organizations_reclaim.developer_id;
+  get diagnostics members = row_count;
+  machines := 0;
+  for ended_id in
+    delete from app.service_accounts a where a.organization_id = any (kept) returning a.id
+  loop
+    machines := machines + 1;
+    perform internal.changed('service_account:' || ended_id);
+  end loop;
+  for ended_id in
+    update app.operator_tokens t set revoked_at = internal.now()
+     where t.organization_id = any (kept) and t.revoked_at is null and t.expires_at > internal.now()
+    returning t.id
+  loop
+    perform internal.changed('operator_token:' || ended_id);
+  end loop;
+  delete from app.webhooks w where w.organization_id = any (kept);
+  get diagnostics hooks = row_count;
+  return json_build_object('memberships', json_build_array(left_count, 0), 'invites', json_build_array(invites, 0), 'members', json_build_array(members, 0),
+                           'service_accounts', json_build_array(machines, 0), 'webhooks', json_build_array(hooks, 0));
+end $$;
+comment on function internal.organizations_reclaim is
+  'For internal.account_reclaim: the account leaves organizations that others own too, unless it came by an invite; in those that are its own, the personal one
+   among them, other members, open invites, service accounts, operator tokens and webhooks end. Returns how much. Granted to nobody.';
+
 create or replace function internal.account_reclaim(developer_id uuid) returns void
 language plpgsql volatile security definer set search_path = '' as $$
 declare
@@ -64,20 +121,26 @@ begin
   get diagnostics tokens = row_count;
   update app.operator_tokens t set revoked_at = internal.now()
    where t.developer_id = account_reclaim.developer_id and t.revoked_at is null and t.expires_at > internal.now();
-  -- whoever made the account may have let another account of theirs into its personal organization
-  update app.organization_invites i set revoked_at = internal.now()
-    from app.organizations o
-   where o.developer_id = account_reclaim.developer_id and i.organization_id = o.id and i.accepted_at is null and i.revoked_at is null;
-  delete from app.organization_members m
-   using app.organizations o
-   where o.developer_id = account_reclaim.developer_id and m.organization_id = o.id and m.developer_id <> account_reclaim.developer_id;
-  perform internal.audit_developer('developer.taken_back', account_reclaim.developer_id,
-                                   json_build_object('sessions', json_build_array(sessions, 0), 'tokens', json_build_array(tokens, 0)));
+  perform internal.audit_developer('developer.taken_back', account_reclaim.developer_id, internal.json_merge(
+                                   json_build_object('sessions', json_build_array(sessions, 0), 'tokens', json_build_array(tokens, 0)),
+                                   internal.organizations_reclaim(account_reclaim.developer_id)));
   perform internal.changed('developer:' || account_reclaim.developer_id);
 end $$;
 comment on function internal.account_reclaim is
-  'Removes every credential that an account had before its address was verified: password, providers, sessions, personal access tokens, operator tokens, and the
-   other members and open invites of its personal organization. The caller must hold the lock of the account''s row.';
+  'Removes everything that could act for an account before its address was verified: password, providers, sessions, personal access tokens, operator tokens,
+   approved devices, and what internal.organizations_reclaim ends. Projects stay, with their API keys and what is in them. The caller must hold the lock of the account''s row,
+   which whatever adds one of these takes too (internal.lock_own_account).';
+
+create or replace function internal.account_lock_for_proof(developer_id uuid) returns void
+language plpgsql volatile security definer set search_path = '' as $$
+begin
+  perform from app.organizations o
+    where o.id in (select m.organization_id from app.organization_members m where m.developer_id = account_lock_for_proof.developer_id)
+    order by o.id
+      for no key update;
+end $$;
+comment on function internal.account_lock_for_proof is
+  'Locks the organizations of an account whose address is not proved, which a proof may change: before the account, as in every change of members.';
 
 create or replace function internal.account_prove(them app.developers, own_sid uuid, ip text) returns void
 language plpgsql volatile as $$
@@ -112,6 +175,7 @@ begin
     return internal.refuse(401, 'OTP_INVALID', 'This code is wrong, expired, used or locked.');
   end if;
   delete from app.developer_codes c where c.mailbox = code.mailbox;
+  perform internal.account_lock_for_proof(d.id) from app.developers d where d.mailbox = code.mailbox and not d.email_verified;
   select d.* into them from app.developers d where d.mailbox = code.mailbox for no key update;
   if them.id is null then
     return internal.refuse(401, 'OTP_INVALID', 'This code is wrong, expired, used or locked.');
@@ -125,4 +189,4 @@ end $$;
 comment on function api.code_verify is
   'Signs in by a code, which works once, and marks the address verified: 200 {developer}. The first verification of an address reclaims the account
    (internal.account_reclaim), unless it comes with a session of the account, own_sid, or within an hour of the start of one from the same ip. Refuses
-   401 OTP_INVALID, the same for every reason; the fifth wrong attempt locks the code. Locks the code, then the account.';
+   401 OTP_INVALID, the same for every reason; the fifth wrong attempt locks the code. Locks the code, the organizations of an unproved account, then the account.';

@@ -33,6 +33,8 @@ begin
    where i.provider = 'github' and i.provider_id = github_sign_in.provider_id
      for no key update of d;
   if them.id is null then
+    perform internal.account_lock_for_proof(d.id)
+       from app.developers d where d.mailbox = internal.email_mailbox(github_sign_in.email) and not d.email_verified;
     select d.* into them from app.developers d where d.mailbox = internal.email_mailbox(github_sign_in.email) for no key update;
     if them.id is null then
       them := internal.developer_make(github_sign_in.email, null, github_sign_in.name, github_sign_in.signup_mode, github_sign_in.request_access,
@@ -59,7 +61,7 @@ end $$;
 comment on function api.github_sign_in is
   'Signs in the developer of a GitHub account: 200 {developer}. Without one, the developer whose address is the primary one that GitHub has verified; where
    that is the first proof of the address, the account is taken back as by a code. Without one, a new account: 201. Refuses as api.developer_signup, and 409
-   EMAIL_EXISTS for another alias of an account''s mailbox. Locks the account.';
+   EMAIL_EXISTS for another alias of an account''s mailbox. Locks the organizations of an unproved account, then the account.';
 
 create or replace function internal.purge_github_starts() returns void
 language plpgsql volatile security definer set search_path = '' as $$

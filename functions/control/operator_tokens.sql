@@ -83,7 +83,8 @@ declare
 begin
   -- the project before the account, as its deletion locks them
   if operator_token_make.project_id is not null then
-    select p.organization_id into home from app.projects p where p.id = operator_token_make.project_id and p.deleted_at is null for key share;
+    -- shared, as everything below: a transfer, a removal of the member or a narrowing that is under way sees this token, or this sees that
+    select p.organization_id into home from app.projects p where p.id = operator_token_make.project_id and p.deleted_at is null for share;
     perform internal.check_found(found, 'project');
   end if;
   if account is not null then
@@ -94,6 +95,7 @@ begin
     end if;
   else
     perform internal.lock_own_account();
+    perform from app.organization_members m where m.organization_id = home and m.developer_id = internal.developer_id() for share;
   end if;
   select c.* into ceiling
     from internal.operator_token_ceiling(home, operator_token_make.project_id, account, case when account is null then internal.developer_id() end) c;
@@ -119,7 +121,28 @@ begin
 end $$;
 comment on function internal.operator_token_make is
   'Creates a token of the caller, a service account or a developer. Refuses 401 INVALID_DEVELOPER_TOKEN, 404 NOT_FOUND, 403 PROJECT_FORBIDDEN,
-   SCOPE_EXCEEDS_CEILING (details {ceiling, exceeding}), 409 LIMIT_REACHED. Locks the project, then the maker.';
+   SCOPE_EXCEEDS_CEILING (details {ceiling, exceeding}), 409 LIMIT_REACHED. Locks the project, the maker, then the membership.';
+
+create or replace function internal.operator_tokens_revoke(organization_id uuid default null, developer_id uuid default null, project_id uuid default null)
+returns void
+language plpgsql volatile security definer set search_path = '' as $$
+declare
+  ended uuid;
+begin
+  for ended in
+    update app.operator_tokens t set revoked_at = internal.now()
+     where t.revoked_at is null and t.expires_at > internal.now()
+       and (operator_tokens_revoke.organization_id is null or t.organization_id = operator_tokens_revoke.organization_id)
+       and (operator_tokens_revoke.developer_id is null or t.developer_id = operator_tokens_revoke.developer_id)
+       and (operator_tokens_revoke.project_id is null or t.project_id = operator_tokens_revoke.project_id)
+    returning t.id
+  loop
+    perform internal.changed('operator_token:' || ended);
+  end loop;
+end $$;
+comment on function internal.operator_tokens_revoke is
+  'Revokes the live tokens to which all given conditions apply: what has ended by a removal or a transfer does not come back with its maker or its project.
+   Granted to nobody.';
 
 create or replace function api.operator_token_create(scopes json, token_hash text, expires_in_seconds int, project_id uuid default null,
                                                      organization_id uuid default null, label text default null, actor text default null)

@@ -349,3 +349,24 @@ create or replace trigger tg_projects__audit
 create or replace trigger tg_api_keys__audit
   after insert or update or delete on app.api_keys
   for each row execute function internal.tg_audit('api_keys', 'key_hash');
+create or replace function internal.tg_projects__organization_trail() returns trigger
+language plpgsql volatile security definer set search_path = '' as $$
+begin
+  if internal.caller() = 'developer' then
+    -- the project's own trail goes with it
+    perform internal.audit('projects.' || case tg_op when 'INSERT' then 'create' else 'delete' end, 'projects', new.id::text,
+                           json_build_object('name', case tg_op when 'INSERT' then json_build_array(null, new.name) else json_build_array(new.name, null) end),
+                           case tg_op when 'INSERT' then 201 else 200 end, new.organization_id);
+  end if;
+  return null;
+end $$;
+comment on function internal.tg_projects__organization_trail is
+  'Audits the making and the deletion of a project in the trail of its organization too, which outlives the project.';
+create or replace trigger tg_projects__organization_trail_made
+  after insert on app.projects
+  for each row execute function internal.tg_projects__organization_trail();
+create or replace trigger tg_projects__organization_trail_deleted
+  after update of deleted_at on app.projects
+  for each row when (old.deleted_at is null and new.deleted_at is not null)
+  execute function internal.tg_projects__organization_trail();
+

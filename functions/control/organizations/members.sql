@@ -121,6 +121,10 @@ declare
   after constant text := case when tg_op <> 'DELETE' then new.role end;
 begin
   perform internal.changed('developer:' || own_id);
+  -- what they delegated ends with their part in it, and does not come back with them
+  if tg_op = 'DELETE' and exists (select from app.organizations o where o.id = organization) then
+    perform internal.operator_tokens_revoke(organization_id => organization, developer_id => own_id);
+  end if;
   -- who may no longer invite takes the invites that wait along
   if internal.role_rank(before) >= internal.role_rank('admin') and internal.role_rank(after) < internal.role_rank('admin') then
     update app.organization_invites i set revoked_at = internal.now()
@@ -134,7 +138,8 @@ begin
   return null;
 end $$;
 comment on function internal.tg_organization_members is
-  'Drops the member''s cached credentials on every server, revokes the open invites of a member who was an admin, and audits the change.';
+  'Drops the member''s cached credentials on every server, revokes the operator tokens of a member who leaves and the open
+   invites of a member who was an admin, and audits the change.';
 create or replace trigger tg_organization_members
   after insert or update or delete on app.organization_members
   for each row execute function internal.tg_organization_members();

@@ -47,6 +47,7 @@ begin
     -- eight random hexadecimal digits: a slug that is taken leads to another one
     slug := plain || '-' || right(replace(internal.new_id()::text, '-', ''), 8);
   end loop;
+  perform internal.lock_own_account();
   insert into app.organization_members (organization_id, developer_id, role) values (made.id, internal.developer_id(), 'owner');
   return made;
 end $$;

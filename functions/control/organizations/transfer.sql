@@ -31,6 +31,12 @@ comment on function api.project_transfer is 'Moves a project: 200 project. The c
 create or replace function internal.tg_projects__moved() returns trigger
 language plpgsql volatile security definer set search_path = '' as $$
 begin
+  -- the accounts before their tokens, as their deletion locks them. One that was limited to this project alone has nothing left
+  update app.service_accounts a
+     set project_ids = case when cardinality(a.project_ids) > 1 then array_remove(a.project_ids, new.id) else a.project_ids end,
+         is_active = a.is_active and cardinality(a.project_ids) > 1, updated_at = internal.now()
+   where a.organization_id = old.organization_id and new.id = any (a.project_ids);
+  perform internal.operator_tokens_revoke(project_id => new.id);
   if internal.caller() = 'developer' then
     -- in the trails of both organizations; the project's own has it from its table's trigger
     perform internal.audit('projects.transfer', 'projects', new.id::text,
@@ -39,7 +45,9 @@ begin
   end if;
   return null;
 end $$;
-comment on function internal.tg_projects__moved is 'Audits a transfer in the trails of both organizations.';
+comment on function internal.tg_projects__moved is
+  'A transfer ends what the former organization delegated for the project: operator tokens, and the place of the project among those of a service account (one
+   that has no other is deactivated). Audits the transfer in the trails of both organizations.';
 create or replace trigger tg_projects__moved
   after update of organization_id on app.projects
   for each row when (old.organization_id is not null and new.organization_id is not null and old.organization_id <> new.organization_id)
