@@ -1,6 +1,8 @@
 import { randomUUID } from 'node:crypto'
 import { afterEach, describe, expect, test } from 'vitest'
-import { type Developer, startHarness } from '#test/support/harness.ts'
+import { personalToken, withBearer } from '#test/support/accounts.ts'
+import { type Client, type Developer, startHarness } from '#test/support/harness.ts'
+import { companyOf } from '#test/support/organizations.ts'
 import { expectRefusal } from '#test/support/refusals.ts'
 
 const harness = await startHarness()
@@ -241,6 +243,33 @@ describe('changing a project', () => {
     expectRefusal(answer, 400, 'INVALID_INPUT')
     expect(answer.error?.details.field).toBe(field)
     expect((await developer.get(path)).data).toMatchObject(data.project)
+  })
+
+  test('what decides how its users sign in is changed by admins, and by tokens of admins', async () => {
+    const company = await companyOf(harness)
+    const made = await company.owner.post('/admin/projects', { name: 'shared', organization_id: company.id })
+    const path = `/admin/projects/${made.data.project.id}`
+    const guarded = {
+      environment: 'development',
+      bundle_id: 'org.example.app',
+      google_oauth_client_id: 'mine.apps.example.org',
+      magic_link_redirect_url: 'https://example.org/in',
+    }
+    const token = async (of: Client) =>
+      withBearer(harness.anyone, (await personalToken(of, { scopes: ['projects:write'] })).token)
+    for (const [field, value] of Object.entries(guarded)) {
+      for (const weak of [company.developer, await token(company.developer)]) {
+        const answer = await weak.patch(path, { [field]: value, name: 'taken over' })
+        expectRefusal(answer, 403, 'ROLE_FORBIDDEN')
+        expect(answer.error?.details).toEqual({ required: 'admin', role: 'developer' })
+      }
+      expect((await company.admin.patch(path, { [field]: value })).status).toBe(200)
+    }
+    expect((await (await token(company.admin)).patch(path, { bundle_id: null })).status).toBe(200)
+    // a form that sends a field as it is changes nothing
+    const unchanged = { ...guarded, bundle_id: null, name: 'renamed' }
+    expect((await company.developer.patch(path, unchanged)).data.name).toBe('renamed')
+    expect((await company.developer.get(path)).data).toMatchObject({ ...guarded, bundle_id: null })
   })
 
   test('refuses a sender that is on no verified domain of the project', async () => {

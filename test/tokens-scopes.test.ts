@@ -1,7 +1,9 @@
+import { randomUUID } from 'node:crypto'
 import { describe, expect, test } from 'vitest'
 import { allows, isScope, scopeAreas, scopeNeeded, scopeOf } from '#server/http/scopes.ts'
 import { personalToken, withBearer } from '#test/support/accounts.ts'
 import { type Answer, startHarness } from '#test/support/harness.ts'
+import { organizationOf, personalOf } from '#test/support/organizations.ts'
 import { callRoute, createCast, nameOf } from '#test/support/routes.ts'
 
 /** What a personal access token may do on every route there is, from the routes' own declarations. */
@@ -95,6 +97,23 @@ describe('a token that is limited to projects', async () => {
     expect(ids(await limited.get('/admin/projects'))).toEqual([project.id])
     expect(ids(await owner.get('/admin/projects'))).toEqual(expect.arrayContaining([project.id, other.id]))
     expect((await limited.get('/auth/developer/me')).data.id).toBe(owner.id)
+  })
+
+  test('reads no records of an organization, and lists those of its projects only', async () => {
+    const team = await organizationOf(owner)
+    const home = await personalOf(owner)
+    for (const id of [team.id, home])
+      for (const path of ['', '/members', '/invites', '/audit-events']) {
+        const at = `/admin/organizations/${id}${path}`
+        expect((await owner.get(at)).status).toBe(200)
+        expect(refusalOf(await limited.get(at))).toEqual([403, 'PROJECT_FORBIDDEN'])
+      }
+    expect(refusalOf(await limited.get(`/admin/organizations/${randomUUID()}/members`))).toEqual([404, 'NOT_FOUND'])
+    const listed = await limited.get('/admin/organizations')
+    expect([listed.body.total, listed.data.map(({ id }: { id: string }) => id)]).toEqual([1, [home]])
+    expect((await limited.get('/auth/developer/me')).data.organizations.map(({ id }: any) => id)).toEqual([home])
+    const wide = withBearer(harness.anyone, (await personalToken(owner)).token)
+    expect((await wide.get(`/admin/organizations/${team.id}/audit-events`)).status).toBe(200)
   })
 
   test('reaches nothing once its projects are gone, rather than everything', async () => {

@@ -1,7 +1,9 @@
 import { randomUUID } from 'node:crypto'
 import { afterEach, describe, expect, test } from 'vitest'
 import { type Answer, type Project, startHarness } from '#test/support/harness.ts'
+import { openSocket } from '#test/support/realtime.ts'
 import { expectRefusal } from '#test/support/refusals.ts'
+import { startSecond } from '#test/support/second.ts'
 
 const harness = await startHarness()
 const project = await harness.project()
@@ -474,6 +476,41 @@ describe('a session for testing', () => {
     expectRefusal(await own.admin.post(`/users/${made.id}/session`), 403, 'USER_BANNED')
     expectRefusal(await own.admin.post(`/users/${randomUUID()}/session`), 404, 'NOT_FOUND')
     expectRefusal(await own.admin.post('/users/x/session'), 400, 'INVALID_ID')
+  })
+
+  test('ends when its project leaves development, everywhere, and does not come back with it', async () => {
+    harness.setTime('2026-12-01T10:00:00Z')
+    const own = await harness.project({ environment: 'development' })
+    const second = await startSecond(harness)
+    const { id } = await own.user()
+    const other = await own.user()
+    const { data } = await own.admin.post(`/users/${id}/session`)
+    const user = own.app.with({ authorization: `Bearer ${data.session_token}` })
+    const far = second.as(user.headers)
+    const socket = await openSocket(harness.url, user.headers)
+    for (const by of [user, far]) expect((await by.get('/client/users/me')).status).toBe(200)
+    const { data: renewed } = await own.app.post('/client/auth/refresh', { refresh_token: data.refresh_token })
+    const again = own.app.with({ authorization: `Bearer ${renewed.session_token}` })
+
+    expect((await own.admin.patch('', { environment: 'production' })).status).toBe(200)
+    for (const by of [user, again]) {
+      expectRefusal(await by.get('/client/users/me'), 401, 'UNAUTHORIZED')
+      expectRefusal(await by.patch('/client/users/me', { display_name: 'not me' }), 401, 'UNAUTHORIZED')
+    }
+    await expect.poll(async () => (await far.get('/client/users/me')).status, { timeout: 10_000 }).toBe(401)
+    expect(await socket.closed).toBe(4401)
+    const refresh = () => own.app.post('/client/auth/refresh', { refresh_token: renewed.refresh_token })
+    expectRefusal(await refresh(), 401, 'INVALID_TOKEN')
+    expect((await other.get('/client/users/me')).status).toBe(200)
+
+    harness.advance(60)
+    expect((await own.admin.patch('', { environment: 'development' })).status).toBe(200)
+    expectRefusal(await user.get('/client/users/me'), 401, 'UNAUTHORIZED')
+    expectRefusal(await refresh(), 401, 'INVALID_TOKEN')
+    const later = (await own.admin.post(`/users/${id}/session`)).data
+    const back = own.app.with({ authorization: `Bearer ${later.session_token}` })
+    expect((await back.get('/client/users/me')).status).toBe(200)
+    expect((await own.app.post('/client/auth/refresh', { refresh_token: later.refresh_token })).status).toBe(200)
   })
 
   test('is refused in production', async () => {

@@ -206,15 +206,44 @@ begin
            user_search_enabled = case when project_patch.patch ? 'user_search_enabled' then (project_patch.patch ->> 'user_search_enabled')::boolean else p.user_search_enabled end,
            graphql_enabled = case when project_patch.patch ? 'graphql_enabled' then (project_patch.patch ->> 'graphql_enabled')::boolean else p.graphql_enabled end,
            updated_at = internal.now()
+create or replace function internal.tg_projects__development() returns trigger
+language plpgsql volatile security definer set search_path = '' as $$
+begin
+  if new.environment <> 'development' then
+    new.development_since := null;
+  elsif tg_op = 'INSERT' or old.environment <> 'development' then
+    new.development_since := internal.now();
+  end if;
+  return new;
+end $$;
+comment on function internal.tg_projects__development is
+  'Records since when a project is in development. Each return to it begins anew, so that no session for tests of an earlier time comes back.';
+create or replace trigger tg_projects__development
+  before insert or update of environment on app.projects
+  for each row execute function internal.tg_projects__development();
+
+create or replace function internal.project_guard_check(project app.projects, patch jsonb) returns void
+language plpgsql stable as $$
+begin
+  if exists (select from unnest('{environment,bundle_id,google_oauth_client_id,magic_link_redirect_url}'::text[]) f
+              where project_guard_check.patch ? f and project_guard_check.patch ->> f is distinct from to_jsonb(project_guard_check.project) ->> f) then
+    perform internal.organization_check((project_guard_check.project).organization_id, 'admin');
+  end if;
+end $$;
+comment on function internal.project_guard_check is
+  'Refuses 403 ROLE_FORBIDDEN to a member below admin who changes what decides how the project''s users sign in: with another value of these fields anybody
+   could sign in as any of them.';
+
      where p.id = project.id
     returning p.* into project;
     perform internal.changed('project:' || project.id);
   end if;
   return internal.reply(200, json_build_object('id', project.id, 'name', project.name, 'updated_at', internal.iso(project.updated_at)));
+  perform internal.project_guard_check(project, project_patch.patch);
 end $$;
 comment on function api.project_patch is
   'Changes the fields that are present; null clears a nullable field; an empty patch changes nothing. Refuses 404 NOT_FOUND, 400 INVALID_INPUT,
-   INVALID_SENDER.';
+   INVALID_SENDER, and as internal.project_guard_check.';
 
 create or replace function api.api_key_create(project_id uuid, key_prefix text, key_hash text, key_type text, environment text)
 returns api.reply

@@ -21,7 +21,7 @@ grant execute on function internal.lock_address, internal.lock_identity, interna
   internal.sign_in_by_phone, internal.is_claimed, internal.account_reclaim, internal.email_proved_elsewhere, internal.identity_linked_notify,
   internal.user_of_identity, internal.proved_email, internal.fail_in_use, internal.linked_reply, internal.set_password, internal.users_merge,
   api.auth_anonymous, api.auth_email_signup, api.auth_email_password, api.auth_email_login, api.auth_refresh, api.auth_logout,
-  api.auth_session, internal.auth_session_json, internal.is_auth_session_live,
+  api.auth_session, internal.auth_session_json, internal.is_auth_session_live, internal.is_test_over,
   internal.auth_sessions_page, api.auth_sessions, api.auth_session_end, api.auth_password_state, api.auth_password_set, api.auth_code_request,
   api.auth_code_sign_in, api.auth_magic_link_request, api.auth_magic_link_verify, api.auth_social, api.auth_link_email, api.auth_link_phone,
   api.auth_link_social, api.auth_link_password, api.auth_unlink, api.auth_merge

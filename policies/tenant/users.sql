@@ -79,6 +79,6 @@ values
    array['id', 'app_user_id', 'provider', 'provider_id', 'created_at'], '{}', null, 'move', 'cascade', null,
    current_setting('trellis.file')),
   ('app.user_sessions', 'app_user_id', 'user_sessions',
-   array['id', 'app_user_id', 'original_anonymous_id', 'signed_in_at', 'last_used_at', 'expires_at', 'ended_at', 'end_reason',
+   array['id', 'app_user_id', 'original_anonymous_id', 'signed_in_at', 'last_used_at', 'expires_at', 'ended_at', 'end_reason', 'is_test',
          'platform', 'app_version', 'ip_country'],
    array['refresh_hash'], 'sessions', 'end', 'cascade', null, current_setting('trellis.file'));

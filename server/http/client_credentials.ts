@@ -81,15 +81,14 @@ export const liveSession = async (
 ): Promise<SessionClaims> => {
   const claims = await sessionOf(request, services, project)
   const place = tenantPlace(services, project, route)
-  const live = await services.sessions.users.get(`${project.projectId} ${claims.sid}`, async () => {
+  const testsSince = project.developmentSince
+  const live = await services.sessions.users.get(`${project.projectId} ${claims.sid} ${testsSince}`, async () => {
     const reply = await services.database.call(
       place,
       'app_auth',
       { caller: 'edge', projectId: project.projectId },
       'auth_session',
-      {
-        sid: claims.sid,
-      },
+      { sid: claims.sid, tests_since: testsSince },
     )
     return dataOf<{ is_live: boolean }>(reply).is_live ? { ...claims, projectId: project.projectId } : null
   })

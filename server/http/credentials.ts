@@ -210,6 +210,9 @@ export const memberOf = async (request: FastifyRequest, services: Services, rout
     throw refusal(400, 'INVALID_ID', 'orgId: must be a uuid', details)
   }
   if (!role) throw refusal(404, 'NOT_FOUND', 'There is no such organization.')
+  // members, invites and the trail name people and projects that are none of its business
+  if (held.token?.projectIds)
+    throw projectForbidden('This token is limited to some projects and reads no records of an organization.')
   checkRank(services.areaOf(route), route, role)
   return { held, organizationId }
 }

@@ -16,6 +16,8 @@ export type CachedProject = {
   readonly projectId: string
   readonly organizationId: string
   readonly environment: 'development' | 'production'
+  /** Sessions for tests that began before it have ended; null outside of development: all of them have. */
+  readonly developmentSince: string | null
   readonly effectiveTier: 'free' | 'pro' | 'enterprise'
   /** The spend ceiling does not bind it. */
   readonly isComped: boolean
@@ -46,6 +48,7 @@ type CachedProjectRow = {
   project_id: string
   organization_id: string
   environment: CachedProject['environment']
+  development_since: string | null
   effective_tier: CachedProject['effectiveTier']
   comped: boolean
   user_search_enabled: boolean
@@ -96,6 +99,7 @@ export const createProjectCache = (
       projectId: row.project_id,
       organizationId: row.organization_id,
       environment: row.environment,
+      developmentSince: row.development_since ?? null,
       effectiveTier: row.effective_tier,
       isComped: row.comped,
       userSearchEnabled: row.user_search_enabled,

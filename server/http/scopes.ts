@@ -67,6 +67,7 @@ export const tokenRefusals = (area: Area, route: Route): readonly string[] => {
   if (route.sessionOnly) return [...never, 'SESSION_REQUIRED']
   const scope = scopeOf(area, route)
   if (scope === null) return never
-  // outside of its projects a token that is limited to some may read, but not change anything
-  return [...never, 'SCOPE_REQUIRED', ...(scope.endsWith(':write') ? ['PROJECT_FORBIDDEN'] : [])]
+  // outside of its projects a token that is limited to some reads the account itself and lists, and changes nothing
+  const isKept = scope.endsWith(':write') || route.caller.guards === 'organization'
+  return [...never, 'SCOPE_REQUIRED', ...(isKept ? ['PROJECT_FORBIDDEN'] : [])]
 }

@@ -109,7 +109,10 @@ export const createRealtime = (options: RealtimeOptions): Realtime => {
     const claims = { caller: 'edge', projectId }
     if (sid !== null)
       return dataOf<{ is_live: boolean }>(
-        await database.call(resolved.place, 'app_auth', claims, 'auth_session', { sid }),
+        await database.call(resolved.place, 'app_auth', claims, 'auth_session', {
+          sid,
+          tests_since: project.developmentSince,
+        }),
       ).is_live
     return dataOf<{ exists: boolean }>(
       await database.call(resolved.place, 'app_server', claims, 'user_exists', { user_id: userId }),

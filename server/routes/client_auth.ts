@@ -69,6 +69,7 @@ const refresh = async (context: HandlerContext) => {
     sid,
     presented_hash: sha256(token),
     next_hash: next.hash,
+    tests_since: project.developmentSince,
     device: deviceOf(context),
   })
   if (reply.status !== 200) return reply

@@ -11,12 +11,21 @@ language sql stable as $$
 $$;
 comment on function internal.organization_json is 'An organization as responses show it, with the caller''s role.';
 
+create or replace function internal.organization_is_shown(organization_id uuid) returns boolean
+language sql stable security definer set search_path = '' as $$
+  select internal.token_project_ids() is null
+      or exists (select from app.projects p
+                  where p.organization_id = organization_is_shown.organization_id and p.deleted_at is null and p.id = any (internal.token_project_ids()))
+$$;
+comment on function internal.organization_is_shown is
+  'Whether lists show an organization of the caller: to a personal access token that is limited to some projects only theirs. Granted to nobody.';
+
 create or replace function internal.organizations_of_caller() returns json
 language sql stable security definer set search_path = '' as $$
   select coalesce(json_agg(json_build_object('id', o.id, 'name', o.name, 'role', m.role) order by m.joined_at, o.id), '[]')
     from app.organization_members m
     join app.organizations o on o.id = m.organization_id
-   where m.developer_id = internal.developer_id()
+   where m.developer_id = internal.developer_id() and internal.organization_is_shown(o.id)
 $$;
 comment on function internal.organizations_of_caller is 'The caller''s organizations as GET /auth/developer/me shows them, oldest membership first.';
 
@@ -67,14 +76,15 @@ language sql stable security definer set search_path = '' as $$
     (select json_agg(internal.organization_json(o, p.role) order by p.joined_at, p.organization_id)
        from (select m.organization_id, m.role, m.joined_at
                from app.organization_members m
-              where m.developer_id = internal.developer_id()
+              where m.developer_id = internal.developer_id() and internal.organization_is_shown(m.organization_id)
               order by m.joined_at, m.organization_id
               limit organization_page.page_limit offset organization_page.page_offset) p
        join app.organizations o on o.id = p.organization_id),
-    (select count(*) from app.organization_members m where m.developer_id = internal.developer_id()),
+    (select count(*) from app.organization_members m
+      where m.developer_id = internal.developer_id() and internal.organization_is_shown(m.organization_id)),
     organization_page.page_offset, organization_page.page_limit)
 $$;
-comment on function internal.organization_page is 'The caller''s organizations, oldest membership first: at most 100.';
+comment on function internal.organization_page is 'The caller''s organizations that internal.organization_is_shown, oldest membership first: at most 100.';
 
 create or replace function api.organization_list(page_limit int, page_offset bigint) returns api.reply
 language sql stable as $$

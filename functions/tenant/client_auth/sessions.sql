@@ -127,13 +127,21 @@ language sql stable security definer set search_path = '' as $$
 $$;
 comment on function internal.session_is_young is 'Whether the caller signed in less than 10 minutes ago, so that no further proof of identity is needed.';
 
-create or replace function api.auth_refresh(sid uuid, presented_hash text, next_hash text, device jsonb default null) returns api.reply
+create or replace function internal.is_test_over(s app.user_sessions, tests_since timestamptz) returns boolean
+language sql immutable parallel safe
+return (is_test_over.s).is_test and coalesce((is_test_over.s).signed_in_at < is_test_over.tests_since, true);
+comment on function internal.is_test_over is
+  'Whether a session for tests has ended because its project left development: tests_since is since when it is there without a break, null outside of it.';
+
+create or replace function api.auth_refresh(sid uuid, presented_hash text, next_hash text, device jsonb default null, tests_since timestamptz default null)
+returns api.reply
 language plpgsql volatile as $$
 declare
   session app.user_sessions;
 begin
   select s.* into session from app.user_sessions s where s.id = auth_refresh.sid for update;
-  if session.id is null or session.ended_at is not null or session.expires_at <= internal.now() then
+  if session.id is null or session.ended_at is not null or session.expires_at <= internal.now()
+     or internal.is_test_over(session, auth_refresh.tests_since) then
     return internal.refuse(401, 'INVALID_TOKEN', 'The refresh token is invalid or its session has ended: sign in again.');
   end if;
   if session.refresh_hash <> auth_refresh.presented_hash then
@@ -180,14 +188,15 @@ comment on function api.auth_logout is
   'Ends the session of a refresh token; with all, every session of the caller. 200 also when the session is unknown or has ended. With all: refuses 401
    UNAUTHORIZED.';
 
-create or replace function api.auth_session(sid uuid) returns api.reply
+create or replace function api.auth_session(sid uuid, tests_since timestamptz default null) returns api.reply
 language sql stable as $$
   select internal.reply(200, json_build_object('is_live', exists (
     select from app.user_sessions s
       join app.users u on u.id = s.app_user_id
-     where s.id = auth_session.sid and s.ended_at is null and s.expires_at > internal.now() and not u.is_banned)))
+     where s.id = auth_session.sid and s.ended_at is null and s.expires_at > internal.now() and not u.is_banned
+       and not internal.is_test_over(s, auth_session.tests_since))))
 $$;
-comment on function api.auth_session is 'Whether the tokens of a session are still valid.';
+comment on function api.auth_session is 'Whether the tokens of a session are still valid; tests_since as for internal.is_test_over.';
 
 create or replace function internal.auth_session_json(s app.user_sessions) returns json
 language sql stable as $$

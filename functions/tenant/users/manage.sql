@@ -376,15 +376,15 @@ begin
   if them.is_banned then
     perform internal.fail(403, 'USER_BANNED', 'This user is banned.');
   end if;
-  insert into app.user_sessions (id, app_user_id, refresh_hash, original_anonymous_id, expires_at, platform, app_version, ip_country)
-  values (user_session_start.sid, them.id, user_session_start.refresh_hash, them.anonymous_id, internal.now() + interval '90 days',
+  insert into app.user_sessions (id, app_user_id, refresh_hash, original_anonymous_id, is_test, expires_at, platform, app_version, ip_country)
+  values (user_session_start.sid, them.id, user_session_start.refresh_hash, them.anonymous_id, true, internal.now() + interval '90 days',
           user_session_start.device ->> 'platform', user_session_start.device ->> 'app_version', user_session_start.device ->> 'ip_country');
   perform internal.emit(them.id, 'svc.user.signed_in', '{"method": "administrator"}');
   perform internal.audit('users.session', 'users', them.id::text);
   return them;
 end $$;
 comment on function internal.user_session_start is
-  'A sign-in session for a developer''s tests, with the usual lifetime. Refuses 403 USER_BANNED, 404 NOT_FOUND. Audited as users.session.';
+  'A sign-in session for a developer''s tests, with the usual lifetime; it ends when the project leaves development. Refuses 403 USER_BANNED, 404 NOT_FOUND. Audited as users.session.';
 
 create or replace function api.user_session(user_id uuid, environment text, sid uuid, refresh_hash text, device jsonb default null) returns api.reply
 language plpgsql volatile as $$
