@@ -200,6 +200,47 @@ export const environment = z.object({
     .min(1)
     .default(300)
     .describe('A PostgREST that served no request for so long is stopped.'),
+  SANDBOX_PROJECTS: z.coerce
+    .number()
+    .int()
+    .min(0)
+    .default(3)
+    .describe('Projects, and organizations, that an account may have whose address is not verified.'),
+  SANDBOX_INVITES: flag
+    .default(false)
+    .describe('Whether such an account may invite others into an organization, by mail.'),
+  SANDBOX_MAIL: z
+    .enum(['own', 'any'])
+    .default('own')
+    .describe(
+      'To whom the installation sends mail for projects of such accounts: `own`, to verified addresses of their members alone, besides codes and links of sign-in. Read where SMTP_URL is set.',
+    ),
+  SANDBOX_MAIL_PER_DAY: z.coerce
+    .number()
+    .int()
+    .min(0)
+    .default(50)
+    .describe('Messages that the installation sends in 24 hours for all projects of such an account.'),
+  ACCOUNT_MAIL_PER_DAY: z.coerce
+    .number()
+    .int()
+    .min(0)
+    .default(1000)
+    .describe(
+      'Messages that the installation sends in 24 hours for all projects of any other account, from its own address: a project with a verified domain, or with a mail server of its own, has no such bound.',
+    ),
+  ACCOUNT_PROJECTS: z.coerce
+    .number()
+    .int()
+    .min(0)
+    .default(100)
+    .describe('Projects that an account with a verified address may have; one with a paid project has no such bound.'),
+  ACCOUNT_PROJECTS_PER_DAY: z.coerce
+    .number()
+    .int()
+    .min(1)
+    .default(50)
+    .describe('Projects that an account may make in 24 hours, deleted ones too.'),
   GENERAL_RATE_LIMITS: z
     .enum(['on', 'off'])
     .default('on')

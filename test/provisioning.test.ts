@@ -288,6 +288,30 @@ describe('making the database', () => {
     expect((await status()).data).toMatchObject({ status: 'ready', attempt: 2 })
   })
 
+  test('waits for room when every cluster is full, and two never take the last place together', async () => {
+    const [{ count }] = (await harness.control('select count(*)::int as count from app.tenants')) as [{ count: number }]
+    await harness.control(`update app.clusters set capacity = $1 where name = 'own'`, [count + 1])
+    try {
+      const makers = await Promise.all(Array.from({ length: 3 }, () => harness.developer()))
+      const made = await meetingBehind(
+        harness.running.services.control.database,
+        'lock table app.tenants in share mode',
+        () => makers.map((by) => by.post('/admin/projects', { name: 'crowded' })),
+      )
+      const states = made.map(({ data }) => data.provisioning_status).sort()
+      expect(states).toEqual(['failed', 'failed', 'provisioning'])
+      const left = made.find(({ data }) => data.provisioning_status === 'failed')?.data.project.id
+      const maker = makers[made.findIndex(({ data }) => data.project.id === left)]
+      const status = await maker?.get(`/admin/projects/${left}/provisioning-status`)
+      expect(status?.data.error).toEqual({
+        code: 'NOT_STARTED',
+        message: 'No cluster had free capacity. POST reprovision to try again.',
+      })
+    } finally {
+      await harness.control(`update app.clusters set capacity = 500 where name = 'own'`)
+    }
+  })
+
   test('waits for room when every cluster is closed', async () => {
     await harness.control('update app.clusters set is_open = false')
     const { id, developer, data, status, reprovision, signIn } = await unmade()

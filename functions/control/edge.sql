@@ -17,7 +17,7 @@ create or replace function internal.edge_json(project_id uuid) returns json
 language sql stable as $$
   select json_build_object(
            'project_id', p.id, 'developer_id', p.developer_id, 'organization_id', p.organization_id, 'environment', p.environment,
-           'development_since', p.development_since,
+           'development_since', p.development_since, 'is_sandbox', internal.project_is_sandbox(p.id),
            'effective_tier', internal.effective_tier(p.tier, p.comped), 'comped', p.comped, 'user_search_enabled', p.user_search_enabled,
            'graphql_enabled', p.graphql_enabled,
            'rest_enabled', p.rest_enabled,

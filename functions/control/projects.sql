@@ -66,11 +66,11 @@ create or replace function internal.choose_cluster() returns uuid
 language sql stable security definer set search_path = '' as $$
   select c.id
     from app.clusters c
-   where c.is_open
+   where c.is_open and c.capacity > (select count(*) from app.tenants t where t.cluster_id = c.id)
    order by c.capacity - (select count(*) from app.tenants t where t.cluster_id = c.id) desc, c.created_at
    limit 1
 $$;
-comment on function internal.choose_cluster is 'The open cluster with the most free capacity, or null when all are closed.';
+comment on function internal.choose_cluster is 'The open cluster with the most free capacity, or null when all are closed or full.';
 
 create or replace function internal.provisioning_steps() returns jsonb
 language sql immutable as $$
@@ -91,8 +91,11 @@ comment on function internal.provisioning_absent_json is 'The progress of a proj
 create or replace function internal.provisioning_start(project_id uuid, database_name text) returns text
 language plpgsql volatile security definer set search_path = '' as $$
 declare
-  cluster constant uuid := internal.choose_cluster();
+  cluster uuid;
 begin
+  -- projects are placed one after the other: two never take the last place together
+  perform from app.clusters c where c.is_open order by c.id for no key update;
+  cluster := internal.choose_cluster();
   if not exists (select from app.projects p where p.id = provisioning_start.project_id and p.organization_id = any (internal.organization_ids('admin'))) then
     raise exception 'a database is made for the caller''s own projects only';
   end if;
@@ -110,25 +113,48 @@ begin
   return 'provisioning';
 end $$;
 comment on function internal.provisioning_start is
-  'Places a new project on a cluster and queues the creation of its database, in this transaction. failed: no cluster is open.';
+  'Places a new project on a cluster and queues the creation of its database, in this transaction. failed: no cluster is open and has room. Locks the clusters.';
+
+create or replace function internal.project_place_check(organization_id uuid, sandbox_projects int, account_projects int) returns void
+language plpgsql volatile security definer set search_path = '' as $$
+declare
+  home constant uuid := coalesce(project_place_check.organization_id, (select o.id from app.organizations o where o.developer_id = internal.developer_id()));
+  them app.developers;
+  most int;
+begin
+  -- the organization before the account, as in every change of members
+  perform from app.organizations o where o.id = home for key share;
+  if project_place_check.organization_id is not null then
+    -- its API keys are in the response, and keys are an admin's
+    perform internal.organization_check(project_place_check.organization_id, 'admin');
+  end if;
+  perform internal.lock_own_account();
+  select d.* into them from app.developers d where d.id = internal.developer_id();
+  if them.provisioning is distinct from 'on' then
+    perform internal.fail(403, 'INVITE_REQUIRED', 'This account needs an invite before it can create projects.');
+  end if;
+  most := case them.account_state when 'sandbox' then project_place_check.sandbox_projects when 'verified_free' then project_place_check.account_projects end;
+  perform internal.check_limit((select count(*) from app.projects p where p.developer_id = them.id and p.deleted_at is null), most,
+                               case when them.account_state = 'sandbox'
+                                    then format('An account has at most %s projects until its address is verified: sign in with a code by mail.', most)
+                                    else format('An account has at most %s projects.', most) end)
+    where most is not null;
+end $$;
+comment on function internal.project_place_check is
+  'Whether the caller may make one more project, in an organization (null: the personal one). Refuses 404 NOT_FOUND, 403 ROLE_FORBIDDEN, INVITE_REQUIRED, 401
+   INVALID_DEVELOPER_TOKEN, 409 LIMIT_REACHED. Locks the organization against deletion, then the account.';
 
 create or replace function api.project_create(
   id uuid, name text, keys json, signing json, database_name text, bundle_id text default null,
   google_oauth_client_id text default null, platform text default 'all', environment text default 'production',
-  organization_id uuid default null)
+  organization_id uuid default null, sandbox_projects int default 3, account_projects int default 100)
 returns api.reply
 language plpgsql volatile as $$
 declare
   made app.projects;
   provisioning text;
 begin
-  if not exists (select from app.developers d where d.id = internal.developer_id() and d.provisioning = 'on') then
-    perform internal.fail(403, 'INVITE_REQUIRED', 'This account needs an invite before it can create projects.');
-  end if;
-  if project_create.organization_id is not null then
-    -- its API keys are in the response, and keys are an admin's
-    perform internal.organization_check(project_create.organization_id, 'admin');
-  end if;
+  perform internal.project_place_check(project_create.organization_id, project_create.sandbox_projects, project_create.account_projects);
   insert into app.projects (id, developer_id, organization_id, name, bundle_id, google_oauth_client_id, platform, environment)
   values (project_create.id, internal.developer_id(), project_create.organization_id, project_create.name, project_create.bundle_id,
           project_create.google_oauth_client_id, project_create.platform, project_create.environment)
@@ -143,7 +169,7 @@ begin
 end $$;
 comment on function api.project_create is
   'Creates a project with its API keys, as hashes: 201 {project, provisioning_status}; the server adds the texts of the keys to this response only.
-   organization_id null: the caller''s personal organization. Refuses 403 INVITE_REQUIRED, and 404 NOT_FOUND, 403 ROLE_FORBIDDEN of the organization.';
+   organization_id null: the caller''s personal organization. Refuses as internal.project_place_check.';
 
 create or replace function api.project_list(organization_id uuid default null) returns api.reply
 language sql stable as $$
@@ -180,32 +206,6 @@ end $$;
 comment on function api.project_get is
   'A project with its API keys; the server adds the integrations, which are stored in the project''s own database. Refuses 404 NOT_FOUND.';
 
-create or replace function api.project_patch(project_id uuid, patch jsonb) returns api.reply
-language plpgsql volatile as $$
-declare
-  project app.projects := internal.own_project_lock(project_patch.project_id);
-begin
-  if project_patch.patch ->> 'default_from_email' is not null
-     and not internal.domain_sends(project.id, project_patch.patch ->> 'default_from_email') then
-    perform internal.fail(400, 'INVALID_SENDER', 'default_from_email must be on a verified sending domain of the project.',
-                          '{"field": "default_from_email", "reason": "is not on a verified sending domain"}');
-  end if;
-  if (select count(*) from jsonb_object_keys(project_patch.patch)) > 0 then
-    update app.projects p
-       set name = case when project_patch.patch ? 'name' then project_patch.patch ->> 'name' else p.name end,
-           bundle_id = case when project_patch.patch ? 'bundle_id' then project_patch.patch ->> 'bundle_id' else p.bundle_id end,
-           google_oauth_client_id = case when project_patch.patch ? 'google_oauth_client_id' then project_patch.patch ->> 'google_oauth_client_id' else p.google_oauth_client_id end,
-           platform = case when project_patch.patch ? 'platform' then project_patch.patch ->> 'platform' else p.platform end,
-           environment = case when project_patch.patch ? 'environment' then project_patch.patch ->> 'environment' else p.environment end,
-           default_from_email = case when project_patch.patch ? 'default_from_email' then project_patch.patch ->> 'default_from_email' else p.default_from_email end,
-           default_from_name = case when project_patch.patch ? 'default_from_name' then project_patch.patch ->> 'default_from_name' else p.default_from_name end,
-           default_reply_to = case when project_patch.patch ? 'default_reply_to' then project_patch.patch ->> 'default_reply_to' else p.default_reply_to end,
-           magic_link_redirect_url = case when project_patch.patch ? 'magic_link_redirect_url' then project_patch.patch ->> 'magic_link_redirect_url' else p.magic_link_redirect_url end,
-           auth_email_brand_name = case when project_patch.patch ? 'auth_email_brand_name' then project_patch.patch ->> 'auth_email_brand_name' else p.auth_email_brand_name end,
-           rest_enabled = case when project_patch.patch ? 'rest_enabled' then (project_patch.patch ->> 'rest_enabled')::boolean else p.rest_enabled end,
-           user_search_enabled = case when project_patch.patch ? 'user_search_enabled' then (project_patch.patch ->> 'user_search_enabled')::boolean else p.user_search_enabled end,
-           graphql_enabled = case when project_patch.patch ? 'graphql_enabled' then (project_patch.patch ->> 'graphql_enabled')::boolean else p.graphql_enabled end,
-           updated_at = internal.now()
 create or replace function internal.tg_projects__development() returns trigger
 language plpgsql volatile security definer set search_path = '' as $$
 begin
@@ -234,12 +234,38 @@ comment on function internal.project_guard_check is
   'Refuses 403 ROLE_FORBIDDEN to a member below admin who changes what decides how the project''s users sign in: with another value of these fields anybody
    could sign in as any of them.';
 
+create or replace function api.project_patch(project_id uuid, patch jsonb) returns api.reply
+language plpgsql volatile as $$
+declare
+  project app.projects := internal.own_project_lock(project_patch.project_id);
+begin
+  perform internal.project_guard_check(project, project_patch.patch);
+  if project_patch.patch ->> 'default_from_email' is not null
+     and not internal.domain_sends(project.id, project_patch.patch ->> 'default_from_email') then
+    perform internal.fail(400, 'INVALID_SENDER', 'default_from_email must be on a verified sending domain of the project.',
+                          '{"field": "default_from_email", "reason": "is not on a verified sending domain"}');
+  end if;
+  if (select count(*) from jsonb_object_keys(project_patch.patch)) > 0 then
+    update app.projects p
+       set name = case when project_patch.patch ? 'name' then project_patch.patch ->> 'name' else p.name end,
+           bundle_id = case when project_patch.patch ? 'bundle_id' then project_patch.patch ->> 'bundle_id' else p.bundle_id end,
+           google_oauth_client_id = case when project_patch.patch ? 'google_oauth_client_id' then project_patch.patch ->> 'google_oauth_client_id' else p.google_oauth_client_id end,
+           platform = case when project_patch.patch ? 'platform' then project_patch.patch ->> 'platform' else p.platform end,
+           environment = case when project_patch.patch ? 'environment' then project_patch.patch ->> 'environment' else p.environment end,
+           default_from_email = case when project_patch.patch ? 'default_from_email' then project_patch.patch ->> 'default_from_email' else p.default_from_email end,
+           default_from_name = case when project_patch.patch ? 'default_from_name' then project_patch.patch ->> 'default_from_name' else p.default_from_name end,
+           default_reply_to = case when project_patch.patch ? 'default_reply_to' then project_patch.patch ->> 'default_reply_to' else p.default_reply_to end,
+           magic_link_redirect_url = case when project_patch.patch ? 'magic_link_redirect_url' then project_patch.patch ->> 'magic_link_redirect_url' else p.magic_link_redirect_url end,
+           auth_email_brand_name = case when project_patch.patch ? 'auth_email_brand_name' then project_patch.patch ->> 'auth_email_brand_name' else p.auth_email_brand_name end,
+           rest_enabled = case when project_patch.patch ? 'rest_enabled' then (project_patch.patch ->> 'rest_enabled')::boolean else p.rest_enabled end,
+           user_search_enabled = case when project_patch.patch ? 'user_search_enabled' then (project_patch.patch ->> 'user_search_enabled')::boolean else p.user_search_enabled end,
+           graphql_enabled = case when project_patch.patch ? 'graphql_enabled' then (project_patch.patch ->> 'graphql_enabled')::boolean else p.graphql_enabled end,
+           updated_at = internal.now()
      where p.id = project.id
     returning p.* into project;
     perform internal.changed('project:' || project.id);
   end if;
   return internal.reply(200, json_build_object('id', project.id, 'name', project.name, 'updated_at', internal.iso(project.updated_at)));
-  perform internal.project_guard_check(project, project_patch.patch);
 end $$;
 comment on function api.project_patch is
   'Changes the fields that are present; null clears a nullable field; an empty patch changes nothing. Refuses 404 NOT_FOUND, 400 INVALID_INPUT,
@@ -372,12 +398,6 @@ comment on function api.reprovision is
   'Supplement A6: 202, with data_lost when the database was lost and an empty one is created. Refuses 404 NOT_FOUND, and as
    internal.provisioning_restart.';
 
-create or replace trigger tg_projects__audit
-  after insert or update or delete on app.projects
-  for each row execute function internal.tg_audit('projects');
-create or replace trigger tg_api_keys__audit
-  after insert or update or delete on app.api_keys
-  for each row execute function internal.tg_audit('api_keys', 'key_hash');
 create or replace function internal.tg_projects__organization_trail() returns trigger
 language plpgsql volatile security definer set search_path = '' as $$
 begin
@@ -399,3 +419,9 @@ create or replace trigger tg_projects__organization_trail_deleted
   for each row when (old.deleted_at is null and new.deleted_at is not null)
   execute function internal.tg_projects__organization_trail();
 
+create or replace trigger tg_projects__audit
+  after insert or update or delete on app.projects
+  for each row execute function internal.tg_audit('projects');
+create or replace trigger tg_api_keys__audit
+  after insert or update or delete on app.api_keys
+  for each row execute function internal.tg_audit('api_keys', 'key_hash');

@@ -49,3 +49,4 @@ values
 insert into internal.definitions (kind, table_name, singular, plural, key_column, found_by, fixed_columns, state_columns, max_count, create_order, declared_in)
 values ('email_template', 'app.email_templates', 'template', 'templates', 'key', 'key', '{key}', '{version}', 200, 60, current_setting('trellis.file'));
 select internal.definition_declare('email_template');
+grant execute on function internal.email_has_own_server, api.email_has_own_server to app_admin;

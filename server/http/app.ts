@@ -331,8 +331,15 @@ export const contextOf = (
   lines: linesAs(area, route, request, resolved, services),
 })
 
-export const takeRateLimits = (route: Pick<Route, 'ceiling'>, { claims, project }: Resolved, services: Services) => {
-  if (!project || route.ceiling === 'none' || claims.caller === 'developer') return
+export const takeRateLimits = (
+  route: Pick<Route, 'ceiling'>,
+  { claims, project, developer }: Resolved,
+  services: Services,
+) => {
+  if (route.ceiling === 'none') return
+  // the same for a developer, from all addresses together, as for an address
+  if (developer) services.rateLimiter.take([{ key: `developer ${developer.developerId}`, perSecond: 60, burst: 200 }])
+  if (!project || claims.caller === 'developer') return
   const perUser = route.ceiling === 'events' ? { perSecond: 50, burst: 50 } : { perSecond: 20, burst: 60 }
   services.rateLimiter.take([
     { key: `project ${project.projectId} ${route.ceiling ?? 'general'}`, perSecond: 1000, burst: 1000 },

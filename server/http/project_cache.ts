@@ -18,6 +18,8 @@ export type CachedProject = {
   readonly environment: 'development' | 'production'
   /** Sessions for tests that began before it have ended; null outside of development: all of them have. */
   readonly developmentSince: string | null
+  /** Nobody who owns it has verified their address. */
+  readonly isSandbox: boolean
   readonly effectiveTier: 'free' | 'pro' | 'enterprise'
   /** The spend ceiling does not bind it. */
   readonly isComped: boolean
@@ -49,6 +51,7 @@ type CachedProjectRow = {
   organization_id: string
   environment: CachedProject['environment']
   development_since: string | null
+  is_sandbox: boolean
   effective_tier: CachedProject['effectiveTier']
   comped: boolean
   user_search_enabled: boolean
@@ -100,6 +103,7 @@ export const createProjectCache = (
       organizationId: row.organization_id,
       environment: row.environment,
       developmentSince: row.development_since ?? null,
+      isSandbox: row.is_sandbox ?? false,
       effectiveTier: row.effective_tier,
       isComped: row.comped,
       userSearchEnabled: row.user_search_enabled,

@@ -9,7 +9,13 @@ export const secretMarks = (): Marks => {
 }
 
 /** A template with everything filled in but its secret, for which marks stand. */
-export type Content = { readonly subject: string; readonly html: string | null; readonly text: string | null }
+export type Content = {
+  /** Of the project's own template; false: in our words. */
+  readonly is_own: boolean
+  readonly subject: string
+  readonly html: string | null
+  readonly text: string | null
+}
 
 export type SignInMessage = {
   readonly id: string

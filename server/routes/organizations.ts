@@ -50,9 +50,13 @@ const invite = async (context: HandlerContext) => {
     id,
     email: body['email'],
     role: body['role'],
+    sandbox_invites: services.config.SANDBOX_INVITES,
     token_hash: sha256(inviteToken(services.secrets, id)),
   })
 }
+
+const create = ({ body, call, services }: HandlerContext) =>
+  call('organization_create', { ...body, sandbox_organizations: services.config.SANDBOX_PROJECTS })
 
 const accept = async (context: HandlerContext) => {
   await takeLimits(asSignIn(context), perIp('organization invite accept', context.request.ip, [20, 'minute']))
@@ -71,7 +75,7 @@ export const organizations = area({
       summary: 'Create an organization, with the caller as its owner',
       body: z.object({ name: Line(200, 1) }),
       example: { name: 'Example Ltd' },
-      call: 'organization_create',
+      handle: create,
       replies: { 201: data(Organization) },
       refusals: { 409: ['LIMIT_REACHED'] },
       failure: 'CREATE_FAILED',
@@ -157,7 +161,11 @@ export const organizations = area({
       example: { email: 'colleague@example.com', role: 'developer' },
       handle: invite,
       replies: { 201: data(Invite) },
-      refusals: { 409: ['ALREADY_MEMBER', 'CONFLICT', 'LIMIT_REACHED'], 429: ['RATE_LIMIT_EXCEEDED'] },
+      refusals: {
+        403: ['EMAIL_NOT_VERIFIED'],
+        409: ['ALREADY_MEMBER', 'CONFLICT', 'LIMIT_REACHED'],
+        429: ['RATE_LIMIT_EXCEEDED'],
+      },
       failure: 'CREATE_FAILED',
     }),
     route(`GET ${base}/invites`, {

@@ -4,6 +4,7 @@ import { dataOf } from '#server/database/database.ts'
 import { tenantName } from '#server/database/prepare.ts'
 import { ApiError, refusal } from '#server/errors.ts'
 import { developer, projectOwner } from '#server/http/callers.ts'
+import { asSignIn, perSubject, refundLimits, takeLimits } from '#server/http/limits.ts'
 import { area, type HandlerContext, route } from '#server/http/route.ts'
 import { data, Email, Line, Text, Time, Uuid } from '#server/http/schemas.ts'
 import { Environment, Platform, Project } from '#server/http/shapes.ts'
@@ -61,16 +62,28 @@ const shared = { bundle_id: Text(255).nullable().optional(), google_oauth_client
 
 /** The text of a key is in this response only. */
 const create = async (context: HandlerContext) => {
-  const { services, body } = context
+  const { services, body, resolved } = context
+  const { config } = services
+  const perDay = perSubject('developer projects', String(resolved.developer?.developerId), [
+    config.ACCOUNT_PROJECTS_PER_DAY,
+    'day',
+  ])
+  await takeLimits(asSignIn(context), perDay)
   const id = randomUUID()
   const environment = (body['environment'] ?? 'production') as 'development' | 'production'
   const keys = [createApiKey('client', environment), createApiKey('server', environment)] as const
-  const reply = await context.call('project_create', {
+  const made = context.call('project_create', {
     id,
     ...body,
-    database_name: tenantName(services.config.DATABASE_PREFIX, id),
+    sandbox_projects: config.SANDBOX_PROJECTS,
+    account_projects: config.ACCOUNT_PROJECTS,
+    database_name: tenantName(config.DATABASE_PREFIX, id),
     keys: keys.map(({ text: _text, ...stored }) => stored),
     signing: createSigningKey(services.secrets, id),
+  })
+  const reply = await made.catch(async (error) => {
+    await refundLimits(asSignIn(context), perDay)
+    throw error
   })
   const { project, provisioning_status } = dataOf<{ project: unknown; provisioning_status: string }>(reply)
   const [client, server] = keys.map((key) => ({ key: key.text, prefix: key.key_prefix, type: key.key_type }))
@@ -198,7 +211,13 @@ export const projects = area({
           }),
         ),
       },
-      refusals: { 400: ['INVALID_INPUT'], 403: ['INVITE_REQUIRED', 'ROLE_FORBIDDEN'], 404: ['NOT_FOUND'] },
+      refusals: {
+        400: ['INVALID_INPUT'],
+        403: ['INVITE_REQUIRED', 'ROLE_FORBIDDEN'],
+        404: ['NOT_FOUND'],
+        409: ['LIMIT_REACHED'],
+        429: ['RATE_LIMIT_EXCEEDED'],
+      },
       failure: 'CREATE_FAILED',
     }),
     route('GET /admin/projects', {

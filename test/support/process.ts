@@ -6,6 +6,7 @@ import { join } from 'node:path'
 import { promisify } from 'node:util'
 import { root } from '#server/database/files.ts'
 import { freshIp } from '#test/support/client.ts'
+import { openLimits } from '#test/support/open_limits.ts'
 import { homesOf, runFolder, runVariable } from '#test/support/run.ts'
 
 export type WorkerProcess = {
@@ -55,7 +56,7 @@ const startProgram = async (file: string, env: Record<string, string>, isReady: 
   const folder = await runFolder()
   const ours = { ...programEnvironment, [runVariable]: folder, TMPDIR: folder }
   const child = spawn(process.execPath, [join(root, file)], {
-    env: { ...ours, LOG_LEVEL: 'warn', GENERAL_RATE_LIMITS: 'off', TRUST_PROXY: 'true', ...env },
+    env: { ...ours, LOG_LEVEL: 'warn', GENERAL_RATE_LIMITS: 'off', TRUST_PROXY: 'true', ...openLimits, ...env },
     detached: true,
   })
   let text = ''

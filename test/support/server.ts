@@ -17,6 +17,7 @@ import { readProgram } from '#server/database/files.ts'
 import { controlName, type Programs, templateName } from '#server/database/prepare.ts'
 import { createSecrets } from '#server/secrets.ts'
 import { assemble, type Harness as Hooks, prepare, type Running } from '#server/start.ts'
+import { openLimits } from '#test/support/open_limits.ts'
 
 /** What a run of the suite has prepared once: one Postgres, and databases that are copied. */
 export type Base = {
@@ -89,6 +90,7 @@ export const startTestServer = async (
     LOG_LEVEL: 'warn',
     TRUST_PROXY: 'true',
     GENERAL_RATE_LIMITS: 'off',
+    ...openLimits,
     DATABASE_STATEMENTS: process.env['DATABASE_STATEMENTS'],
     ...env,
   })

@@ -1,5 +1,6 @@
 import { dataOf } from '#server/database/database.ts'
 import { sealPurpose } from '#server/http/one_time_codes.ts'
+import { takeMail } from '#server/providers/mail_allowance.ts'
 import { type ProjectSender, senderOf } from '#server/providers/project_mail.ts'
 import {
   type Content,
@@ -57,7 +58,22 @@ export const clientAuthMail = outboxTask(
   (context, row) =>
     send(context, row, async (message, sender, { content }, marks) => {
       if (!content) return
-      const { mail } = context.services
+      const { log, mail } = context.services
+      if (sender.from_email === null) {
+        const { projectId } = context
+        const allowance = await takeMail(context.services, { projectId, to: message.address, isSignIn: true })
+        // whoever asked is told nothing; the code can be asked for again
+        if (allowance.kind !== 'allowed')
+          return log.warn(
+            { project: projectId },
+            'a sign-in mail was not sent: its account has sent its messages of the day',
+          )
+        if (allowance.isSandbox && content.is_own)
+          return log.warn(
+            { project: projectId },
+            'a sign-in mail was not sent: its template waits for a verified owner',
+          )
+      }
       await mail.send({
         ...senderOf(context.services, context.projectId, sender, sender.brand),
         ...signInMail(message, content, marks, sender.magic_link_redirect_url),

@@ -1,5 +1,6 @@
 import { dataOf } from '#server/database/database.ts'
 import type { SmtpConfig } from '#server/providers/mail.ts'
+import { takeMail } from '#server/providers/mail_allowance.ts'
 import {
   integrationPurpose,
   type ProjectMessage,
@@ -30,10 +31,17 @@ const outcomeOf = (error: SmtpError, category: string) => {
   return { outcome: 'retry', detail: error.message }
 }
 
+const notVerified = {
+  outcome: 'failed',
+  detail: 'EMAIL_NOT_VERIFIED: no owner of the project has verified their address',
+}
+
 /** Makes one attempt of a message. The sender is read first, so that an attempt is noted only when the mail server is called next. */
 export const emailSend = outboxTask('email__send', async ({ services, projectId, call }, row) => {
   const { database, control, secrets, mail } = services
-  const found = dataOf<{ from: string | null } | null>(await call('email_message_from', { message_id: row.key }))
+  const found = dataOf<{ from: string | null; to: string; has_own_server: boolean } | null>(
+    await call('email_message_from', { message_id: row.key }),
+  )
   if (!found) return null
   const sender = dataOf<ProjectSender | null>(
     await database.call(control, 'control_worker', { caller: 'worker' }, 'mail_sender', {
@@ -42,11 +50,17 @@ export const emailSend = outboxTask('email__send', async ({ services, projectId,
     }),
   )
   if (!sender) return null
+  const allowance =
+    sender.from_email !== null || found.has_own_server
+      ? null
+      : await takeMail(services, { projectId, to: found.to, isSignIn: false })
+  if (allowance?.kind === 'later') return allowance.at
   const mark = unsubscribeMark()
   const begun = await call('email_attempt_begin', { message_id: row.key, unsubscribe_mark: mark })
   const message = dataOf<Begun | null>(begun)
   if (!message) return null
   const result = await (async () => {
+    if (allowance?.kind === 'refused') return notVerified
     const by = message.smtp_sealed
       ? (JSON.parse(secrets.decrypt(integrationPurpose(projectId, 'smtp'), message.smtp_sealed)) as SmtpConfig)
       : null

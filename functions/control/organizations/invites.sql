@@ -19,7 +19,8 @@ language sql stable as $$
 $$;
 comment on function internal.organization_invite_json is 'An invite as responses show it, without its token. Supplement A3.';
 
-create or replace function internal.organization_invite_make(organization_id uuid, id uuid, email text, role text, token_hash text) returns api.reply
+create or replace function internal.organization_invite_make(organization_id uuid, id uuid, email text, role text, token_hash text, sandbox_invites boolean default false)
+returns api.reply
 language plpgsql volatile security definer set search_path = '' as $$
 declare
   own_mailbox constant text := internal.email_mailbox(organization_invite_make.email);
@@ -27,6 +28,12 @@ declare
 begin
   -- owners are made by owners
   perform internal.organization_lock(organization_invite_make.organization_id, case when organization_invite_make.role = 'owner' then 'owner' else 'admin' end);
+  perform internal.lock_own_account();
+  -- the mail names the inviter, and who that is nobody knows yet
+  if not organization_invite_make.sandbox_invites
+     and exists (select from app.developers d where d.id = internal.developer_id() and d.account_state = 'sandbox') then
+    perform internal.fail(403, 'EMAIL_NOT_VERIFIED', 'Verify your own address before you invite others: sign in with a code by mail.');
+  end if;
   if exists (select from app.organization_members m
                join app.developers d on d.id = m.developer_id
               where m.organization_id = organization_invite_make.organization_id and d.mailbox = own_mailbox) then
@@ -49,17 +56,18 @@ begin
   return internal.reply(201, internal.organization_invite_json(made));
 end $$;
 comment on function internal.organization_invite_make is
-  'Invites an address for seven days and queues the mail, in this transaction. Refuses 404 NOT_FOUND, 403 ROLE_FORBIDDEN, 409 ALREADY_MEMBER, CONFLICT (a
-   pending invite of the address), LIMIT_REACHED. Locks the organization.';
+  'Invites an address for seven days and queues the mail, in this transaction. Refuses 404 NOT_FOUND, 403 ROLE_FORBIDDEN, EMAIL_NOT_VERIFIED (unless
+   sandbox_invites), 409 ALREADY_MEMBER, CONFLICT (a pending invite of the address), LIMIT_REACHED, 401 INVALID_DEVELOPER_TOKEN. Locks the organization, then the account of the caller.';
 
-create or replace function api.organization_invite_create(organization_id uuid, id uuid, email text, role text, token_hash text) returns api.reply
+create or replace function api.organization_invite_create(organization_id uuid, id uuid, email text, role text, token_hash text, sandbox_invites boolean default false)
+returns api.reply
 language plpgsql volatile as $$
 begin
   if not internal.is_email(btrim(organization_invite_create.email)) then
     perform internal.invalid('email', 'must be a mail address');
   end if;
   return internal.organization_invite_make(organization_invite_create.organization_id, organization_invite_create.id, organization_invite_create.email,
-                                           organization_invite_create.role, organization_invite_create.token_hash);
+                                           organization_invite_create.role, organization_invite_create.token_hash, organization_invite_create.sandbox_invites);
 end $$;
 comment on function api.organization_invite_create is 'Invites an address: 201. Refuses 400 VALIDATION_ERROR, and as internal.organization_invite_make.';
 

@@ -39,7 +39,7 @@ begin
 end $$;
 comment on function internal.membership_limit_check is 'Refuses 409 LIMIT_REACHED at 100 organizations. Locks the account. Granted to nobody.';
 
-create or replace function internal.organization_make(name text) returns app.organizations
+create or replace function internal.organization_make(name text, sandbox_organizations int default 3) returns app.organizations
 language plpgsql volatile security definer set search_path = '' as $$
 declare
   words constant text := coalesce(nullif(left(btrim(regexp_replace(lower(organization_make.name), '[^a-z0-9]+', '-', 'g'), '-'), 40), ''), 'organization');
@@ -47,7 +47,15 @@ declare
   slug text := plain;
   made app.organizations;
 begin
+  perform internal.lock_own_account();
   perform internal.membership_limit_check(internal.developer_id());
+  perform internal.check_limit((select count(*) from app.organization_members m
+                                  join app.organizations o on o.id = m.organization_id and o.developer_id is null
+                                 where m.developer_id = internal.developer_id() and m.role = 'owner'),
+                               organization_make.sandbox_organizations,
+                               format('An account owns at most %s organizations besides its personal one until its address is verified: sign in with a code by mail.',
+                                      organization_make.sandbox_organizations))
+    where (select d.account_state from app.developers d where d.id = internal.developer_id()) = 'sandbox';
   loop
     insert into app.organizations (name, slug) values (organization_make.name, slug)
     on conflict on constraint organizations_slug_unique do nothing
@@ -56,19 +64,20 @@ begin
     -- eight random hexadecimal digits: a slug that is taken leads to another one
     slug := plain || '-' || right(replace(internal.new_id()::text, '-', ''), 8);
   end loop;
-  perform internal.lock_own_account();
   insert into app.organization_members (organization_id, developer_id, role) values (made.id, internal.developer_id(), 'owner');
   return made;
 end $$;
 comment on function internal.organization_make is
-  'Creates an organization with the caller as its owner; its slug is made from the name. Refuses 409 LIMIT_REACHED. Locks the account.';
+  'Creates an organization with the caller as its owner; its slug is made from the name. Refuses 401 INVALID_DEVELOPER_TOKEN, 409 LIMIT_REACHED. Locks the account.';
 
-create or replace function api.organization_create(name text) returns api.reply
+create or replace function api.organization_create(name text, sandbox_organizations int default 3) returns api.reply
 language plpgsql volatile as $$
 begin
-  return internal.reply(201, internal.organization_json(internal.organization_make(organization_create.name), 'owner'));
+  return internal.reply(201, internal.organization_json(internal.organization_make(organization_create.name, organization_create.sandbox_organizations),
+                                                           'owner'));
 end $$;
-comment on function api.organization_create is 'Creates an organization of the caller: 201. Refuses 409 LIMIT_REACHED, 400 VALIDATION_ERROR.';
+comment on function api.organization_create is 'Creates an organization of the caller: 201. Refuses 409 LIMIT_REACHED (for an account whose address is not verified at
+   sandbox_organizations), 400 VALIDATION_ERROR.';
 
 create or replace function internal.organization_page(page_limit int, page_offset bigint) returns api.reply
 language sql stable security definer set search_path = '' as $$

@@ -30,12 +30,12 @@ begin
            (select u.properties ->> 'locale' from app.users u where u.email = auth_message_content.address), auth_message_content.locales));
   -- the secret is put in by the server, which alone can decrypt it
   return json_build_object(
-    'subject', (internal.email_render(picked.subject, variables, 'header')).rendered,
+    'is_own', picked.version > 0, 'subject', (internal.email_render(picked.subject, variables, 'header')).rendered,
     'html', (internal.email_render(picked.html, variables, 'html', auth_message_content.marks)).rendered,
     'text', (internal.email_render(picked.text, variables, 'text', auth_message_content.marks)).rendered);
 end $$;
 comment on function internal.auth_message_content is
-  'The content of a message of sign-in, {subject, html, text}, in the language of the user or of the request; marks says what stands for {{code}} and
+  'The content of a message of sign-in, {is_own, subject, html, text}, is_own: of the project''s own template; in the language of the user or of the request; marks says what stands for {{code}} and
    {{link}}, which the server fills in. Granted to workers.';
 
 create or replace function api.auth_message_begin(code_id uuid, brand text default null, has_link boolean default false,

@@ -275,11 +275,14 @@ comment on function api.email_message_cancel is 'Cancels a message while it is q
 
 create or replace function internal.email_message_from(message_id uuid) returns json
 language sql stable security definer set search_path = '' as $$
-  select json_build_object('from', substring(m.from_address from '([^<>[:space:]]+)>?$'))
+  select json_build_object('from', substring(m.from_address from '([^<>[:space:]]+)>?$'), 'to', m.to_address,
+                           'has_own_server', internal.email_has_own_server())
     from app.email_messages m
    where m.id = email_message_from.message_id and m.status = 'queued'
 $$;
-comment on function internal.email_message_from is 'The address that a queued message asks to be sent from, as {from}, which may be null; null when nothing is queued.';
+comment on function internal.email_message_from is
+  'The address that a queued message asks to be sent from, which may be null, its recipient, and whether the project''s own mail server carries it: {from, to,
+   has_own_server}; null when nothing is queued.';
 
 create or replace function api.email_message_from(message_id uuid) returns api.reply
 language sql stable as $$

@@ -17,7 +17,7 @@ import {
   Time,
   Uuid,
 } from '#server/http/schemas.ts'
-import { checkSenders, From } from '#server/routes/email/senders.ts'
+import { checkRecipients, checkSenders, From } from '#server/routes/email/senders.ts'
 import { Category, root, TemplateKey } from '#server/routes/email/templates.ts'
 
 const Status = z.enum(['queued', 'sent', 'delivered', 'bounced', 'complained', 'failed', 'cancelled', 'suppressed'])
@@ -93,6 +93,7 @@ type SentMessage = z.output<typeof Sent>
 const send = async (context: HandlerContext) => {
   const message = context.body as SentMessage
   await checkSenders(context, [message.from])
+  await checkRecipients(context, [message])
   return context.call('email_send', {
     message: JSON.stringify(message),
     accepted: acceptedArray(context.request),
@@ -107,6 +108,7 @@ const sendBatch = async (context: HandlerContext) => {
     context,
     messages.map(({ from }) => from),
   )
+  await checkRecipients(context, messages)
   return context.call('email_send_batch', {
     messages: JSON.stringify(messages),
     accepted: acceptedArray(context.request),
@@ -118,6 +120,7 @@ const example = { to: 'user@example.com', subject: 'Hello', text: 'Your order is
 const refusals = {
   400: ['INVALID_SENDER', 'TEMPLATE_VARIABLE_MISSING'],
   402: ['SPEND_CEILING_REACHED'],
+  403: ['EMAIL_NOT_VERIFIED'],
   404: ['USER_NOT_FOUND'],
 }
 
