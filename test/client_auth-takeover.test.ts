@@ -112,6 +112,55 @@ describe.each(proofs)('the victim proves the address by %s', (_name, prove) => {
   })
 })
 
+/**
+ * What a proof from outside does with the rows of each table that names a user. What a claimant did stays with the account, as its contents; what lets
+ * somebody act for it, or in its name, ends. A new table fails the test below until it stands here.
+ */
+const ends = {
+  users: 'phone and anonymous id are cleared',
+  user_passwords: 'deleted',
+  user_identities: 'deleted but for the address',
+  user_sessions: 'ended',
+  user_codes: 'deleted',
+  push_tokens: 'deactivated: a device would show what is meant for another person',
+  referral_claims: 'pending ones of this account are deleted',
+  group_invites: 'deleted: their codes may be in any hands',
+  realtime_connections: 'closed with their session',
+  realtime_places: 'closed with their session',
+  realtime_presences: 'closed with their session',
+  realtime_readers: 'closed with their session',
+  realtime_tickets: 'of a session: a connection is closed when that has ended',
+}
+const contents =
+  `ai_invocations app_sessions blocks challenge_participants conversation_participants currency_balances currency_lots
+  currency_transactions email_messages email_preferences engagement_events entitlement_grants event_ids feed_entries flag_evaluations
+  flag_exposures flag_overrides flag_users friend_codes friendships group_members inventory_ledger_rows inventory_stacks
+  leaderboard_entries ledger_requests media_assets merged_names message_reactions messages moderation_items moderation_reports
+  moderation_trust_levels onboarding_progress push_deliveries push_inbox_items push_preferences referral_codes reward_grants
+  role_assignments segment_members streak_freezes streak_milestones streak_pauses streak_periods streak_timezones subscription_events
+  subscriptions user_achievements user_event_counters user_streaks webhook_deliveries xp_rule_days xp_totals xp_transactions`.split(
+    /\s+/,
+  )
+
+describe('what becomes of it', () => {
+  test('is decided for each table that names a user', async () => {
+    const tables = await project.sql(
+      `select distinct replace(table_name, 'app.', '') as name from internal.user_data order by 1`,
+    )
+    expect(tables.map(({ name }) => name)).toEqual([...Object.keys(ends), ...contents].sort())
+  })
+
+  test('ends invites into groups that were made in its name', async () => {
+    const attacker = await attack()
+    const group = (await attacker.device.post('/client/groups', { name: 'Theirs' })).data
+    const invite = await attacker.device.post(`/client/groups/${group.id}/invites`, { role: 'member' })
+    expect(invite.status, invite.text).toBe(201)
+    const answer = await stage.verifyCode(attacker.email, await stage.code(attacker.email))
+    const victim = device(answer)
+    expect((await victim.get(`/client/groups/${group.id}/invites`)).data).toEqual([])
+  })
+})
+
 describe('afterwards', () => {
   test('a social sign-in with the account’s address fails until it is linked from the session', async () => {
     const { email } = await attack()
