@@ -1,7 +1,7 @@
 // npm run bench:tenants: what a tenant database costs to make and to keep, and what making and reloading them costs others.
 import { rm } from 'node:fs/promises'
 import { setTimeout as sleep } from 'node:timers/promises'
-import { tenantName } from '#server/database/prepare.ts'
+import { controlName, tenantName } from '#server/database/prepare.ts'
 import { endServer, type ServerProcess, startServer, temporaryFolder } from '#test/support/process.ts'
 import { type Child, startChild } from './support/child.ts'
 import { postgresMemory, requireProc } from './support/cpu.ts'
@@ -16,7 +16,7 @@ import {
   type Tenant,
   tenantDisk,
 } from './support/fleet.ts'
-import { type Installation, install, signIn } from './support/installation.ts'
+import { asAdmin, type Installation, install, signIn } from './support/installation.ts'
 import { figure, median, percentile, table } from './support/numbers.ts'
 import { type Changed, type Copy, copyProgram, profileReload, reload } from './support/reload.ts'
 import { type Aim, aimLine, circumstances, publish, say } from './support/results.ts'
@@ -342,6 +342,7 @@ const main = async () => {
   const programs = Object.fromEntries(copies) as Record<Changed, Copy>
   try {
     const server = await installation.serve()
+    await asAdmin(installation.cluster, controlName('trellis'), 'update app.clusters set capacity = 100000')
     const world: World = { installation, server, developer: await signUp(server), steady, tenants: [], programs }
     const { start, measured, sizes, reloads, use, busy, profile } = await measureAll(world)
     const perConnection = `${megabytes(use.bytes / use.processes)} MB for each of ${use.processes} connections`

@@ -65,6 +65,13 @@ test('all that was answered is there, once, and the other server has what the fi
   expect((await events('own', database)).length).toBe(rows.length)
   expect((await me(server.url, project)).status).toBe(200)
   expect((await cluster()).out).toMatch(/second +0 projects of 10, closed/)
+  expect((await cluster('capacity', 'second', '12')).out).toMatch(/second +0 projects of 12, closed/)
+  for (const wrong of [
+    ['capacity', 'third', '12'],
+    ['capacity', 'second', '0'],
+  ])
+    expect((await cluster(...wrong)).code).toBe(1)
+  await cluster('capacity', 'second', '10')
 })
 
 test('what cannot be moved, or fails on the way, is taken back, and the project goes on', async () => {

@@ -774,6 +774,8 @@ create table app.projects (
   -- Whether the project's developers may query its database with GraphQL.
   graphql_enabled boolean not null default false,
   organization_id uuid,
+  -- Since when the project has the environment development, without a break; null outside of it. Sessions for tests that began before it have ended.
+  development_since timestamp with time zone,
   constraint projects_pkey PRIMARY KEY (id),
   constraint projects_developer_id_fkey FOREIGN KEY (developer_id) REFERENCES app.developers(id) ON DELETE RESTRICT,
   constraint projects_organization_id_fkey FOREIGN KEY (organization_id) REFERENCES app.organizations(id) ON DELETE SET NULL,

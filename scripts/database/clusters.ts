@@ -134,11 +134,13 @@ const drain = async (
   let failed = 0
   for (const { id } of rows) {
     const { rows: open } = await control.query<{ name: string }>(
-      `select c.name from app.clusters c where c.is_open and c.name <> $1
+      `select c.name from app.clusters c
+        where c.is_open and c.name <> $1 and c.capacity > (select count(*) from app.tenants t where t.cluster_id = c.id)
         order by c.capacity - (select count(*) from app.tenants t where t.cluster_id = c.id) desc, c.created_at limit 1`,
       [name],
     )
-    if (!open[0]) throw new StartError('There is no other open server: add one with npm run db:cluster -- add.')
+    if (!open[0])
+      throw new StartError('There is no other open server with room: add one with npm run db:cluster -- add.')
     try {
       failed += told(await moveTo(foundation, own, control, id, open[0].name, print), id, print)
     } catch (error) {
@@ -150,7 +152,8 @@ const drain = async (
   return failed > 0 ? 1 : 0
 }
 
-const usage = 'Say what to do: npm run db:cluster -- list, add NAME CAPACITY, move PROJECT NAME, drain NAME, open NAME.'
+const usage =
+  'Say what to do: npm run db:cluster -- list, add NAME CAPACITY, capacity NAME NUMBER, move PROJECT NAME, drain NAME, open NAME.'
 
 /** The address of a server that is added comes from the environment: arguments can be read by every user of the machine. */
 export const clusterCommand = async (
@@ -169,6 +172,7 @@ export const clusterCommand = async (
     }
     if (action === 'drain') return await drain(foundation, own, control, name, print)
     if (action === 'add') await add(foundation, own, name, rest[0] ?? '500')
+    else if (action === 'capacity') await resize(control, name, rest[0] ?? '')
     else if (action === 'open') await control.query('update app.clusters set is_open = true where name = $1', [name])
     else if (action !== 'list') throw new StartError(usage)
     for (const row of await listClusters(own, prefix)) print(lineOf(row))
@@ -176,6 +180,16 @@ export const clusterCommand = async (
   } finally {
     await control.end()
   }
+}
+
+/** How many databases a server takes: it is full with so many, whatever it has room for. */
+const resize = async (control: pg.Client, name: string, capacity: string): Promise<void> => {
+  if (!/^[1-9]\d{0,5}$/.test(capacity)) throw new StartError(usage)
+  const { rowCount } = await control.query('update app.clusters set capacity = $2 where name = $1', [
+    name,
+    Number(capacity),
+  ])
+  if (rowCount === 0) throw new StartError(`There is no server "${name}": npm run db:cluster lists them.`)
 }
 
 const add = async ({ config, secrets }: Foundation, own: Cluster, name: string, capacity: string): Promise<void> => {
