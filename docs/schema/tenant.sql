@@ -3852,6 +3852,8 @@ create table app.user_sessions (
   platform text,
   app_version text,
   ip_country text,
+  -- Started by an administrator for tests. It ends when its project leaves the environment development.
+  is_test boolean not null default false,
   constraint user_sessions_pkey PRIMARY KEY (id),
   constraint user_sessions_app_user_id_fkey FOREIGN KEY (app_user_id) REFERENCES app.users(id) ON DELETE CASCADE,
   constraint user_sessions_app_version_at_most_50 CHECK ((char_length(app_version) <= 50)),
