@@ -149,7 +149,7 @@ const openPeer = (url: string) => {
         made.map(
           async ({ of }) =>
             (await storage.downloadUrl(
-              { ...of, object: of.version, key: 'file.bin', mimeType: type, variant: null },
+              { ...of, object: of.version, key: 'file.bin', mimeType: type, filename: 'file.bin', variant: null },
               soon(),
               shown,
             )) ?? '',

@@ -23,6 +23,7 @@ import type { Area, Route } from '#server/http/route.ts'
 import { createSessions } from '#server/http/sessions.ts'
 import { createTokens } from '#server/http/tokens.ts'
 import { createMedia, type Media } from '#server/media/media.ts'
+import { servePublicMedia } from '#server/media/public.ts'
 import { serveMedia } from '#server/media/serve.ts'
 import type { Foundation } from '#server/postgres.ts'
 import { type Installed, type OwnProgram, prepare } from '#server/prepare.ts'
@@ -336,6 +337,7 @@ export const assemble = async (
     if (!app) {
       app = createApp({ areas, services, ...(harness.observe ? { observe: harness.observe } : {}) })
       void app.register(serveMedia(services))
+      void app.register(servePublicMedia(services))
       void app.register(graphiql)
       void app.register(serveRest(services))
       void app.register(serveMetrics(services))

@@ -419,6 +419,10 @@ describe('variants in signed URLs', () => {
     expect(await stored()).toHaveLength(3)
     const half = await sharp(await bytesOf((await sign(key, { w: 600 })).data.url)).metadata()
     expect([half.format, half.width, half.height]).toEqual(['webp', 600, 400])
+    // what it was changed to, its ending says
+    expect(first?.headers.get('content-disposition')).toBe('inline; filename="photo.png"')
+    const { thumbnail_url } = (await user.get(`/client/media/${id}`)).data
+    expect((await fetch(thumbnail_url)).headers.get('content-disposition')).toBe('inline; filename="photo.webp"')
     expect((await fetch(data.url.replace('variant=200', 'variant=201'))).status).toBe(403)
     await user.delete(`/client/media/${id}`)
     expect(await stored()).toEqual([])

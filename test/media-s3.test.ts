@@ -45,7 +45,7 @@ describe('over S3', () => {
     expect(Buffer.from(await got.arrayBuffer()).equals(bytes)).toBe(true)
     expect([got.headers.get('content-type'), got.headers.get('content-disposition')]).toEqual([
       'image/png',
-      expect.stringMatching(/^inline; filename=".+_photo__\.png"$/),
+      `inline; filename="photo _.png"; filename*=UTF-8''photo%20%C3%BC.png`,
     ])
     expect((await get(asset.storage_url, { range: 'bytes=0-9' })).status).toBe(206)
     const head = await fetch(asset.storage_url, { method: 'HEAD' })

@@ -116,7 +116,7 @@ describe('a download', () => {
       'content-length': String(bytes.length),
       'accept-ranges': 'bytes',
       'x-content-type-options': 'nosniff',
-      'content-disposition': expect.stringMatching(/^inline; filename="\d+_[0-9a-f-]{36}_photo\.png"$/),
+      'content-disposition': 'inline; filename="photo.png"',
       'content-security-policy': expect.stringContaining("default-src 'none'"),
       'cache-control': 'private, max-age=300',
       'access-control-allow-origin': '*',
@@ -128,6 +128,32 @@ describe('a download', () => {
     // SVG could run scripts: it is saved
     const svg = await upload(await project.user(), '<svg/>', { mime_type: 'image/svg+xml', filename: 'x.svg' })
     expect((await fetch(svg.storage_url)).headers.get('content-disposition')).toMatch(/^attachment/)
+  })
+
+  test.each([
+    [
+      'Überweisung März.pdf',
+      'application/pdf',
+      `inline; filename="_berweisung M_rz.pdf"; filename*=UTF-8''%C3%9Cberweisung%20M%C3%A4rz.pdf`,
+    ],
+    [
+      '絵 😀 (1).zip',
+      'application/zip',
+      `attachment; filename="_ _ _1_.zip"; filename*=UTF-8''%E7%B5%B5%20%F0%9F%98%80%20%281%29.zip`,
+    ],
+    ['a"b|c%7C;.svg', 'image/svg+xml', `attachment; filename="a_b_c_7C_.svg"; filename*=UTF-8''a%22b%7Cc%257C%3B.svg`],
+    ['../etc/passwd', 'text/plain', `inline; filename=".._etc_passwd"`],
+  ])('of %j is saved under this name, wherever its URL comes from', async (filename, mime_type, disposition) => {
+    const user = await project.user()
+    const file = await upload(user, 'bytes', { filename, mime_type })
+    expect(file['filename']).toBe(filename)
+    await project.admin.post('/media/catalogs', { slug: 'names', name: 'Names', is_public: true, asset_ids: [file.id] })
+    const { data: catalog } = await project.app.get('/client/media/catalogs/names')
+    const { data: signed } = await user.post('/client/media/presign', { bucket: 'media', key: file.key, method: 'GET' })
+    const listed = (await user.get('/client/media')).data[0]
+    for (const url of [file.storage_url, catalog.assets[0].url, signed.url, listed.storage_url])
+      expect((await fetch(url)).headers.get('content-disposition')).toBe(disposition)
+    await project.admin.delete('/media/catalogs/names')
   })
 
   test('answers ranges', async () => {

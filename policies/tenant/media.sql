@@ -11,7 +11,7 @@ create policy "administrators read assets" on app.media_assets for select to app
 
 grant select on app.media_assets to app_user, app_server, app_admin;
 grant execute on function internal.media_link, internal.media_links_begin, internal.media_asset_json, internal.media_upload_json, internal.media_is_mine,
-  internal.media_is_committed, internal.media_is_shown, internal.media_found, internal.media_commit, internal.media_delete,
+  internal.media_is_public, internal.media_is_committed, internal.media_is_shown, internal.media_found, internal.media_commit, internal.media_delete,
   internal.media_assets_page,
   api.media_lookup, api.media_commit, api.media_delete, api.media_list
   to app_user, app_server, app_admin;
@@ -35,7 +35,7 @@ insert into internal.user_data
 values
   ('app.media_assets', 'uploaded_by', 'media_assets',
    array['id', 'key', 'filename', 'mime_type', 'status', 'source', 'size_bytes', 'alt_text', 'metadata', 'folder_id', 'uploaded_by', 'committed_at', 'deleted_at', 'blocked_at',
-         'created_at', 'updated_at'],
+         'is_public', 'created_at', 'updated_at'],
    array['object_version', 'thumbnail_of', 'upload_version', 'upload_mime_type', 'upload_expires_at'],
    'media', 'move', 'cascade', null, current_setting('trellis.file'));
 
@@ -49,6 +49,7 @@ create policy "administrators change catalogs" on app.media_catalogs for update 
 create policy "administrators delete catalogs" on app.media_catalogs for delete to app_admin using (true);
 
 grant execute on function internal.media_catalog_public, internal.media_links_begin, api.media_catalog_get to app_auth;
+grant execute on function internal.media_public, api.media_public to app_anon;
 grant execute on function internal.media_assets_hold, internal.media_catalog_check, internal.media_search, internal.media_update, internal.media_sums,
   internal.media_budget, internal.media_most_bytes, internal.storage_buckets, internal.storage_bucket_check, internal.storage_object_json, internal.storage_delete,
   api.media_list_admin, api.media_update, api.storage_buckets, api.storage_usage, api.storage_objects, api.storage_delete

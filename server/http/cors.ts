@@ -3,7 +3,7 @@ import type { FastifyRequest } from 'fastify'
 /** CORS: apps call from any origin, with tokens in headers; consoles only from the configured origins. */
 export const corsFor =
   (origins: readonly string[]) => (request: FastifyRequest, done: (error: Error | null, options: object) => void) => {
-    const isOpen = /^\/(v1\/client|storage|rest|auth\/v1)\//.test(request.url)
+    const isOpen = /^\/(v1\/client|storage|m|rest|auth\/v1)\//.test(request.url)
     done(null, {
       origin: isOpen ? '*' : origins.length > 0 ? origins : false,
       credentials: false,

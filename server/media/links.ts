@@ -8,6 +8,8 @@ export type ObjectLink = {
   readonly assetId: string
   readonly object: string
   readonly mimeType: string
+  /** The file's own name, under which it is saved. */
+  readonly filename: string
   /** How an image is to be changed: null as it is. */
   readonly variant: string | null
 }
@@ -37,6 +39,7 @@ export type Links = {
 }
 
 const prefix = '/storage/media/'
+export const publicPrefix = '/m/'
 /** Download URLs in answers: they live for an hour at least, and stay the same for a quarter of one, so that caches know them again. */
 const leastSeconds = 3600
 const stepSeconds = 900
@@ -66,6 +69,7 @@ export const createLinks = (secrets: Secrets, publicUrl: () => string, now: () =
         asset: link.assetId,
         object: link.object,
         type: link.mimeType,
+        filename: link.filename,
         ...(link.variant === null ? {} : { variant: link.variant }),
       },
       at,
@@ -74,10 +78,16 @@ export const createLinks = (secrets: Secrets, publicUrl: () => string, now: () =
     nonce: () => randomBytes(16).toString('hex'),
     render(body, nonce, projectId) {
       const at = Math.ceil((now().getTime() / 1000 + leastSeconds) / stepSeconds) * stepSeconds
-      return body.replaceAll(new RegExp(`"${nonce}((?:[^"\\\\]|\\\\.)*)"`, 'g'), (_, json: string) => {
-        const [assetId = '', object = '', mimeType = '', ...rest] = (JSON.parse(`"${json}"`) as string).split('|')
+      const shown = body.replaceAll(new RegExp(`"${nonce}public\\|([0-9a-f-]{36})"`, 'g'), (_, assetId: string) =>
+        JSON.stringify(`${publicUrl()}${publicPrefix}${projectId}/${assetId}`),
+      )
+      return shown.replaceAll(new RegExp(`"${nonce}((?:[^"\\\\]|\\\\.)*)"`, 'g'), (_, json: string) => {
+        const [assetId = '', object = '', mimeType = '', name = '', ...rest] = (
+          JSON.parse(`"${json}"`) as string
+        ).split('|')
+        const filename = name.replaceAll('%7C', '|').replaceAll('%25', '%')
         return JSON.stringify(
-          download({ projectId, key: rest.join('|'), assetId, object, mimeType, variant: null }, at),
+          download({ projectId, key: rest.join('|'), assetId, object, mimeType, filename, variant: null }, at),
         )
       })
     },
@@ -122,6 +132,6 @@ const readSigned = (path: string, method: string, seconds: number): Verified | n
     mimeType: field('type'),
   }
   return op === 'get'
-    ? { op, ...common, object: field('object'), variant: query.get('variant') }
+    ? { op, ...common, object: field('object'), filename: field('filename'), variant: query.get('variant') }
     : { op, ...common, version: field('version'), sizeBytes: Number(field('size')) || null }
 }

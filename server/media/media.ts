@@ -17,7 +17,7 @@ export type Media = {
   readonly links: Links
   readonly images: Images
   /** The object that a variant of an image is. */
-  variantOf(link: ObjectLink, variant: string): Promise<ObjectLink>
+  variantOf(link: ObjectLink, variant: string, admit?: () => void): Promise<ObjectLink>
   close(): Promise<void>
 }
 

@@ -67,12 +67,25 @@ declare module 'fastify' {
 
 const inline = /^(image\/(?!svg)|audio\/|video\/|application\/pdf$|text\/plain$)/
 
-/** The last part of the key; a browser is shown what cannot run anything, and saves the rest. */
-export const dispositionOf = ({ key, mimeType }: Pick<ObjectLink, 'key' | 'mimeType'>): string => {
-  const name = key.split('/').at(-1) ?? 'file'
-  const kind = inline.test(mimeType) ? 'inline' : 'attachment'
-  const plain = name.replaceAll(/[^A-Za-z0-9 ._-]/g, '_')
-  const full = encodeURIComponent(name).replace(/['()*]/g, (sign) => `%${sign.charCodeAt(0).toString(16)}`)
+/** What is derived from an image has another format, and so another ending. */
+const nameOf = ({ filename, object }: Pick<ObjectLink, 'filename' | 'object'>): string => {
+  const [, ending] = /\.([a-z]+)$/.exec(object) ?? []
+  return ending ? `${filename.replace(/\.[^./\\]*$/, '')}.${ending}` : filename
+}
+
+/**
+ * The file's own name, in ASCII for old programs and in full (RFC 6266, RFC 8187); a folder in it is none. A browser is shown what cannot run anything,
+ * and saves the rest.
+ */
+export const dispositionOf = (link: Pick<ObjectLink, 'filename' | 'object' | 'mimeType'>): string => {
+  // biome-ignore lint/suspicious/noControlCharactersInRegex: they are what must not stand in a name
+  const name = nameOf(link).replaceAll(/[\u0000-\u001f\u007f/\\]/g, '_') || 'file'
+  const kind = inline.test(link.mimeType) ? 'inline' : 'attachment'
+  const plain = name.replaceAll(/[^A-Za-z0-9 ._-]/gu, '_')
+  const full = encodeURIComponent(name).replace(
+    /['()*]/g,
+    (sign) => `%${sign.charCodeAt(0).toString(16).toUpperCase()}`,
+  )
   return `${kind}; filename="${plain}"${plain === name ? '' : `; filename*=UTF-8''${full}`}`
 }
 
@@ -80,30 +93,44 @@ export const dispositionOf = ({ key, mimeType }: Pick<ObjectLink, 'key' | 'mimeT
 const policyOf = (mimeType: string) =>
   `default-src 'none'; img-src 'self'; media-src 'self'; style-src 'unsafe-inline'${mimeType === 'application/pdf' ? '' : '; sandbox'}`
 
+export type Sending = {
+  readonly disposition?: string
+  /** Of a file that anybody may read: for how many seconds a cache keeps it, and where a storage sends the bytes, for how many it keeps the way there. */
+  readonly shared?: { readonly seconds: number; readonly redirectSeconds: number; readonly signedSeconds: number }
+  /** Asked before a variant is made. */
+  readonly admit?: () => void
+}
+
 /** Sends the bytes that a link leads to, or where they are. */
 export const download = async (
   services: Services,
-  asked: Extract<Verified, { op: 'get' }>,
+  asked: Omit<Extract<Verified, { op: 'get' }>, 'op'>,
   request: FastifyRequest,
   reply: FastifyReply,
-  disposition?: string,
+  { disposition, shared, admit }: Sending = {},
 ) => {
   const { storage } = services.media
-  const link = asked.variant === null ? asked : await services.media.variantOf(asked, asked.variant)
+  const link = asked.variant === null ? asked : await services.media.variantOf(asked, asked.variant, admit)
+  const isElsewhere = services.media.uploads === null
   const headers = {
-    'cache-control': 'private, max-age=300',
+    'cache-control': shared
+      ? `public, max-age=${isElsewhere ? shared.redirectSeconds : shared.seconds}`
+      : 'private, max-age=300',
     'content-type': link.mimeType,
     'content-disposition': disposition ?? dispositionOf(link),
     'content-security-policy': policyOf(link.mimeType),
   }
-  const until = new Date(services.now().getTime() + passedOnSeconds * 1000)
+  const until = new Date(services.now().getTime() + (shared?.signedSeconds ?? passedOnSeconds) * 1000)
   const shown = {
     contentType: link.mimeType,
     disposition: headers['content-disposition'],
     cacheControl: headers['cache-control'],
   }
   const elsewhere = storage.downloadUrl(link, until, shown, request.method === 'HEAD')
-  if (elsewhere) return reply.redirect(await elsewhere, 302)
+  if (elsewhere) {
+    if (shared) reply.header('cache-control', headers['cache-control'])
+    return reply.redirect(await elsewhere, 302)
+  }
   const found = await storage.stat(link)
   const missing = asked.variant === null ? nothingThere : replaced
   if (!found) throw missing()

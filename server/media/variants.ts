@@ -52,7 +52,8 @@ export const createVariants = (storage: MediaStorage, images: Images) => {
       },
     )
   }
-  return async (link: ObjectLink, variant: string): Promise<ObjectLink> => {
+  /** `admit` is asked before a variant is made that is neither kept nor being made, and throws what it refuses. */
+  return async (link: ObjectLink, variant: string, admit?: () => void): Promise<ObjectLink> => {
     const { operations, format } = operationsOf(variant)
     const hash = createHash('sha256').update(variant).digest('hex').slice(0, 16)
     const object = `${versionOf(link.object)}.${hash}.${format}`
@@ -60,6 +61,7 @@ export const createVariants = (storage: MediaStorage, images: Images) => {
     if (await storage.stat(found)) return found
     if (!(await storage.stat(link))) throw refusal(404, 'NOT_FOUND', 'There is no such file.')
     const key = `${link.projectId} ${link.assetId} ${object}`
+    if (!making.has(key)) admit?.()
     const work = making.get(key) ?? make(link, object, operations, found.mimeType).finally(() => making.delete(key))
     making.set(key, work)
     await work.catch((error: unknown) => {

@@ -59,6 +59,7 @@ const linkTo = (context: HandlerContext, asset: Signable, variant: string | null
   assetId: asset.asset_id,
   object: asset.object,
   mimeType: asset.mime_type,
+  filename: asset.filename,
   variant,
 })
 
@@ -296,8 +297,9 @@ const getSigned = async (services: Services, request: FastifyRequest, reply: Fas
   const project = await services.projectCache.byProject(link.projectId)
   if (!project?.restEnabled) throw disabled()
   if (name !== undefined) {
-    const saved = { key: String(name) === '' ? link.key : String(name), mimeType: 'application/octet-stream' }
-    return download(services, link, request, reply, dispositionOf(saved))
+    const saved = { ...link, mimeType: 'application/octet-stream' }
+    const named = String(name) === '' ? saved : { ...saved, filename: String(name), object: '' }
+    return download(services, link, request, reply, { disposition: dispositionOf(named) })
   }
   return download(services, link, request, reply)
 }

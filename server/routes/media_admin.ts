@@ -39,6 +39,7 @@ const AssetChange = z.object({
   alt_text: Text(2000).nullable().optional(),
   metadata: SmallJson(8192).optional(),
   folder_id: Uuid.nullable().optional(),
+  is_public: z.boolean('must be true or false').optional(),
 })
 
 const Side = between(1, 8192)

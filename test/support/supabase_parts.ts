@@ -211,7 +211,7 @@ export const storage: PartCase[] = [
     call: '.move(), .copy(), .createSignedUploadUrl(), .getPublicUrl()',
     run: async (world) => world.client.storage.from('media').createSignedUploadUrl(await file(world, 'c.txt')),
     refuses: 'BUCKET_NOT_FOUND|NoSuchKey|NOT_FOUND',
-    note: 'not served; nothing is public',
+    note: 'not served; public files have an [address of their own](media.md#public-files)',
   },
   {
     part: 'Files',

@@ -62,11 +62,13 @@ begin
   update app.media_assets m
      set alt_text = case when media_update.patch ? 'alt_text' then media_update.patch ->> 'alt_text' else m.alt_text end,
          metadata = coalesce(media_update.patch -> 'metadata', m.metadata),
-         folder_id = case when media_update.patch ? 'folder_id' then folder else m.folder_id end, updated_at = internal.now()
+         folder_id = case when media_update.patch ? 'folder_id' then folder else m.folder_id end,
+         is_public = coalesce((media_update.patch ->> 'is_public')::boolean, m.is_public), updated_at = internal.now()
    where m.id = a.id
      and (media_update.patch ? 'alt_text' and m.alt_text is distinct from media_update.patch ->> 'alt_text'
           or media_update.patch ? 'metadata' and m.metadata <> media_update.patch -> 'metadata'
-          or media_update.patch ? 'folder_id' and m.folder_id is distinct from folder)
+          or media_update.patch ? 'folder_id' and m.folder_id is distinct from folder
+          or (media_update.patch ->> 'is_public')::boolean <> m.is_public)
   returning m.* into a;
   if not found then
     select m.* into a from app.media_assets m where m.id = media_update.asset_id;
@@ -74,7 +76,7 @@ begin
   return a;
 end $$;
 comment on function internal.media_update is
-  'Changes alt_text, metadata and the folder of a committed asset, those that were sent. Refuses 404 NOT_FOUND, 400 VALIDATION_ERROR. Locks the folder and the asset.';
+  'Changes alt_text, metadata, the folder and is_public of a committed asset, those that were sent. Refuses 404 NOT_FOUND, 400 VALIDATION_ERROR. Locks the folder and the asset.';
 
 create or replace function api.media_update(asset_id uuid, patch jsonb, nonce text) returns api.reply
 language plpgsql volatile as $$

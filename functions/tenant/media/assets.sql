@@ -21,10 +21,12 @@ comment on function internal.media_new_version is 'A name for bytes that are to 
 
 create or replace function internal.media_link(a app.media_assets, object text, mime_type text) returns text
 language sql stable as $$
-  select current_setting('app.media_nonce') || concat_ws('|', (media_link.a).id, media_link.object, media_link.mime_type, (media_link.a).key)
+  select current_setting('app.media_nonce')
+         || concat_ws('|', (media_link.a).id, media_link.object, media_link.mime_type,
+                      replace(replace((media_link.a).filename, '%', '%25'), '|', '%7C'), (media_link.a).key)
 $$;
 comment on function internal.media_link is
-  'What stands in a reply in place of a URL: the nonce of the call, and the bytes that the URL leads to. The server puts the signed URL there; a text of a caller
+  'What stands in a reply in place of a URL: the nonce of the call, the bytes that the URL leads to, and the name that they are saved under. The server puts the signed URL there; a text of a caller
    cannot contain the nonce.';
 
 create or replace function internal.media_links_begin(nonce text) returns void
@@ -37,6 +39,11 @@ begin
 end $$;
 comment on function internal.media_links_begin is 'Sets the nonce of internal.media_link for this transaction.';
 
+create or replace function internal.media_is_public(a app.media_assets) returns boolean
+language sql immutable parallel safe
+return (media_is_public.a).is_public and (media_is_public.a).status = 'committed' and (media_is_public.a).blocked_at is null;
+comment on function internal.media_is_public is 'Whether anybody reads an asset at its public address: it is public, committed, and not hidden by moderation.';
+
 create or replace function internal.media_asset_json(a app.media_assets) returns json
 language sql stable as $$
   select json_build_object(
@@ -45,6 +52,9 @@ language sql stable as $$
     'storage_url', internal.media_link(media_asset_json.a, (media_asset_json.a).object_version, (media_asset_json.a).mime_type),
     'thumbnail_url', case when (media_asset_json.a).thumbnail_of = (media_asset_json.a).object_version
                           then internal.media_link(media_asset_json.a, (media_asset_json.a).object_version || '.thumbnail.webp', 'image/webp') end,
+    'is_public', (media_asset_json.a).is_public,
+    'public_url', case when internal.media_is_public(media_asset_json.a)
+                       then current_setting('app.media_nonce') || 'public|' || (media_asset_json.a).id end,
     'alt_text', (media_asset_json.a).alt_text, 'metadata', (media_asset_json.a).metadata, 'size_bytes', (media_asset_json.a).size_bytes,
     'folder_id', (media_asset_json.a).folder_id, 'uploaded_by', (media_asset_json.a).uploaded_by,
     'created_at', internal.iso((media_asset_json.a).created_at), 'updated_at', internal.iso((media_asset_json.a).updated_at))

@@ -20,7 +20,8 @@ $$;
 comment on function internal.media_safe_name is
   'The last component of a path with each character other than ASCII letters, digits, ".", "_" and "-" replaced by "_", as keys of uploads have it.';
 
-create or replace function internal.media_insert(owner uuid, filename text, mime_type text, size_bytes bigint, is_free boolean, seconds int)
+create or replace function internal.media_insert(owner uuid, filename text, mime_type text, size_bytes bigint, is_free boolean, seconds int,
+                                                is_public boolean)
 returns app.media_assets
 language plpgsql volatile security definer set search_path = '' as $$
 declare
@@ -40,13 +41,14 @@ begin
     perform internal.media_budget_check(media_insert.size_bytes);
   end if;
   insert into app.media_assets as a
-    (id, key, filename, mime_type, source, size_bytes, object_version, upload_version, upload_mime_type, upload_expires_at, uploaded_by)
+    (id, key, filename, mime_type, source, size_bytes, object_version, upload_version, upload_mime_type, upload_expires_at, uploaded_by,
+     is_public)
   values (
     id,
     concat(coalesce('user/' || media_insert.owner, 'project'), '/', floor(extract(epoch from internal.now()) * 1000)::bigint, '_', id, '_',
            internal.media_safe_name(media_insert.filename)),
     media_insert.filename, type, 'upload', media_insert.size_bytes, version, version, type,
-    internal.now() + make_interval(secs => media_insert.seconds), media_insert.owner)
+    internal.now() + make_interval(secs => media_insert.seconds), media_insert.owner, media_insert.is_public)
   returning a.* into made;
   return made;
 end $$;
@@ -54,25 +56,28 @@ comment on function internal.media_insert is
   'Registers an upload: a pending asset of a user, or of the project. Refuses 400 MIME_NOT_ALLOWED, SIZE_REQUIRED, 402 FREE_TIER_LIMIT_REACHED, 404 USER_NOT_FOUND.
    Locks the user, and in a free project the budget. Granted to nobody.';
 
-create or replace function internal.media_register(filename text, mime_type text, size_bytes bigint, is_free boolean, seconds int) returns app.media_assets
+create or replace function internal.media_register(filename text, mime_type text, size_bytes bigint, is_free boolean, seconds int, is_public boolean)
+returns app.media_assets
 language plpgsql volatile security definer set search_path = '' as $$
 begin
   if internal.user_id() is null and internal.caller() <> 'developer' then
     raise exception 'uploads are registered by users and administrators, not by %', internal.caller();
   end if;
   return internal.media_insert(internal.user_id(), media_register.filename, media_register.mime_type, media_register.size_bytes, media_register.is_free,
-                               media_register.seconds);
+                               media_register.seconds, media_register.is_public);
 end $$;
 comment on function internal.media_register is 'internal.media_insert for the caller: an asset of the user, or of the project for an administrator.';
 
-create or replace function api.media_upload(filename text, mime_type text, nonce text, is_free boolean, seconds int, size_bytes bigint default null)
+create or replace function api.media_upload(filename text, mime_type text, nonce text, is_free boolean, seconds int, size_bytes bigint default null,
+                                            is_public boolean default false)
 returns api.reply
 language plpgsql volatile as $$
 declare
   made app.media_assets;
 begin
   perform internal.media_links_begin(media_upload.nonce);
-  made := internal.media_register(media_upload.filename, media_upload.mime_type, media_upload.size_bytes, media_upload.is_free, media_upload.seconds);
+  made := internal.media_register(media_upload.filename, media_upload.mime_type, media_upload.size_bytes, media_upload.is_free, media_upload.seconds,
+                                  media_upload.is_public);
   return internal.reply(201, json_build_object(
     'asset', json_build_object('id', made.id, 'filename', made.filename,
                                'storage_url', internal.media_link(made, made.object_version, made.mime_type), 'uploaded_by', made.uploaded_by),
@@ -191,7 +196,7 @@ begin
   elsif media_presign.method = 'GET' then
     a := internal.media_presign_get(media_presign.key);
     return internal.reply(200, json_build_object(
-      'asset_id', a.id, 'key', a.key, 'object', a.object_version, 'mime_type', a.mime_type,
+      'asset_id', a.id, 'key', a.key, 'object', a.object_version, 'mime_type', a.mime_type, 'filename', a.filename,
       'expires_at', internal.iso(internal.now() + make_interval(secs => media_presign.seconds))));
   elsif media_presign.content_type is null then
     perform internal.invalid('content_type', 'is required for PUT', 'INVALID_INPUT');

@@ -61,7 +61,14 @@ export const register = async (context: HandlerContext): Promise<Answer> => {
   return { status: 201, body: JSON.stringify(body) }
 }
 
-export type Signable = { asset_id: string; key: string; object: string; mime_type: string; expires_at: string }
+export type Signable = {
+  asset_id: string
+  key: string
+  object: string
+  mime_type: string
+  filename: string
+  expires_at: string
+}
 
 export const presign = async (context: HandlerContext): Promise<Answer> => {
   const { bucket, key, method, content_type, expires_in_seconds } = context.body as Record<string, string> & {
@@ -99,6 +106,7 @@ export const presign = async (context: HandlerContext): Promise<Answer> => {
       assetId: found.asset_id,
       object: found.object,
       mimeType: found.mime_type,
+      filename: found.filename,
       variant,
     },
     new Date(found.expires_at),

@@ -10,6 +10,11 @@ export const Asset = z.strictObject({
   status: z.enum(['pending', 'committed']),
   storage_url: z.string(),
   thumbnail_url: z.string().nullable(),
+  is_public: z.boolean(),
+  public_url: z
+    .string()
+    .nullable()
+    .describe('The lasting address of a public file, for anybody; of an image with `w`, `h`, `fit` and `format`.'),
   alt_text: z.string().nullable(),
   metadata: JsonObject,
   size_bytes: z.int().nullable(),
@@ -33,4 +38,8 @@ export const NewUpload = z.object({
   filename: Text(255, 1),
   mime_type: Text(127, 1),
   size_bytes: Size.optional(),
+  is_public: z
+    .boolean('must be true or false')
+    .optional()
+    .describe('Whether anybody reads the file at its `public_url`, once it is committed.'),
 })
