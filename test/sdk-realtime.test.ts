@@ -118,3 +118,34 @@ test('events wait for a server that was killed', async () => {
   const rows = await project.sql(`select from app.engagement_events where event_name = 'waited'`)
   expect(rows).toHaveLength(1)
 })
+
+test('a subscription says when it is live, and again after each break', async () => {
+  const { cable, realtime } = await start()
+  const lives: boolean[] = []
+  const seen: number[] = []
+  const stop = realtime.subscribe('room:live', {
+    onLive: ({ isAgain }) => void lives.push(isAgain),
+    onEvent: ({ payload }) => void seen.push((payload as { n: number }).n),
+  })
+  await stop.live
+  // nothing is missed from now on
+  await broadcast('room:live', 1)
+  await expect.poll(() => seen).toEqual([1])
+  await cable.cut()
+  await cable.mend()
+  await expect.poll(() => lives).toEqual([false, true])
+  await stop.live
+})
+
+test('what never becomes live says so', async () => {
+  const { realtime } = await start()
+  const refused: unknown[] = []
+  const stop = realtime.subscribe('conversation:00000000-0000-4000-8000-000000000000', {
+    onEnd: ({ code }) => void refused.push(code),
+  })
+  await expect(stop.live).rejects.toMatchObject({ code: expect.stringMatching(/FORBIDDEN|NOT_FOUND|CONVERSATION/) })
+  expect(refused).toHaveLength(1)
+  const ended = realtime.subscribe('room:ended', {})
+  ended()
+  await expect(ended.live).rejects.toMatchObject({ code: 'ABORTED' })
+})

@@ -1,5 +1,5 @@
 import { isRefusal } from './errors.ts'
-import { linkIdentity, mergeAccounts } from './generated/client.ts'
+import { deleteMe, linkIdentity, mergeAccounts } from './generated/client.ts'
 import type { LinkIdentityInput, Me, UserSessionReply } from './generated/schemas.ts'
 import type { Operation } from './operation.ts'
 import { defaultStore } from './page_store.ts'
@@ -14,6 +14,7 @@ import {
   type Transport,
   type TransportOptions,
 } from './transport.ts'
+import { createZone, deviceZone } from './zone.ts'
 
 export type AppOptions = TransportOptions & {
   /** The client key of the project. */
@@ -23,6 +24,8 @@ export type AppOptions = TransportOptions & {
   /** Shown in the list of a user's devices, and a condition of flags. */
   readonly platform?: string | undefined
   readonly appVersion?: string | undefined
+  /** The zone of the device, asked at each call: by default the one that `Intl` knows. */
+  readonly timeZone?: (() => string | undefined) | undefined
 }
 
 /** Where one side of the SDK keeps what it needs; not for apps. */
@@ -64,9 +67,15 @@ export const createApp = (options: AppOptions): App => {
   const key: Record<string, string> = { 'x-api-key': options.key }
   if (options.platform) key['x-service-platform'] = key['x-platform'] = options.platform
   if (options.appVersion) key['x-service-app-version'] = key['x-app-version'] = options.appVersion
-  const sessions = createSessions(transport, key, store, prefix)
+  const zoneOf = options.timeZone ?? deviceZone
+  const keyHeaders = () => {
+    const zone = zoneOf()
+    return zone === undefined ? key : { ...key, 'x-service-timezone': zone }
+  }
+  const sessions = createSessions(transport, keyHeaders, store, prefix)
   const send: Inside['send'] = (operation, input) => transport.send(sessions.credentials, operation, input)
-  const keyAlone = { headers: async () => key }
+  const keyAlone = { headers: async () => keyHeaders() }
+  const zone = createZone(send, sessions, store, prefix, zoneOf)
 
   const merge = async (anonymous: Session) => {
     try {
@@ -78,9 +87,23 @@ export const createApp = (options: AppOptions): App => {
   }
 
   return {
-    call: async (operation, ...[input]) => (await send(operation, input)).body,
+    async call(operation, ...[input]) {
+      zone.check()
+      if ((operation as string) !== (deleteMe as string)) return (await send(operation, input)).body
+      // afterwards nobody is left who could be signed in
+      return sessions.leaving(async () => {
+        const { body } = await send(operation, input)
+        await sessions.forget('deleted')
+        await zone.forget()
+        return body
+      })
+    },
     session: sessions.current,
-    ensureSignedIn: sessions.ensure,
+    async ensureSignedIn() {
+      const session = await sessions.ensure()
+      await zone.keep()
+      return session
+    },
     async signIn(operation, input) {
       const { merge: isMerged, ...rest } = input as { merge?: boolean }
       // its token must be one that the server takes when the other session is there
@@ -89,6 +112,7 @@ export const createApp = (options: AppOptions): App => {
       const reply = await transport.send(keyAlone, operation, rest)
       const session = await sessions.adopt(reply.body.data)
       if (isMerged && before?.anonymousId && before.userId !== session.userId) await merge(before)
+      await zone.keep()
       return session
     },
     async link(identity) {
@@ -96,7 +120,10 @@ export const createApp = (options: AppOptions): App => {
       await sessions.know(body.data)
       return body.data
     },
-    signOut: sessions.end,
+    async signOut(options) {
+      await sessions.end(options)
+      await zone.forget()
+    },
     onSession: sessions.onChange,
     now: () => transport.now() + (transport.skew ?? 0),
     inside: { transport, sessions, store, prefix, send },

@@ -137,7 +137,10 @@ export const createEvents = (app: App, options: EventsOptions = {}): Events => {
       for (;;) {
         const events = await read()
         if (events.length === 0) return { accepted, left: 0 }
-        const { userId } = await sessions.ensure()
+        // whoever has signed out goes on as nobody: only what happened before anybody was there makes an anonymous user
+        const session = events.some(({ user }) => user === null) ? await sessions.ensure() : await sessions.current()
+        if (!session) return { accepted, left: events.length }
+        const { userId } = session
         const batch = nextBatch(events, userId)
         if (batch.length === 0) return { accepted, left: events.length }
         // whose they are is written down before they are sent: a restart must not send them for somebody else
@@ -173,7 +176,20 @@ export const createEvents = (app: App, options: EventsOptions = {}): Events => {
     schedule(0)
   }
   platform.addEventListener?.('online', isOnline)
-  const forget = sessions.onChange((session) => session && schedule(delay))
+  let user: string | undefined
+  sessions.current().then(
+    (session) => {
+      user ??= session?.userId
+    },
+    () => undefined,
+  )
+  const forget = sessions.onChange((session, end) => {
+    const gone = user
+    user = session?.userId
+    if (session) schedule(delay)
+    // what a deleted user did is nobody's
+    else if (end === 'deleted') void change((all) => all.filter((event) => event.user !== gone)).catch(() => undefined)
+  })
   // what the program before this one left behind
   read().then(
     (events) => events.length > 0 && schedule(delay),

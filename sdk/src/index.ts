@@ -3,10 +3,12 @@ export { type Config, createConfig, createFlags, type Flags } from './cached.ts'
 export { isRefusal, isTemporary, type LocalCode, TrellisError } from './errors.ts'
 export { createEvents, type Events, type EventsOptions, type RejectedEvent, type TrackedEvent } from './events.ts'
 export type { ErrorCode } from './generated/codes.ts'
+export { type ImageChange, imageUrl } from './image.ts'
 export type { Operation, RawBody, RawReply } from './operation.ts'
 export { memoryStore, type Store } from './platform.ts'
 export {
   createRealtime,
+  type Listening,
   type Presence,
   type Realtime,
   type RealtimeEvent,
@@ -15,4 +17,4 @@ export {
 } from './realtime.ts'
 export type { Session } from './session.ts'
 export type { Call, CallOptions } from './transport.ts'
-export { type Bytes, type UploadOptions, upload } from './upload.ts'
+export { type Bytes, type Uploaded, type UploadOptions, upload } from './upload.ts'

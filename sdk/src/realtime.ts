@@ -17,7 +17,12 @@ export type Presence = {
   readonly leaves: readonly { readonly user_id: string; readonly state: unknown }[]
 }
 
+/** Ends the subscription. `live` is kept when the server has confirmed it: what is read afterwards lacks nothing that is not sent. */
+export type Listening = (() => void) & { readonly live: Promise<void> }
+
 export type Subscriber = {
+  /** The server has confirmed the subscription: for the first time, or again after a break. What commits from now on comes. */
+  onLive?: ((live: { readonly isAgain: boolean }) => void) | undefined
   onEvent?: ((event: RealtimeEvent) => void) | undefined
   /** Events are missing: fetch what they are about again. */
   onResync?: (() => void) | undefined
@@ -31,7 +36,7 @@ export type Subscriber = {
 
 export type Realtime = {
   /** Listens to a channel until the function that it answers is called, through every break of the connection. */
-  subscribe(channel: string, subscriber: Subscriber): () => void
+  subscribe(channel: string, subscriber: Subscriber): Listening
   publish(channel: string, event: string, payload: unknown): Promise<void>
   /** Shows the user as present with this state; null leaves. Shown again after a break. */
   present(channel: string, state: unknown): Promise<void>
@@ -55,7 +60,13 @@ type Frame = {
   [key: string]: unknown
 }
 type Waiting = { resolve(frame: Frame): void; reject(error: TrellisError): void }
-type Subscription = { readonly subscriber: Subscriber; seq: number | undefined; acked: number | undefined }
+type Subscription = {
+  readonly subscriber: Subscriber
+  seq: number | undefined
+  acked: number | undefined
+  isAgain: boolean
+  readonly live: { resolve(): void; reject(error: TrellisError): void }
+}
 
 const lost = () => new TrellisError('NETWORK_ERROR', 'The connection has broken off.')
 
@@ -90,6 +101,7 @@ export const createRealtime = (app: App, options: RealtimeOptions = {}): Realtim
     if (!ended) return
     subscriptions.delete(channel)
     states.delete(channel)
+    ended.live.reject(error)
     ended.subscriber.onEnd?.(error)
   }
 
@@ -107,8 +119,12 @@ export const createRealtime = (app: App, options: RealtimeOptions = {}): Realtim
       subscription.acked = ack.seq
       // the first number, from which a break goes on; what was replayed has moved it already
       subscription.seq ??= ack.seq
-      if (subscriptions.get(channel) !== subscription) await ask({ type: 'unsubscribe', channel })
-      else if (states.has(channel)) await ask({ type: 'presence', channel, state: states.get(channel) })
+      if (subscriptions.get(channel) !== subscription) return void (await ask({ type: 'unsubscribe', channel }))
+      const { isAgain } = subscription
+      subscription.isAgain = true
+      subscription.live.resolve()
+      subscriber.onLive?.({ isAgain })
+      if (states.has(channel)) await ask({ type: 'presence', channel, state: states.get(channel) })
     } catch (error) {
       if ((error as TrellisError).code !== 'NETWORK_ERROR' && subscriptions.get(channel) === subscription) {
         end(channel, error as TrellisError)
@@ -191,13 +207,17 @@ export const createRealtime = (app: App, options: RealtimeOptions = {}): Realtim
     }
   }
 
+  /** Of whom the connection is; after a sign-out subscriptions wait for the next user, and nobody is signed in for them. */
+  let user: string | undefined
+  let isWaiting = false
+
   const connect = () => {
-    if (isConnecting || socket || isClosed) return
+    if (isConnecting || socket || isClosed || isWaiting) return
     stopRetry?.()
     isConnecting = true
     options.onStatus?.('connecting')
     const ticket = async () => {
-      await sessions.ensure()
+      user = (await sessions.ensure()).userId
       return (await send(createRealtimeTicket, { retries: 0 })).body.data.ticket
     }
     ticket()
@@ -216,10 +236,11 @@ export const createRealtime = (app: App, options: RealtimeOptions = {}): Realtim
   }
 
   /** The server closes the connection when its token expires: the next ticket is of the new one. Another user needs another connection. */
-  let user: string | undefined
   const forget = sessions.onChange((session) => {
+    isWaiting = session === null
     if (user !== undefined && session?.userId !== user) socket?.close()
     user = session?.userId
+    if (session && subscriptions.size > 0) connect()
   })
 
   const connected = async () => {
@@ -238,16 +259,30 @@ export const createRealtime = (app: App, options: RealtimeOptions = {}): Realtim
   return {
     subscribe(channel, subscriber) {
       if (subscriptions.has(channel)) throw new TypeError(`There is a subscription to ${channel} already.`)
-      const subscription: Subscription = { subscriber, seq: subscriber.since, acked: undefined }
+      let settle: Subscription['live'] | undefined
+      const live = new Promise<void>((resolve, reject) => {
+        settle = { resolve, reject }
+      })
+      // not everybody waits for it
+      live.catch(() => undefined)
+      const subscription: Subscription = {
+        subscriber,
+        seq: subscriber.since,
+        acked: undefined,
+        isAgain: false,
+        live: settle as unknown as Subscription['live'],
+      }
       subscriptions.set(channel, subscription)
       if (isOpen) void listen(channel, subscription)
       else connect()
-      return () => {
+      const stop = () => {
         if (subscriptions.get(channel) !== subscription) return
         subscriptions.delete(channel)
         states.delete(channel)
+        subscription.live.reject(new TrellisError('ABORTED', 'The subscription was ended.'))
         if (isOpen) ask({ type: 'unsubscribe', channel }).catch(() => undefined)
       }
+      return Object.assign(stop, { live })
     },
     async publish(channel, event, payload) {
       await connected()

@@ -14,7 +14,7 @@ export type Session = {
   readonly expiresAt: number
 }
 
-export type SessionEnd = 'signed out' | 'expired'
+export type SessionEnd = 'signed out' | 'expired' | 'deleted'
 export type SessionListener = (session: Session | null, end?: SessionEnd) => void
 
 export type Sessions = {
@@ -28,6 +28,10 @@ export type Sessions = {
   know(user: Me): Promise<void>
   /** Ends the session here and on the server. Without network it ends here, and on the server when the tokens expire. */
   end(options?: { all?: boolean }): Promise<void>
+  /** Ends the session here alone, and with it what would sign the same anonymous user in again. */
+  forget(end: SessionEnd): Promise<void>
+  /** Does what may end the account: meanwhile nothing signs its user in again. */
+  leaving<T>(work: () => Promise<T>): Promise<T>
   /** Called at each change in this program, until the function that it answers is called. */
   onChange(listener: SessionListener): () => void
   readonly credentials: Credentials
@@ -69,15 +73,16 @@ const isKnownOtherwise = (user: Me) => user.email !== null || user.phone !== nul
 
 export const createSessions = (
   transport: Transport,
-  key: Readonly<Record<string, string>>,
+  keyHeaders: () => Readonly<Record<string, string>>,
   store: Store,
   prefix: string,
 ): Sessions => {
   const place = `${prefix}:session`
   const idPlace = `${prefix}:anonymous`
   const listeners = new Set<SessionListener>()
-  const keyAlone: Credentials = { headers: async () => key }
+  const keyAlone: Credentials = { headers: async () => keyHeaders() }
   let known: Session | null = null
+  let leavings = 0
 
   const tell = (session: Session | null, end?: SessionEnd) => {
     for (const listener of [...listeners]) listener(session, end)
@@ -140,11 +145,14 @@ export const createSessions = (
   const revive = async (ended: Session): Promise<Session | null> => {
     const there = await current()
     if (there && there.refreshToken !== ended.refreshToken) return there
+    if (leavings > 0) return null
     if (ended.anonymousId) {
       try {
         const body = { anonymous_id: ended.anonymousId }
-        const reply = await transport.send(keyAlone, signInAnonymously, { body, repeatable: true })
-        return await adoptNow(reply.body.data)
+        const { data } = (await transport.send(keyAlone, signInAnonymously, { body, repeatable: true })).body
+        if (data.user.id === ended.userId) return await adoptNow(data)
+        // the user was deleted, and this is another: whether somebody goes on as that one, the app decides (ensureSignedIn)
+        await store.setItem(idPlace, ended.anonymousId)
       } catch (error) {
         if (!isRefusal(error) || error.status === 429 || error.status >= 500) throw error
       }
@@ -177,7 +185,7 @@ export const createSessions = (
     // the clocks are compared first: a device that is an hour ahead has not let its token expire
     const isOld = session !== null && transport.skew !== undefined && session.expiresAt - margin < serverTime
     if (session && isOld) session = await replace(session.sessionToken)
-    return session ? { ...key, authorization: `Bearer ${session.sessionToken}` } : key
+    return session ? { ...keyHeaders(), authorization: `Bearer ${session.sessionToken}` } : keyHeaders()
   }
 
   const renew = async (used: Readonly<Record<string, string>>): Promise<boolean> => {
@@ -200,16 +208,32 @@ export const createSessions = (
       if (session?.userId === user.id && isKnownOtherwise(user)) await save({ ...session, anonymousId: null })
     },
     async end(options = {}) {
+      if (!(await current())) return
+      // that of all sessions is asked for as the user; a token that is about to expire is replaced before
+      const used = options.all ? await headers().catch(() => keyHeaders()) : keyHeaders()
+      const credentials: Credentials = { headers: async () => used }
       const session = await current()
       if (!session) return
-      const credentials = options.all ? { headers, renew } : keyAlone
+      // here first: when the server closes the connection of realtime, nobody is to be signed in again
+      await save(null, 'signed out')
       const body = { refresh_token: session.refreshToken, ...(options.all ? { all: true } : {}) }
       try {
         await transport.send(credentials, signOut, { body, repeatable: true })
       } catch (error) {
         if (!(error instanceof TrellisError)) throw error
       }
-      await save(null, 'signed out')
+    },
+    async leaving(work) {
+      leavings += 1
+      try {
+        return await work()
+      } finally {
+        leavings -= 1
+      }
+    },
+    async forget(end) {
+      await store.removeItem(idPlace)
+      await save(null, end)
     },
     onChange(listener) {
       listeners.add(listener)

@@ -106,6 +106,12 @@ const secondsOf = (reply: FetchReply): number | undefined => {
   return seconds >= 0 ? seconds : undefined
 }
 
+/** Whether an answer tells the time: one that a cache stored has the time at which it was stored (RFC 9111, 4.2.3). */
+const isFresh = (method: string, { headers }: FetchReply): boolean => {
+  const isStored = method === 'GET' && !/\bno-store\b/.test(headers.get('cache-control') ?? '')
+  return !isStored && headers.get('age') === null && !Number.isNaN(Date.parse(headers.get('date') ?? ''))
+}
+
 const parsed = (text: string): unknown => {
   try {
     return text === '' ? undefined : JSON.parse(text)
@@ -164,9 +170,8 @@ export const createTransport = (options: TransportOptions): Transport => {
       const sent = body === undefined ? {} : { body: (isPlain(body) ? JSON.stringify(body) : body) as never }
       const aborted = controller ? { signal: controller.signal as never } : {}
       const reply = await fetch(url, { method, headers, ...sent, ...aborted })
-      const date = Date.parse(reply.headers.get('date') ?? '')
       // the header has whole seconds: half of one is its middle
-      if (!Number.isNaN(date)) transport.skew = date + 500 - now()
+      if (isFresh(method, reply)) transport.skew = Date.parse(reply.headers.get('date') ?? '') + 500 - now()
       // a stream may last longer than a call
       return reply.status < 400 ? { reply, body: await bodyOf(reply) } : { reply, failure: await failureOf(reply) }
     } catch (cause) {

@@ -14,11 +14,16 @@ export type UploadOptions = {
   readonly filename: string
   /** Of a Blob or File its own. */
   readonly type?: string | undefined
+  /** Anybody reads the file at its `public_url`: an avatar, a picture in a link. */
+  readonly isPublic?: boolean | undefined
   readonly onProgress?: ((progress: { readonly sent: number; readonly total: number }) => void) | undefined
   readonly signal?: Signal | undefined
   /** Bytes of a part, 1 MB: progress is told after each, and a break repeats no more than one. */
   readonly partSize?: number | undefined
 }
+
+/** The file, as it was committed; `public_url` of a public one. */
+export type Uploaded = MediaReply['data'] & { readonly is_public?: boolean; readonly public_url?: string | null }
 
 type Part = { readonly status: number; readonly offset: number | undefined }
 
@@ -60,13 +65,14 @@ const putWithProgress = (
  * Uploads a file and commits it. To the server's own storage it goes in parts, and goes on behind the last one that arrived when the connection
  * breaks; to an S3 storage in one piece.
  */
-export const upload = async (app: App, bytes: Bytes, options: UploadOptions): Promise<MediaReply['data']> => {
+export const upload = async (app: App, bytes: Bytes, options: UploadOptions): Promise<Uploaded> => {
   const { transport, send } = app.inside
   const { filename, onProgress, signal, partSize = 1_048_576 } = options
   const total = bytes instanceof Uint8Array ? bytes.length : bytes.size
   const type = options.type ?? ('type' in bytes && bytes.type ? bytes.type : 'application/octet-stream')
   const aborting = signal ? { signal } : {}
-  const registered = await send(uploadMedia, { body: { filename, mime_type: type, size_bytes: total }, ...aborting })
+  const file = { filename, mime_type: type, size_bytes: total, ...(options.isPublic ? { is_public: true } : {}) }
+  const registered = await send(uploadMedia, { body: file, ...aborting })
   const { data, upload_url: url } = registered.body
   let told = 0
   const tell = (sent: number) => {
