@@ -1,5 +1,5 @@
 import { randomUUID } from 'node:crypto'
-import { mkdir, readdir, utimes, writeFile } from 'node:fs/promises'
+import { mkdir, readdir, stat, truncate, utimes, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { Readable } from 'node:stream'
 import sharp from 'sharp'
@@ -434,6 +434,24 @@ describe('variants in signed URLs', () => {
     for (let w = 1; w <= 34; w += 1) expect((await fetch((await sign(key, { w })).data.url)).status).toBe(200)
     const kept = (await storedOf(harness, project)).filter((name) => name.includes(id) && name.endsWith('.webp'))
     expect(kept.filter((name) => !name.includes('thumbnail'))).toHaveLength(32)
+  })
+
+  test('have 64 MB of an image, as the budget of a project does not count them', async () => {
+    const { id, key } = await picture(user, await sharp(photo).resize(50).jpeg().toBuffer())
+    const folder = join(harness.running.services.config.DATA_DIR, 'media', project.id, 'objects', id.slice(-2), id)
+    const sizes = async () => {
+      const names = (await readdir(folder)).filter((name) => name.endsWith('.webp') && !name.includes('thumbnail'))
+      return Promise.all(names.map(async (name) => (await stat(join(folder, name))).size))
+    }
+    expect((await fetch((await sign(key, { w: 20 })).data.url)).status).toBe(200)
+    const [made = ''] = (await readdir(folder)).filter((name) => name.endsWith('.webp') && !name.includes('thumbnail'))
+    // sparse: what is counted is the size
+    await truncate(join(folder, made), 60_000_000)
+    await writeFile(join(folder, `${made.split('.')[0]}.0000000000000000.webp`), '')
+    await truncate(join(folder, `${made.split('.')[0]}.0000000000000000.webp`), 60_000_000)
+    expect((await fetch((await sign(key, { w: 30 })).data.url)).status).toBe(200)
+    expect((await sizes()).reduce((sum, size) => sum + size, 0)).toBeLessThan(67_108_864)
+    expect(await sizes()).toHaveLength(2)
   })
 
   test('are refused for what is no image, or broken', async () => {

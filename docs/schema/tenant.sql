@@ -2113,6 +2113,8 @@ create table app.media_assets (
   updated_at timestamp with time zone not null default internal.now(),
   -- Since when moderation hides the asset from its owner and from catalogs.
   blocked_at timestamp with time zone,
+  -- Whether anybody reads the committed file at its public address, without a signature.
+  is_public boolean not null default false,
   constraint media_assets_pkey PRIMARY KEY (id),
   -- 409 FOLDER_NOT_EMPTY: Assets are in this folder. Move them, or delete them.
   constraint media_assets_folder_id_fkey FOREIGN KEY (folder_id) REFERENCES app.media_folders(id) ON DELETE RESTRICT,

@@ -26,8 +26,9 @@ const operationsOf = (text: string): { operations: readonly Operation[]; format:
   return { operations: [...(w || h ? [resized] : []), stripped, converted], format: format as Format }
 }
 
-/** So many variants of an asset are kept; for the next one another goes. */
+/** So many variants of an asset are kept, and so many bytes of them, as they count against no budget; for the next one others go. */
 const mostKept = 32
+const mostKeptBytes = 67_108_864
 
 const answerOf = (error: unknown): Error => {
   if (!(error instanceof ImageError)) return error as Error
@@ -47,7 +48,11 @@ export const createVariants = (storage: MediaStorage, images: Images) => {
         const kept = (await storage.derived(link.projectId, link.assetId)).filter(
           (name) => !name.endsWith('.thumbnail.webp'),
         )
-        for (const old of kept.slice(mostKept - 1)) await storage.removeObject({ ...link, object: old })
+        let left = mostKeptBytes - result.size
+        for (const [index, old] of kept.entries()) {
+          left -= (await storage.stat({ ...link, object: old }))?.size ?? 0
+          if (index >= mostKept - 1 || left < 0) await storage.removeObject({ ...link, object: old })
+        }
         await storage.write({ ...link, object }, result.file, mimeType)
       },
     )
