@@ -102,6 +102,46 @@ describe('destructive ops', () => {
     expect(await project.sql('select * from app.monetization_applied_objects')).toEqual([])
   })
 
+  test('archive at the provider, where nothing is lost, and bring it back when it is declared again', async () => {
+    provider.reset({
+      offerings: [{ id: 'o1', lookup_key: 'first', display_name: 'First', is_current: true, packages: [] }],
+    })
+    await opened()
+    const held = provider.shown()
+    await declare({})
+    await applied({ confirm: (await planned()).plan_hash })
+    const { products, entitlements, offerings } = provider.state.archived
+    expect(products.map(({ store_identifier }) => store_identifier).sort()).toEqual([
+      'com.x.monthly',
+      'com.x.yearly',
+      'monthly:base',
+    ])
+    expect([entitlements, offerings].map(([each]) => each?.lookup_key)).toEqual(['premium', 'default'])
+    expect((await planned()).clean).toBe(true)
+    const { drift } = (await project.admin.get('/monetization/drift')).data
+    expect(drift.map(({ identifier }: any) => identifier)).toEqual(['first'])
+    // inactive objects are gone: for what is declared again there is something to do
+    await declare(shop)
+    expect(namesOf((await planned()).ops)).toContain('create product app_store:com.x.monthly')
+    expect((await applied({ confirm: (await planned()).plan_hash })).ended).toMatchObject({ status: 'succeeded' })
+    expect(provider.state.archived).toEqual({ products: [], entitlements: [], offerings: [] })
+    expect(provider.shown()).toMatchObject({ products: held.products, entitlements: held.entitlements })
+    expect((await planned()).ops.filter(({ op }: any) => op === 'create')).toEqual([])
+  })
+
+  test('what somebody has archived at the provider has drifted, and is brought back', async () => {
+    await opened()
+    const { archived } = provider.state
+    archived.products.push(...provider.state.products.splice(0, 1))
+    archived.entitlements.push(...provider.state.entitlements.splice(0, 1))
+    const { data } = await project.admin.get('/monetization/drift')
+    expect(data.drift.map(({ identifier }: any) => identifier)).toEqual(
+      expect.arrayContaining(['premium', 'app_store:com.x.monthly']),
+    )
+    expect((await applied({ confirm: (await planned()).plan_hash })).ended).toMatchObject({ status: 'succeeded' })
+    expect(archived).toEqual({ products: [], entitlements: [], offerings: [] })
+  })
+
   test('are not confirmed when the provider has changed meanwhile', async () => {
     await opened()
     await declare(smaller)

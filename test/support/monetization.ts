@@ -70,6 +70,8 @@ export type ProviderState = {
   offerings: Offering[]
   paywalls: Paywall[]
   inStore: string[]
+  /** Objects that are archived: hidden, not deleted. */
+  archived: { products: Product[]; entitlements: Entitlement[]; offerings: Offering[] }
 }
 
 export type Call = { readonly method: string; readonly path: string; readonly body: any; readonly key: string }
@@ -104,6 +106,7 @@ const empty = (): ProviderState => ({
   offerings: [],
   paywalls: [],
   inStore: [],
+  archived: { products: [], entitlements: [], offerings: [] },
 })
 
 export const startRevenueCat = async () => {
@@ -120,9 +123,17 @@ export const startRevenueCat = async () => {
   }
   const stamp = { created_at: createdAt }
 
-  const productJson = (product: Product) => ({ object: 'product', ...stamp, ...product, app: null })
+  const stateOf = (object: object) =>
+    Object.values(state.archived).some((objects: object[]) => objects.includes(object)) ? 'inactive' : 'active'
+  const productJson = (product: Product) => ({
+    ...{ object: 'product', ...stamp, ...product, app: null, state: stateOf(product) },
+  })
   const productById = (id: string) => state.products.find((product) => product.id === id)
-  const productsJson = (ids: string[]) => ids.flatMap((id) => productById(id) ?? []).map(productJson)
+  /** Those of an entitlement or a package: archived ones stay attached. */
+  const productsJson = (ids: string[]) =>
+    ids
+      .flatMap((id) => [...state.products, ...state.archived.products].find((product) => product.id === id) ?? [])
+      .map(productJson)
   const listJson = (url: string, items: any[], after: string | null, limit: number) => {
     const from = after ? items.findIndex((item) => (item.product?.id ?? item.id) === after) + 1 : 0
     const page = items.slice(from, from + Math.min(limit, pageSize))
@@ -146,17 +157,15 @@ export const startRevenueCat = async () => {
   const offeringJson = (offering: Offering, expand: boolean) => {
     const { packages, ...rest } = offering
     const list = listJson(`${document.base}/offerings/${rest.id}/packages`, packagesJson(offering), null, 1000)
-    return { object: 'offering', ...stamp, project_id: providerProject, ...rest, ...(expand ? { packages: list } : {}) }
+    const more = { ...rest, state: stateOf(offering), ...(expand ? { packages: list } : {}) }
+    return { object: 'offering', ...stamp, project_id: providerProject, ...more }
   }
-  const entitlementJson = ({ products, ...rest }: Entitlement, expand: boolean) => ({
-    object: 'entitlement',
-    ...stamp,
-    project_id: providerProject,
-    ...rest,
-    ...(expand
-      ? { products: listJson(`${document.base}/entitlements/${rest.id}/products`, productsJson(products), null, 1000) }
-      : {}),
-  })
+  const entitlementJson = (entitlement: Entitlement, expand: boolean) => {
+    const { products, ...rest } = entitlement
+    const list = () => listJson(`${document.base}/entitlements/${rest.id}/products`, productsJson(products), null, 1000)
+    const more = { ...rest, state: stateOf(entitlement), ...(expand ? { products: list() } : {}) }
+    return { object: 'entitlement', ...stamp, project_id: providerProject, ...more }
+  }
   const paywallJson = (paywall: Paywall) => ({ object: 'paywall', ...stamp, ...paywall })
   const appJson = (app: App) => ({ object: 'app', ...stamp, ...app, name: app.type, project_id: providerProject })
   const deleted = (object: string, id: string): Reply => ({ status: 200, body: { object, id, deleted_at: createdAt } })
@@ -176,13 +185,38 @@ export const startRevenueCat = async () => {
     body: listJson(url, items, query.get('starting_after'), Number(query.get('limit') ?? 20)),
   })
 
+  /** Moves an object between those in use and the archived ones. */
+  const moved = <T extends { id: string }>(
+    from: T[],
+    to: T[],
+    id: string | undefined,
+    shown: (object: T) => object,
+  ) => {
+    const at = from.findIndex((each) => each.id === id)
+    if (at < 0) return missing
+    const [object] = from.splice(at, 1) as [T]
+    to.push(object)
+    return { status: 200, body: shown(object) }
+  }
   const handlers: Record<string, (exchange: Exchange) => Reply> = {
+    'post /products/{product_id}/actions/archive': ({ ids: [id] }) =>
+      moved(state.products, state.archived.products, id, productJson),
+    'post /products/{product_id}/actions/unarchive': ({ ids: [id] }) =>
+      moved(state.archived.products, state.products, id, productJson),
+    'post /entitlements/{entitlement_id}/actions/archive': ({ ids: [id] }) =>
+      moved(state.entitlements, state.archived.entitlements, id, (each) => entitlementJson(each, false)),
+    'post /entitlements/{entitlement_id}/actions/unarchive': ({ ids: [id] }) =>
+      moved(state.archived.entitlements, state.entitlements, id, (each) => entitlementJson(each, false)),
+    'post /offerings/{offering_id}/actions/archive': ({ ids: [id] }) =>
+      moved(state.offerings, state.archived.offerings, id, (each) => offeringJson(each, false)),
+    'post /offerings/{offering_id}/actions/unarchive': ({ ids: [id] }) =>
+      moved(state.archived.offerings, state.offerings, id, (each) => offeringJson(each, false)),
     'get /apps': (exchange) => listed(exchange, state.apps.map(appJson)),
-    'get /products': (exchange) => listed(exchange, state.products.map(productJson)),
+    'get /products': (exchange) => listed(exchange, [...state.products, ...state.archived.products].map(productJson)),
     'post /products': ({ body: { store_identifier, app_id, type, display_name = null } }) => {
       if (!state.apps.some((app) => app.id === app_id)) return missing
-      if (state.products.some((each) => each.app_id === app_id && each.store_identifier === store_identifier))
-        return taken
+      const all = [...state.products, ...state.archived.products]
+      if (all.some((each) => each.app_id === app_id && each.store_identifier === store_identifier)) return taken
       const product = { id: newId('prod'), app_id, store_identifier, type, display_name }
       state.products.push(product)
       return made(`product ${store_identifier}`, productJson(product))
@@ -211,10 +245,13 @@ export const startRevenueCat = async () => {
     'get /entitlements': (exchange) =>
       listed(
         exchange,
-        state.entitlements.map((each) => entitlementJson(each, exchange.query.has('expand'))),
+        [...state.entitlements, ...state.archived.entitlements].map((each) =>
+          entitlementJson(each, exchange.query.has('expand')),
+        ),
       ),
     'post /entitlements': ({ body: { lookup_key, display_name } }) => {
-      if (state.entitlements.some((each) => each.lookup_key === lookup_key)) return taken
+      const all = [...state.entitlements, ...state.archived.entitlements]
+      if (all.some((each) => each.lookup_key === lookup_key)) return taken
       const entitlement = { id: newId('entl'), lookup_key, display_name, products: [] }
       state.entitlements.push(entitlement)
       return made(`entitlement ${lookup_key}`, entitlementJson(entitlement, false))
@@ -249,10 +286,13 @@ export const startRevenueCat = async () => {
     'get /offerings': (exchange) =>
       listed(
         exchange,
-        state.offerings.map((each) => offeringJson(each, exchange.query.has('expand'))),
+        [...state.offerings, ...state.archived.offerings].map((each) =>
+          offeringJson(each, exchange.query.has('expand')),
+        ),
       ),
     'post /offerings': ({ body: { lookup_key, display_name } }) => {
-      if (state.offerings.some((each) => each.lookup_key === lookup_key)) return taken
+      const all = [...state.offerings, ...state.archived.offerings]
+      if (all.some((each) => each.lookup_key === lookup_key)) return taken
       const offering = {
         id: newId('ofrng'),
         lookup_key,

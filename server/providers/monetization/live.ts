@@ -15,7 +15,10 @@ export type Live = {
   readonly entitlements: readonly LiveEntitlement[]
   readonly offerings: readonly LiveOffering[]
   readonly paywalls: readonly LivePaywall[]
+  /** Objects that are archived at the provider: gone for a plan, and brought back where they are declared again. */
+  readonly archived: Readonly<Record<'products' | 'entitlements' | 'offerings', readonly Archived[]>>
 }
+export type Archived = { readonly id: string; readonly key: string }
 export type LiveProduct = {
   readonly id: string
   readonly app_id: string
@@ -65,17 +68,21 @@ export class ReadFailed extends Error {
 const list = <T extends z.ZodType>(item: T) =>
   z.object({ items: z.array(item), next_page: z.string().nullish() }).nullish()
 const App = z.object({ id: z.string(), type: z.string() })
+/** `inactive` is archived; absent in answers of before there were archives. */
+const state = z.string().nullish()
 const Product = z.object({
   id: z.string(),
   app_id: z.string(),
   store_identifier: z.string(),
   type: z.string(),
   display_name: z.string().nullish(),
+  state,
 })
 const Entitlement = z.object({
   id: z.string(),
   lookup_key: z.string(),
   display_name: z.string(),
+  state,
   products: list(Product),
 })
 const Association = z.object({ product: Product })
@@ -90,6 +97,7 @@ const Offering = z.object({
   lookup_key: z.string(),
   display_name: z.string(),
   is_current: z.boolean(),
+  state,
   packages: list(Package),
 })
 const Paywall = z.object({
@@ -194,6 +202,14 @@ const expanded = async <T extends z.ZodType>(
   return next === null ? first.items : [...first.items, ...(await items(item, listing, next))]
 }
 
+const isArchived = (object: { readonly state?: string | null | undefined }) => object.state === 'inactive'
+
+/** The objects of a list in use, and those that are archived. */
+const parted = <T extends { readonly state?: string | null | undefined }>(objects: readonly T[]) => ({
+  used: objects.filter((object) => !isArchived(object)),
+  archived: objects.filter(isArchived),
+})
+
 /** One after the other: the provider allows 60 requests a minute, and most objects need none of their own. */
 const mapInOrder = async <T, R>(values: readonly T[], map: (value: T) => Promise<R>): Promise<R[]> => {
   const results: R[] = []
@@ -216,7 +232,8 @@ export const readLive = async (
   const stores = new Map(apps.map(({ id, type }) => [id, type]))
   const identifier = (product: z.output<typeof Product>) =>
     identifierOf({ store: stores.get(product.app_id) ?? 'unknown', store_identifier: product.store_identifier })
-  const products = (await reader.items(Product, { path: '/products' })).map((product) => ({
+  const allProducts = parted(await reader.items(Product, { path: '/products' }))
+  const products = allProducts.used.map((product) => ({
     id: product.id,
     app_id: product.app_id,
     store: stores.get(product.app_id) ?? 'unknown',
@@ -224,20 +241,28 @@ export const readLive = async (
     type: product.type,
     display_name: product.display_name ?? null,
   }))
+  // what an archived product is attached to has it no more
+  const gone = new Set(allProducts.archived.map(({ id }) => id))
+  const heldOf = (held: readonly z.output<typeof Product>[]) =>
+    parted(held)
+      .used.filter(({ id }) => !gone.has(id))
+      .map(identifier)
+  const allEntitlements = parted(await reader.items(Entitlement, { path: '/entitlements', expand: 'items.product' }))
   const entitlements = await mapInOrder(
-    await reader.items(Entitlement, { path: '/entitlements', expand: 'items.product' }),
+    allEntitlements.used,
     async ({ id, lookup_key: key, display_name, products: first }) => {
       const listing = { path: '/entitlements/{entitlement}/products', params: { entitlement: id } }
-      return { id, key, display_name, products: (await expanded(reader, Product, first, listing)).map(identifier) }
+      return { id, key, display_name, products: heldOf(await expanded(reader, Product, first, listing)) }
     },
   )
   const packageOf = async ({ id, lookup_key: key, position, products: first }: z.output<typeof Package>) => {
     const listing = { path: '/packages/{package}/products', params: { package: id } }
-    const held = (await expanded(reader, Association, first, listing)).map(({ product }) => identifier(product))
+    const held = heldOf((await expanded(reader, Association, first, listing)).map(({ product }) => product))
     return { id, key, position: position ?? null, products: held }
   }
+  const allOfferings = parted(await reader.items(Offering, { path: '/offerings', expand: 'items.package.product' }))
   const offerings = await mapInOrder(
-    await reader.items(Offering, { path: '/offerings', expand: 'items.package.product' }),
+    allOfferings.used,
     async ({ id, lookup_key: key, display_name, is_current, packages: first }) => {
       const listing = { path: '/offerings/{offering}/packages', params: { offering: id }, expand: 'items.product' }
       const packages = await mapInOrder(await expanded(reader, Package, first, listing), packageOf)
@@ -251,5 +276,10 @@ export const readLive = async (
     const is_published = typeof paywall.published_at === 'number'
     return [{ id: paywall.id, offering, is_published, display: { name: paywall.name ?? null, is_published } }]
   })
-  return { apps, products, entitlements, offerings, paywalls }
+  const archived = {
+    products: allProducts.archived.map((product) => ({ id: product.id, key: identifier(product) })),
+    entitlements: allEntitlements.archived.map(({ id, lookup_key: key }) => ({ id, key })),
+    offerings: allOfferings.archived.map(({ id, lookup_key: key }) => ({ id, key })),
+  }
+  return { apps, products, entitlements, offerings, paywalls, archived }
 }

@@ -150,11 +150,23 @@ const writes: Readonly<Record<string, (live: Live, args: StepArgs) => Write>> = 
   'archive paywall': (live, { paywall = '' }) =>
     remove('/paywalls/{paywall}', { paywall: id(paywallOf(live, paywall)) }),
   'archive offering': (live, { offering }) =>
-    remove('/offerings/{offering}', { offering: id(offeringOf(live, offering)) }),
+    post('/offerings/{offering}/actions/archive', { offering: id(offeringOf(live, offering)) }),
   'archive entitlement': (live, { entitlement }) =>
-    remove('/entitlements/{entitlement}', { entitlement: id(entitlementOf(live, entitlement)) }),
-  'archive product': (live, { product }) => remove('/products/{product}', { product: id(productOf(live, product)) }),
+    post('/entitlements/{entitlement}/actions/archive', { entitlement: id(entitlementOf(live, entitlement)) }),
+  'archive product': (live, { product }) =>
+    post('/products/{product}/actions/archive', { product: id(productOf(live, product)) }),
 }
+
+/** The archived object that a step would make a second time, and the request that brings it back in its place. */
+const archivedAs = (live: Live, { op, object_type, args }: Step): Write | null => {
+  if (op !== 'create' || (object_type !== 'product' && object_type !== 'entitlement' && object_type !== 'offering'))
+    return null
+  const found = live.archived[`${object_type}s`].find(({ key }) => key === args[object_type])
+  return found ? post(`/${object_type}s/{object}/actions/unarchive`, { object: found.id }) : null
+}
+
+/** Whether a step brings an archived object back: what it holds then only the provider knows. */
+export const bringsBack = (live: Live, step: Step): boolean => archivedAs(live, step) !== null
 
 const post = (path: string, params: Readonly<Record<string, string>>) => ({ method: 'POST' as const, path, params })
 const remove = (path: string, params: Readonly<Record<string, string>>) => ({ method: 'DELETE' as const, path, params })
@@ -165,6 +177,8 @@ const ofEntitlement = (live: Live, { entitlement, product }: StepArgs, action: s
 
 /** The request that performs a step, with the provider's ids in place of identifiers. Throws MissingObject. */
 export const writeOf = (live: Live, step: Step): Write => {
+  const again = archivedAs(live, step)
+  if (again) return again
   const write = writes[kindOf(step)]
   if (!write) throw new Error(`${kindOf(step)} is no step`)
   return write(live, step.args)

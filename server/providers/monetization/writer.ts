@@ -2,6 +2,7 @@ import { z } from 'zod'
 import { type CatalogConfig, type Live, type Patience, waitOf } from '#server/providers/monetization/live.ts'
 import {
   after,
+  bringsBack,
   isDone,
   MissingObject,
   makesId,
@@ -89,7 +90,8 @@ export const performStep = async (connection: Connection, known: Live, step: Ste
     if (isDone(live, step)) return live
     const outcome = await attempt(connection, live, step)
     if (outcome.is === 'failed') throw new WriteFailed(step, outcome.reason)
-    if (outcome.is === 'done' && (outcome.id !== null || !makesId(step))) return after(live, step, outcome.id ?? '')
+    if (outcome.is === 'done' && !bringsBack(live, step) && (outcome.id !== null || !makesId(step)))
+      return after(live, step, outcome.id ?? '')
     live = await connection.read()
     if (isDone(live, step)) return live
     if (made >= mostAttempts)
