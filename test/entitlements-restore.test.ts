@@ -202,6 +202,85 @@ describe('a restore', () => {
     expect((await entitled(taker))[0].is_active).toBe(true)
   })
 
+  test('names products as their stores do, and heals what was restored under the ids of the provider', async () => {
+    const user = await someone()
+    const ref = randomUUID()
+    provider.products.set('prod9', 'com.app.yearly')
+    const of = (product_id: string | null) => subscriptionOf(ref, ['premium'], now() + 30 * day, { product_id })
+    // as former versions stored it
+    await tell({ app_user_id: user.id, original_transaction_id: ref, product_id: 'prod9' })
+    provider.customers.set(user.id, { subscriptions: [of('prod9')] })
+    expect((await restored(user)).entitlements).toMatchObject([{ product_id: 'com.app.yearly' }])
+    const [{ id, product_id }] = await subscriptions(user)
+    expect(product_id).toBe('com.app.yearly')
+    const shown = (await project.admin.get(`/subscriptions/${id}`)).data.events
+    expect(shown.at(-1)).toMatchObject({ type: 'RESTORE', product_id: 'com.app.yearly' })
+    // the key allows few requests for products, which do not change
+    const asked = () => provider.requests.filter(({ path }) => path.endsWith('/products/prod9')).length
+    await restored(user)
+    expect(asked()).toBe(1)
+    // what the provider does not tell is not made up, and what is known stays
+    provider.customers.set(user.id, { subscriptions: [of('prod_unknown')] })
+    expect((await restored(user)).entitlements).toMatchObject([{ product_id: 'com.app.yearly' }])
+    const other = await someone()
+    provider.customers.set(other.id, {
+      purchases: [purchaseOf(randomUUID(), ['no_ads'], now(), { product_id: 'prod_unknown' })],
+    })
+    expect((await restored(other)).entitlements).toMatchObject([{ entitlement_id: 'no_ads', product_id: null }])
+  })
+
+  test('after a renewal is one subscription still, whatever tells of it later', async () => {
+    const user = await someone()
+    const [T0, T1, T2, T3] = [randomUUID(), randomUUID(), randomUUID(), randomUUID()]
+    const of = (ref: string, days: number) =>
+      subscriptionOf(ref, ['premium'], now() + days * day, { id: `sub_${T0}`, starts_at: now() - 300 * day })
+    const state = async () => (await subscriptions(user)).map(({ status }) => status)
+    for (const [ref, days] of [
+      [T1, 1],
+      [T2, 30],
+    ] as const) {
+      provider.customers.set(user.id, { subscriptions: [of(ref, days)] })
+      await restored(user)
+      expect(await state()).toEqual(['active'])
+    }
+    const renewal = (transaction_id: string) =>
+      tell({
+        ...{ app_user_id: user.id, original_transaction_id: T0, transaction_id, type: 'RENEWAL' },
+        ...{ event_timestamp_ms: now() - 2000, purchased_at_ms: now() - day, expiration_at_ms: now() + 29 * day },
+      })
+    // a webhook of the transaction that the second restore named
+    expect(await renewal(T2)).toBe('applied')
+    expect(await state()).toEqual(['active'])
+    // and one of another: the next restore unites them
+    provider.customers.set(user.id, { subscriptions: [of(T3, 40)] })
+    await restored(user)
+    expect(await state()).toEqual(['active'])
+    const other = await someone()
+    const [O, R1, R2] = [randomUUID(), randomUUID(), randomUUID()]
+    const held = (ref: string) => subscriptionOf(ref, ['premium'], now() + 9 * day, { id: `sub_${O}` })
+    provider.customers.set(other.id, { subscriptions: [held(R1)] })
+    await restored(other)
+    await tell({ app_user_id: other.id, original_transaction_id: O, transaction_id: R2, type: 'RENEWAL' })
+    provider.customers.set(other.id, { subscriptions: [held(R2)] })
+    await restored(other)
+    expect((await subscriptions(other)).map(({ status }) => status)).toEqual(['active'])
+    expect(await entitled(other)).toHaveLength(1)
+  })
+
+  test('of one purchase by several users at once gives it to exactly one of them', async () => {
+    for (let round = 0; round < 2; round += 1) {
+      const users = await Promise.all(Array.from({ length: 4 }, () => someone()))
+      const ref = randomUUID()
+      await tell({ app_user_id: (await someone()).id, original_transaction_id: ref })
+      for (const { id } of users)
+        provider.customers.set(id, { subscriptions: [subscriptionOf(ref, ['premium'], now() + 30 * day)] })
+      const answers = await Promise.all(users.map((user) => restore(user)))
+      expect(answers.map(({ status }) => status)).toEqual([200, 200, 200, 200])
+      const held = await Promise.all(users.map(async (user) => (await entitled(user)).length))
+      expect(held.sort()).toEqual([0, 0, 0, 1])
+    }
+  })
+
   test('asks by our id and by external_id, reads every page, and finds the project by the key', async () => {
     await connect({ project_id: undefined })
     const user = await someone()

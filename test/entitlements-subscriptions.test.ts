@@ -386,11 +386,12 @@ describe('events', () => {
     ])
       expect(await ingest(event)).toBe('malformed')
     expect(await ingest({ id: randomUUID(), type: 'TEST', event_timestamp_ms: start })).toBe('without_effect')
-    // odd fields change nothing and break nothing
+    // odd fields give nothing and break nothing, and their event is marked
     const sub = purchase(await someone())
     const odd = { entitlement_ids: 'premium', aliases: 7, price: 'x', expiration_at_ms: 'never', store: null }
-    expect(await sub.tell('INITIAL_PURCHASE', 0, odd)).toBe('applied')
+    expect(await sub.tell('INITIAL_PURCHASE', 0, { ...odd, expiration_at_ms: start + day })).toBe('malformed')
     expect(await sub.see()).toMatchObject({ store: 'unknown', grants: [] })
+    expect(await purchase(await someone()).tell('INITIAL_PURCHASE', 0, odd)).toBe('malformed')
     const old = purchase(await someone())
     await old.tell('INITIAL_PURCHASE', 0, { entitlement_ids: null, entitlement_id: 'premium' })
     expect((await old.see()).grants).toHaveLength(1)

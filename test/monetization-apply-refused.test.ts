@@ -97,6 +97,27 @@ describe('refused ops', () => {
     ])
   })
 
+  test('a customer whose product was restored under the id of the provider, or under none, is a live customer', async () => {
+    await opened()
+    const id = provider.state.products.find(({ store_identifier }) => store_identifier === 'com.x.monthly')!.id
+    for (const product of [id, null]) {
+      await project.sql('delete from app.entitlement_grants')
+      const holder = await project.user()
+      await project.sql(
+        `insert into app.entitlement_grants (app_user_id, entitlement_id, source, source_ref, product_id, store, period_type, purchase_date)
+         values ($1, 'premium', 'subscription_provider', 'x', $2, 'app_store', 'normal', '2026-11-01')`,
+        [holder.id, product],
+      )
+      await declare(without('monthly'))
+      const { answer } = await applied({ confirm: (await planned()).plan_hash })
+      expect(answer.refused).toContainEqual(
+        expect.objectContaining({ op: 'detach', object_type: 'entitlement', code: 'LIVE_CUSTOMERS' }),
+      )
+      await declare(shop)
+    }
+    await project.sql('delete from app.entitlement_grants')
+  })
+
   test('an archive of an entitlement that a customer has by a promotional grant is refused', async () => {
     await opened()
     const { id } = await project.user()

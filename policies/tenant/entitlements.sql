@@ -16,7 +16,7 @@ grant execute on function internal.grant_end, internal.entitlement_json, interna
 grant execute on function api.entitlements_list, api.entitlement_get to app_user;
 grant execute on function internal.grant_json, internal.entitlements_with_grants, internal.user_section__entitlements, internal.entitled_user,
   internal.entitlement_grant, internal.entitlement_withdraw, api.user_entitlements, api.user_entitlement_grant, api.user_entitlement_delete,
-  internal.ms_time, internal.subscription_end, internal.subscription_status, internal.subscription_json, internal.subscriptions_page, internal.subscription_with_grants,
+  internal.ms_time, internal.number_in, internal.text_in, internal.subscription_end, internal.subscription_status, internal.subscription_json, internal.subscriptions_page, internal.subscription_with_grants,
   internal.subscription_find, internal.subscription_replay, api.subscriptions_list, api.subscription_get, api.subscriptions_summary, api.subscription_replay,
   internal.subscription_rank
   to app_admin;

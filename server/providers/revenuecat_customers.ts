@@ -1,4 +1,5 @@
 import { z } from 'zod'
+import { createLru, type Lru } from '#server/lru.ts'
 import type { Upstream } from '#server/providers/upstream.ts'
 
 /** The integration's config as far as customers are read. A key belongs to one project of the provider: `project_id` spares a request. */
@@ -8,9 +9,14 @@ export type CustomerConfig = { readonly secret_api_key: string; readonly project
 export type Purchase = {
   /** The identifier in the store: that of the latest transaction. */
   readonly ref: string
+  /** The provider's own id, which a renewal does not change. */
+  readonly provider_id: string
   readonly store: string
   readonly environment: 'production' | 'sandbox'
+  /** The provider's own id of the product. */
   readonly product_id: string | null
+  /** Its identifier in the store, which events name; null where the provider does not tell. */
+  readonly store_product_id: string | null
   readonly entitlement_ids: readonly string[]
   readonly status: string
   readonly gives_access: boolean
@@ -56,6 +62,7 @@ const Bought = z.object({
 })
 const ActiveEntitlement = z.object({ entitlement_id: z.string(), expires_at: z.number().nullable() })
 const Project = z.object({ id: z.string() })
+const Product = z.object({ store_identifier: z.string().min(1) })
 const List = z.object({ items: z.array(z.unknown()), next_page: z.string().nullish() })
 
 const pageSize = 100
@@ -65,17 +72,29 @@ const totalMs = 15_000
 /** Ends a restore: something about the answer is not as documented, or there is none. */
 class UpstreamProblem extends Error {}
 
+/** A purchase before its product was looked up. */
+type Untold = Omit<Purchase, 'store_product_id'>
+
+/** Identifiers of products in their stores, which never change, by the provider's ids: its key allows few requests for them. */
+const identifiers = new WeakMap<Upstream, Lru<string>>()
+const identifiersOf = (upstream: Upstream): Lru<string> => {
+  const known = identifiers.get(upstream) ?? createLru<string>(10_000)
+  identifiers.set(upstream, known)
+  return known
+}
+
 const keysOf = (entitlements: z.output<typeof Entitlements>) =>
   (entitlements?.items ?? []).map((each) => each.lookup_key)
 
 const ofSubscription = (
   { store_subscription_identifier: ref, ...of }: z.output<typeof Subscription>,
   ends: ReadonlyMap<string, number | null>,
-): Purchase => {
+): Untold => {
   const known = (of.entitlements?.items ?? []).flatMap(({ id }) => ends.get(id) ?? [])
   const period = of.ends_at ?? of.current_period_ends_at ?? null
   return {
     ref,
+    provider_id: of.id,
     store: of.store,
     environment: of.environment,
     product_id: of.product_id ?? null,
@@ -90,8 +109,9 @@ const ofSubscription = (
   }
 }
 
-const ofPurchase = ({ store_purchase_identifier: ref, ...of }: z.output<typeof Bought>): Purchase => ({
+const ofPurchase = ({ store_purchase_identifier: ref, ...of }: z.output<typeof Bought>): Untold => ({
   ref,
+  provider_id: of.id,
   store: of.store,
   environment: of.environment,
   product_id: of.product_id ?? null,
@@ -118,18 +138,16 @@ export const readPurchases = async (
   // the requests of a restore end together: one that has failed makes the answers of the others useless
   const ended = new AbortController()
   const signal = AbortSignal.any([AbortSignal.timeout(totalMs), ended.signal])
+  const common = {
+    provider: 'revenuecat',
+    projectId,
+    method: 'GET',
+    headers: { authorization: `Bearer ${secret_api_key}` },
+    timeoutMs: 10_000,
+    signal,
+  } as const
   const get = async (path: string, params: Record<string, string>, after: string | undefined) => {
-    const answer = await upstream.call({
-      provider: 'revenuecat',
-      projectId,
-      method: 'GET',
-      path,
-      params,
-      query: { limit: pageSize, starting_after: after },
-      headers: { authorization: `Bearer ${secret_api_key}` },
-      timeoutMs: 10_000,
-      signal,
-    })
+    const answer = await upstream.call({ ...common, path, params, query: { limit: pageSize, starting_after: after } })
     if (answer.failure !== null)
       throw new UpstreamProblem(answer.failure === 'ABORTED' ? 'PROVIDER_TIMEOUT' : answer.failure)
     if (answer.status === 404) return null
@@ -160,7 +178,22 @@ export const readPurchases = async (
     const projects = await all('/v2/projects', {}, Project)
     return projects?.length === 1 ? projects[0]!.id : fail()
   }
-  const ofCustomer = async (project: string, customer: string): Promise<Purchase[] | null> => {
+  /** The identifier of a product in its store. A restore does not fail for want of it: the next one asks again. */
+  const identifierOf = async (project: string, product: string): Promise<string | null> => {
+    const key = `${projectId} ${project} ${product}`
+    const known = identifiersOf(upstream).get(key)
+    if (known !== undefined) return known
+    const answer = await upstream.call({
+      ...common,
+      path: '/v2/projects/{project}/products/{product}',
+      params: { project, product },
+    })
+    const read = answer.failure === null && answer.status === 200 ? Product.safeParse(answer.json()) : null
+    if (!read?.success) return null
+    identifiersOf(upstream).set(key, read.data.store_identifier)
+    return read.data.store_identifier
+  }
+  const ofCustomer = async (project: string, customer: string): Promise<Untold[] | null> => {
     const path = '/v2/projects/{project}/customers/{customer}'
     const [subscriptions, bought, active] = await Promise.all([
       all(`${path}/subscriptions`, { project, customer }, Subscription),
@@ -180,7 +213,13 @@ export const readPurchases = async (
     const known = customers.filter((each) => each !== null)
     // one customer may have several names
     const purchases = new Map(known.flat().map((purchase) => [purchase.ref, purchase]))
-    return { failure: null, purchases: [...purchases.values()], isKnown: known.length > 0 }
+    const products = [...new Set([...purchases.values()].flatMap(({ product_id }) => product_id ?? []))]
+    const told = new Map(await Promise.all(products.map(async (id) => [id, await identifierOf(project, id)] as const)))
+    const found = [...purchases.values()].map((purchase) => ({
+      ...purchase,
+      store_product_id: told.get(purchase.product_id ?? '') ?? null,
+    }))
+    return { failure: null, purchases: found, isKnown: known.length > 0 }
   } catch (error) {
     ended.abort()
     if (error instanceof UpstreamProblem) return { failure: error.message }

@@ -41,7 +41,8 @@ const restore = async (context: HandlerContext) => {
       is_known: found.isKnown,
       asked_at: begun.asked_at,
     },
-    worker,
+    // an event may move a purchase to another user meanwhile
+    { ...worker, retries: 5 },
   )
 }
 

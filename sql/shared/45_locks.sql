@@ -57,7 +57,9 @@ return case when advisory_lock_key.name in (
   -- queueing that
   'leaderboard_fold_later',
   -- the clock of a leaderboard
-  'leaderboard_rollover'
+  'leaderboard_rollover',
+  -- restores of one purchase by several users: each finds the owner whom the one before it has made
+  'restore'
 ) then hashtextextended(advisory_lock_key.name || ' ' || advisory_lock_key.item, 0) end;
 comment on function internal.advisory_lock_key(text, text) is
   'The number of the advisory lock of one item, or null for a class that is not registered. Two items may share a number: then they wait for each other.';

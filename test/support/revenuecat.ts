@@ -62,6 +62,11 @@ export const activeOf = (key: string, expires_at: number | null) => ({
  */
 export const startRevenueCat = async ({ project = 'proj1', key = 'sk_read' } = {}) => {
   const customers = new Map<string, Customer>()
+  /** Identifiers in their stores, by the provider's ids of products. */
+  const products = new Map([
+    ['prod1', 'monthly'],
+    ['prod2', 'no_ads'],
+  ])
   const requests: { path: string; authorization: string | undefined }[] = []
   let pageSize = 100
   let respond: (response: ServerResponse, path: string) => boolean = () => false
@@ -85,6 +90,9 @@ export const startRevenueCat = async ({ project = 'proj1', key = 'sk_read' } = {
     if (authorization !== `Bearer ${key}`)
       return answer(401, error('authentication_error', `Invalid API key ${authorization}`))
     if (url.pathname === '/v2/projects') return page([{ object: 'project', id: project, name: 'App', created_at: 1 }])
+    const product = new RegExp(`^/v2/projects/${project}/products/([^/]+)$`).exec(url.pathname)?.[1]
+    const store_identifier = products.get(product ?? '')
+    if (store_identifier) return answer(200, { object: 'product', id: product, store_identifier, state: 'active' })
     const [, of, id = '', what = ''] =
       /^\/v2\/projects\/([^/]+)\/customers(?:\/([^/]+)\/(\w+))?$/.exec(url.pathname) ?? []
     if (of === project && what === '') return page([])
@@ -99,6 +107,7 @@ export const startRevenueCat = async ({ project = 'proj1', key = 'sk_read' } = {
     project,
     key,
     customers,
+    products,
     requests,
     setPageSize: (size: number) => {
       pageSize = size

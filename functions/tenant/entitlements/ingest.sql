@@ -60,7 +60,7 @@ begin
             'subscription_id', (subscription_emit.s).id, 'product_id', t.product_id, 'store', (subscription_emit.s).store,
             'environment', (subscription_emit.s).environment, 'period_type', (subscription_emit.s).period_type,
             'expiration_date', internal.iso((subscription_emit.s).expiration_date)) order by t.n))
-     from (select p.n, coalesce(p.payload ->> 'product_id', (subscription_emit.s).product_id) as product_id, 'svc.subscription.' || case
+     from (select p.n, coalesce(internal.text_in(p.payload, 'product_id'), (subscription_emit.s).product_id) as product_id, 'svc.subscription.' || case
                     when p.type in ('INITIAL_PURCHASE', 'NON_RENEWING_PURCHASE', 'TEMPORARY_ENTITLEMENT_GRANT') then 'started'
                     when p.type = 'RENEWAL' then 'renewed'
                     when p.type = 'CANCELLATION' and (p.payload ->> 'cancel_reason' = 'CUSTOMER_SUPPORT' or internal.is_refund(p.payload)) then 'refunded'
@@ -243,8 +243,13 @@ begin
   end if;
   select s.* into restored
     from app.subscriptions s
-   where s.source_ref = subscription_absorb.transaction_id
-     and not exists (select from app.subscription_events e where e.source_ref = s.source_ref and e.type <> 'RESTORE');
+   where s.source_ref = any (array[subscription_absorb.transaction_id]
+                             -- renewed since, and restored again: the newest answer knows it by another transaction
+                             || array(select e.source_ref from app.subscription_events e
+                                       where e.type = 'RESTORE' and left(e.payload ->> 'ref', 255) = subscription_absorb.transaction_id))
+     and s.source_ref <> subscription_absorb.source_ref
+     and not exists (select from app.subscription_events e where e.source_ref = s.source_ref and e.type <> 'RESTORE')
+   limit 1;
   if restored.id is null or internal.lock_users(array[restored.app_user_id]) is null then
     return;
   end if;
@@ -308,8 +313,11 @@ create or replace function internal.subscription_ingest(event jsonb) returns tex
 language plpgsql volatile security definer set search_path = '' as $$
 declare
   kind constant text := coalesce(subscription_ingest.event ->> 'type', '');
-  ref constant text := left(coalesce(subscription_ingest.event ->> 'original_transaction_id', subscription_ingest.event ->> 'transaction_id'), 255);
-  at constant timestamptz := internal.ms_time(subscription_ingest.event -> 'event_timestamp_ms');
+  ref constant text := coalesce(internal.text_in(subscription_ingest.event, 'original_transaction_id'), internal.text_in(subscription_ingest.event, 'transaction_id'));
+  said_at constant timestamptz := internal.ms_time(subscription_ingest.event -> 'event_timestamp_ms');
+  -- events are folded in the order of their times: one of years to come would outlast a refund
+  is_ahead constant boolean := coalesce(said_at > internal.now() + interval '100 days', false);
+  at constant timestamptz := case when is_ahead then internal.now() else said_at end;
   is_transfer constant boolean := kind = 'TRANSFER';
   named constant text[] := case when is_transfer then internal.subscription_texts(subscription_ingest.event -> 'transferred_to')
                                 else internal.subscription_names(subscription_ingest.event) end;
@@ -336,7 +344,7 @@ begin
   elsif is_transfer then
     result := internal.subscription_transfer(stored_id);
   elsif has_effect then
-    perform internal.subscription_absorb(ref, left(subscription_ingest.event ->> 'transaction_id', 255));
+    perform internal.subscription_absorb(ref, internal.text_in(subscription_ingest.event, 'transaction_id'));
     result := internal.subscription_settle(ref);
   else
     result := 'without_effect';
@@ -351,11 +359,12 @@ begin
     -- this event may be the first to say who a customer is
     perform internal.subscriptions_resume(named);
   end if;
-  return result;
+  return case when has_effect and result in ('applied', 'waiting') and (is_ahead or internal.subscription_doubt(subscription_ingest.event) is not null) then 'malformed'
+              else result end;
 end $$;
 comment on function internal.subscription_ingest is
-  'Ingests one event of the subscription provider: applied, waiting (for its purchase), unknown_user, without_effect; duplicate and malformed are not
-   stored. Events are folded in the order of their own times, in whatever order they arrive. For workers. Emits svc.subscription.*, and the entitlements
+  'Ingests one event of the subscription provider: applied, waiting (for its purchase), unknown_user, without_effect; malformed when a field that decides
+   about access cannot be understood, which then gives none. Duplicates, and events without an id or a time, are not stored. Events are folded in the order of their own times, in whatever order they arrive. For workers. Emits svc.subscription.*, and the entitlements
    that were gained or lost. Locks the users, then the subscription. Supplement B5.';
 
 create or replace function internal.purge__subscription_events(most int default 5000) returns bigint

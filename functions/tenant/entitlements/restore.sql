@@ -31,6 +31,17 @@ language sql volatile as $$
 $$;
 comment on function api.restore_begin is 'internal.restore_begin for the server.';
 
+create or replace function internal.subscriptions_restored_as(purchase jsonb) returns setof text
+language sql stable security definer set search_path = '' as $$
+  select e.source_ref
+    from app.subscription_events e
+   where e.type = 'RESTORE' and left(e.payload ->> 'provider_id', 255) = left(subscriptions_restored_as.purchase ->> 'provider_id', 255)
+   group by e.source_ref
+   order by max(e.event_at) desc
+$$;
+comment on function internal.subscriptions_restored_as is
+  'The subscriptions that were restored as the same object of the provider, whose id stays when the identifier in the store changes with a renewal. Granted to nobody.';
+
 create or replace function internal.subscription_matching(app_user_id uuid, purchase jsonb) returns text
 language sql stable security definer set search_path = '' as $$
   select coalesce(
@@ -46,18 +57,27 @@ language sql stable security definer set search_path = '' as $$
       where left(e.payload ->> 'transaction_id', 255) = left(subscription_matching.purchase ->> 'ref', 255) and e.source_ref is not null
       order by e.event_at desc
       limit 1),
-    -- renewed since the last event: known by the time of its first purchase
+    -- renewed since the last restore
+    (select r.ref
+       from internal.subscriptions_restored_as(subscription_matching.purchase) as r (ref)
+       join app.subscriptions s on s.source_ref = r.ref
+      limit 1),
+    -- renewed since the last event: known by the time of its first purchase; so are restores that did not store the provider's id yet
     (select s.source_ref
        from app.subscriptions s
-       join app.subscription_events e on e.source_ref = s.source_ref and e.type in ('INITIAL_PURCHASE', 'NON_RENEWING_PURCHASE')
+       join app.subscription_events e on e.source_ref = s.source_ref
       where s.app_user_id = subscription_matching.app_user_id and s.store = lower(subscription_matching.purchase ->> 'store')
-        and abs(extract(epoch from internal.ms_time(e.payload -> 'purchased_at_ms') - internal.ms_time(subscription_matching.purchase -> 'starts_at_ms'))) < 1
+        and (e.type in ('INITIAL_PURCHASE', 'NON_RENEWING_PURCHASE')
+             or e.type = 'RESTORE' and e.payload ->> 'provider_id' is null and e.payload ->> 'product_id' = subscription_matching.purchase ->> 'product_id')
+        and abs(extract(epoch from internal.ms_time(case when e.type = 'RESTORE' then e.payload -> 'starts_at_ms' else e.payload -> 'purchased_at_ms' end)
+                                   - internal.ms_time(subscription_matching.purchase -> 'starts_at_ms'))) < 1
+      order by e.event_at desc
       limit 1),
     left(subscription_matching.purchase ->> 'ref', 255))
 $$;
 comment on function internal.subscription_matching is
-  'The subscription that is a purchase of the provider''s answer: by its identifier in the store, by a transaction of its events, or by its beginning; the
-   identifier itself for a new one. Granted to nobody.';
+  'The subscription that is a purchase of the provider''s answer: by its identifier in the store, by a transaction of its events, by the provider''s own id, or by
+   its beginning; the identifier itself for a new one. Granted to nobody.';
 
 create or replace function internal.subscription_confirm(app_user_id uuid, source_ref text, purchase jsonb, names text[], asked_at timestamptz)
 returns void
@@ -121,11 +141,17 @@ begin
   if internal.caller() <> 'worker' then
     raise exception 'purchases are restored by the server, not by %', internal.caller();
   end if;
+  -- restores of one purchase by several users go one after the other: each finds the owner whom the one before it has made
+  perform internal.advisory_lock('restore', l.ref)
+     from (select distinct coalesce(p.value ->> 'provider_id', p.value ->> 'ref') as ref
+             from jsonb_array_elements(subscriptions_restore.purchases) p
+            order by 1
+            limit 200) l;
   select coalesce(jsonb_agg(p.value || jsonb_build_object('source_ref', internal.subscription_matching(them, p.value))), '[]') into matched
     from jsonb_array_elements(subscriptions_restore.purchases) p;
   users := array(select distinct s.app_user_id
                    from jsonb_array_elements(matched) m
-                   join app.subscriptions s on s.source_ref = m.value ->> 'source_ref') || them;
+                   join app.subscriptions s on s.source_ref = any (array[m.value ->> 'source_ref'] || array(select internal.subscriptions_restored_as(m.value)))) || them;
   locked := internal.lock_users(users);
   if them = any (coalesce(locked, '{}')) is not true then
     perform internal.fail(404, 'USER_NOT_FOUND', 'There is no such user.');
@@ -135,6 +161,14 @@ begin
     raise exception 'a subscription has moved to another user' using errcode = '40001';
   end if;
   select jsonb_object_agg(u, internal.active_entitlements(u)) into held from unnest(locked) u;
+  -- restored before its events came, and again after a renewal: one subscription
+  perform internal.subscription_absorb(m.value ->> 'source_ref', r.ref)
+     from jsonb_array_elements(matched) m
+    cross join lateral internal.subscriptions_restored_as(m.value) as r (ref);
+  -- the answer of now counts more than those, which are stored as folded
+  update app.subscription_events e
+     set outcome = 'applied'
+   where e.type = 'RESTORE' and e.outcome = 'waiting' and e.source_ref in (select m.value ->> 'source_ref' from jsonb_array_elements(matched) m);
   for item in
     select m.value as purchase, m.value ->> 'source_ref' as ref
       from jsonb_array_elements(matched) m

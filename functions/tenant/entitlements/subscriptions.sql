@@ -3,10 +3,31 @@
 
 create or replace function internal.ms_time(value jsonb) returns timestamptz
 language sql immutable parallel safe as $$
-  select case when jsonb_typeof(ms_time.value) = 'number' and (ms_time.value #>> '{}')::numeric between 1 and 253402300799999
-              then to_timestamp((ms_time.value #>> '{}')::numeric / 1000) end
+  -- from 1973: fewer are seconds, or no time at all
+  select case when n.ms between 100000000000 and 253402300799999 then to_timestamp(n.ms / 1000) end
+    from (select internal.number_in(ms_time.value) as ms) n
 $$;
-comment on function internal.ms_time is 'Converts milliseconds since 1970 to a time; null for anything else.';
+comment on function internal.ms_time is
+  'Converts milliseconds since 1970 to a time, also where they are written as a text; null for anything else, and for seconds.';
+
+create or replace function internal.number_in(value jsonb) returns numeric
+language sql immutable parallel safe as $$
+  select case when jsonb_typeof(number_in.value) = 'number' or jsonb_typeof(number_in.value) = 'string' and number_in.value #>> '{}' ~ '^-?[0-9]{1,30}(\.[0-9]{1,30})?$'
+              then (number_in.value #>> '{}')::numeric end
+$$;
+comment on function internal.number_in is 'A number of a provider, also where it is written as a text of digits; null for anything else.';
+
+create or replace function internal.text_in(event jsonb, field text) returns text
+language sql immutable parallel safe as $$
+  select case when jsonb_typeof(text_in.event -> text_in.field) in ('string', 'number') then nullif(left(text_in.event ->> text_in.field, 255), '') end
+$$;
+comment on function internal.text_in is 'A text or a number in an event of a provider, at most 255 characters of it; null for an empty text and for anything else.';
+
+create or replace function internal.is_said(value jsonb) returns boolean
+language sql immutable parallel safe as $$
+  select coalesce(jsonb_typeof(is_said.value) <> 'null', false)
+$$;
+comment on function internal.is_said is 'Whether an event of a provider has a field at all, with whatever in it.';
 
 create or replace function internal.subscription_end(s app.subscriptions) returns timestamptz
 language sql immutable as $$
@@ -41,30 +62,74 @@ language sql stable as $$
 $$;
 comment on function internal.subscription_json is 'A subscription as lists for administrators show it.';
 
+create or replace function internal.subscription_paid_until(s app.subscriptions, e app.subscription_events) returns timestamptz
+language sql immutable as $$
+  select case when internal.ms_time(p -> 'expiration_at_ms') is not null then internal.ms_time(p -> 'expiration_at_ms')
+              -- only what is bought once, or given away, may be for life: and only where nothing else is said
+              when not internal.is_said(p -> 'expiration_at_ms')
+                   and ((subscription_paid_until.e).type = 'NON_RENEWING_PURCHASE' or upper(internal.text_in(p, 'period_type')) = 'PROMOTIONAL') then 'infinity'
+              -- while the store cannot confirm a purchase: a day at most
+              when not internal.is_said(p -> 'expiration_at_ms') and (subscription_paid_until.e).type = 'TEMPORARY_ENTITLEMENT_GRANT'
+                   then (subscription_paid_until.e).event_at + interval '1 day'
+              else least((subscription_paid_until.s).expiration_date, (subscription_paid_until.s).refunded_at) end
+    from (select (subscription_paid_until.e).payload as p) of_event
+$$;
+comment on function internal.subscription_paid_until is
+  'Until when a purchase or renewal gives access: as the event says, infinity for life, or as long as was known before. Null when neither says it: then the event
+   gives nothing.';
+
+create or replace function internal.subscription_doubt(event jsonb) returns text
+language sql immutable as $$
+  select case when d.is_purchase and internal.subscription_paid_until(null, d.e) is null then 'expiration_at_ms'
+              when internal.is_said(d.p -> 'expiration_at_ms') and internal.ms_time(d.p -> 'expiration_at_ms') is null then 'expiration_at_ms'
+              when internal.is_said(d.p -> 'purchased_at_ms') and internal.ms_time(d.p -> 'purchased_at_ms') is null then 'purchased_at_ms'
+              when internal.is_said(d.p -> 'grace_period_expiration_at_ms') and internal.ms_time(d.p -> 'grace_period_expiration_at_ms') is null
+                   then 'grace_period_expiration_at_ms'
+              when internal.is_said(d.p -> 'entitlement_ids')
+                   and (jsonb_typeof(d.p -> 'entitlement_ids') <> 'array' or jsonb_path_exists(d.p, '$.entitlement_ids[*] ? (@.type() != "string")'))
+                   then 'entitlement_ids'
+              when internal.is_said(d.p -> 'price') and internal.number_in(d.p -> 'price') is null then 'price'
+              when internal.is_said(d.p -> 'cancel_reason') and jsonb_typeof(d.p -> 'cancel_reason') <> 'string' then 'cancel_reason'
+              when internal.is_said(d.p -> 'period_type') and jsonb_typeof(d.p -> 'period_type') <> 'string' then 'period_type' end
+    from (select subscription_doubt.event as p,
+                 subscription_doubt.event ->> 'type' in ('INITIAL_PURCHASE', 'RENEWAL', 'NON_RENEWING_PURCHASE', 'TEMPORARY_ENTITLEMENT_GRANT') as is_purchase,
+                 jsonb_populate_record(null::app.subscription_events,
+                                       jsonb_build_object('type', subscription_doubt.event -> 'type', 'payload', subscription_doubt.event,
+                                                          'event_at', '2000-01-01T00:00:00Z')) as e) d
+$$;
+comment on function internal.subscription_doubt is
+  'The first field of an event that decides about access and cannot be understood, or is missing; null for none.';
+
 create or replace function internal.subscription_fold(s app.subscriptions, events app.subscription_events[]) returns app.subscriptions
 language plpgsql stable as $$
 declare
   now_is app.subscriptions := subscription_fold.s;
   e app.subscription_events;
   expires_at timestamptz;
+  paid_until timestamptz;
 begin
   foreach e in array subscription_fold.events loop
     expires_at := internal.ms_time(e.payload -> 'expiration_at_ms');
     if e.type in ('INITIAL_PURCHASE', 'RENEWAL', 'NON_RENEWING_PURCHASE', 'TEMPORARY_ENTITLEMENT_GRANT') then
+      paid_until := internal.subscription_paid_until(now_is, e);
+      continue when paid_until is null;
       -- a purchase after a refund begins the subscription again
-      if e.payload ->> 'period_type' = 'TRIAL' then
+      if upper(internal.text_in(e.payload, 'period_type')) = 'TRIAL' then
         now_is.trial_started_at := coalesce(now_is.trial_started_at, e.event_at);
       elsif now_is.period_type = 'trial' then
         now_is.trial_converted_at := coalesce(now_is.trial_converted_at, e.event_at);
       end if;
       now_is.source_ref := e.source_ref;
-      now_is.product_id := e.payload ->> 'product_id';
-      now_is.store := lower(coalesce(e.payload ->> 'store', now_is.store, 'unknown'));
-      now_is.environment := case when e.payload ->> 'environment' = 'SANDBOX' then 'sandbox' else 'production' end;
-      now_is.period_type := lower(coalesce(e.payload ->> 'period_type', 'normal'));
+      now_is.product_id := coalesce(internal.text_in(e.payload, 'product_id'), now_is.product_id);
+      now_is.store := lower(coalesce(internal.text_in(e.payload, 'store'), now_is.store, 'unknown'));
+      now_is.environment := case upper(internal.text_in(e.payload, 'environment')) when 'SANDBOX' then 'sandbox' when 'PRODUCTION' then 'production'
+                                                                                   else coalesce(now_is.environment, 'production') end;
+      now_is.period_type := lower(coalesce(internal.text_in(e.payload, 'period_type'), 'normal'));
       now_is.entitlement_ids := internal.subscription_entitlements(e.payload);
-      now_is.purchase_date := coalesce(internal.ms_time(e.payload -> 'purchased_at_ms'), e.event_at);
-      now_is.expiration_date := expires_at;
+      -- a renewal is told up to a day before it begins, and none years before
+      now_is.purchase_date := case when internal.ms_time(e.payload -> 'purchased_at_ms') <= e.event_at + interval '7 days'
+                                   then internal.ms_time(e.payload -> 'purchased_at_ms') else e.event_at end;
+      now_is.expiration_date := nullif(paid_until, 'infinity');
       now_is.grace_until := null;
       now_is.billing_issue_at := null;
       now_is.cancelled_at := null;
@@ -109,8 +174,9 @@ begin
   return case when now_is.source_ref is not null then now_is end;
 end $$;
 comment on function internal.subscription_fold is
-  'Folds events, in their order, into a subscription. s is null for a new one; returns null when no event is its purchase. Reads neither the clock nor
-   tables. Supplement B5.';
+  'Folds events, in their order, into a subscription. s is null for a new one; returns null when no event is its purchase. What an event does not say, or
+   says in a form that nobody understands, never gives access for longer: a purchase without an end is passed over where none is known. Reads neither the
+   clock nor tables. Supplement B5.';
 
 create or replace function internal.subscription_restored(s app.subscriptions, e app.subscription_events) returns app.subscriptions
 language plpgsql stable as $$
@@ -119,9 +185,12 @@ declare
   p constant jsonb := (subscription_restored.e).payload;
   at constant timestamptz := (subscription_restored.e).event_at;
   state constant text := coalesce(p ->> 'status', '');
+  ends timestamptz;
 begin
   now_is.source_ref := (subscription_restored.e).source_ref;
-  now_is.product_id := coalesce(now_is.product_id, p ->> 'product_id');
+  -- product_id is the provider's own id, which former versions showed for want of a better one
+  now_is.product_id := coalesce(internal.text_in(p, 'store_product_id'), now_is.product_id,
+                                case when not p ? 'store_product_id' then internal.text_in(p, 'product_id') end);
   now_is.store := coalesce(now_is.store, lower(p ->> 'store'), 'unknown');
   now_is.environment := coalesce(p ->> 'environment', now_is.environment, 'production');
   now_is.period_type := case when state = 'trialing' then 'trial' else coalesce(nullif(now_is.period_type, 'trial'), 'normal') end;
@@ -133,7 +202,12 @@ begin
   now_is.paused_at := case when state = 'paused' then coalesce(now_is.paused_at, at) end;
   now_is.refunded_at := case when state = 'refunded' then coalesce(now_is.refunded_at, at) end;
   if coalesce((p -> 'gives_access')::boolean, false) then
-    now_is.expiration_date := internal.ms_time(p -> 'expiration_at_ms');
+    ends := coalesce(internal.ms_time(p -> 'expiration_at_ms'), internal.ms_time(p -> 'access_until_ms'),
+                     -- what is bought once does not renew; of subscriptions only those that are given away have no end
+                     case when not internal.is_said(p -> 'expiration_at_ms') and (not internal.is_said(p -> 'will_renew') or lower(p ->> 'store') = 'promotional')
+                          then 'infinity'::timestamptz end,
+                     least(now_is.expiration_date, at), at);
+    now_is.expiration_date := nullif(ends, 'infinity');
     now_is.billing_issue_at := case when state = 'in_grace_period' then coalesce(now_is.billing_issue_at, at) end;
     now_is.grace_until := case when state = 'in_grace_period' then internal.ms_time(p -> 'access_until_ms') end;
     now_is.cancelled_at := case when p -> 'will_renew' = 'false' then coalesce(now_is.cancelled_at, at) end;
@@ -166,7 +240,7 @@ language sql immutable as $$
   select coalesce((select array_agg(distinct i.id order by i.id)
                      from jsonb_array_elements_text(
                             case when jsonb_typeof(subscription_entitlements.payload -> 'entitlement_ids') = 'array'
-                                 then subscription_entitlements.payload -> 'entitlement_ids'
+                                 then jsonb_path_query_array(subscription_entitlements.payload, '$.entitlement_ids[*] ? (@.type() == "string")')
                                  when jsonb_typeof(subscription_entitlements.payload -> 'entitlement_id') = 'string'
                                  then jsonb_build_array(subscription_entitlements.payload -> 'entitlement_id') else '[]' end) as i (id)
                     where char_length(i.id) between 1 and 128), '{}')
@@ -175,7 +249,7 @@ comment on function internal.subscription_entitlements is 'The entitlements that
 
 create or replace function internal.is_refund(payload jsonb) returns boolean
 language sql immutable as $$
-  select case when jsonb_typeof(is_refund.payload -> 'price') = 'number' then (is_refund.payload ->> 'price')::numeric < 0 else false end
+  select coalesce(internal.number_in(is_refund.payload -> 'price') < 0, false)
 $$;
 comment on function internal.is_refund is 'Whether an event of the provider is a refund: its price is negative.';
 

@@ -59,7 +59,8 @@ declare
 begin
   return internal.reply(200, internal.json_merge(internal.subscription_with_grants(s), json_build_object('source_ref', s.source_ref, 'events', coalesce((
     select json_agg(json_build_object('id', e.id, 'type', e.type, 'event_at', internal.iso(e.event_at), 'received_at', internal.iso(e.received_at),
-                                      'outcome', e.outcome, 'product_id', e.payload ->> 'product_id', 'period_type', lower(e.payload ->> 'period_type'),
+                                      'outcome', e.outcome, 'product_id', internal.text_in(e.payload, case e.type when 'RESTORE' then 'store_product_id' else 'product_id' end),
+                                      'period_type', lower(internal.text_in(e.payload, 'period_type')),
                                       'expiration_date', internal.iso(internal.ms_time(e.payload -> 'expiration_at_ms')))
                     order by e.event_at, internal.subscription_rank(e.type), e.id)
       from app.subscription_events e

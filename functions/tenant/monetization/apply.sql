@@ -51,19 +51,23 @@ language sql stable as $$
 $$;
 comment on function api.monetization_export is 'What the provider holds, in the shape of the definitions.';
 
-create or replace function internal.monetization_is_resolved(entitlement text, product text) returns boolean
+create or replace function internal.monetization_is_resolved(entitlement text, product text, provider_ids text[]) returns boolean
 language sql stable security definer set search_path = '' as $$
   -- stores report a base plan with its subscription or without it, and so may be declared; a grant in another store by the same identifier counts too, to be safe
   select exists (
     select from app.entitlement_grants g
      cross join lateral (select substr(monetization_is_resolved.product, strpos(monetization_is_resolved.product, ':') + 1) as store_identifier) s
-     where g.product_id is not null and split_part(g.product_id, ':', 1) = split_part(s.store_identifier, ':', 1)
-       and (g.product_id = s.store_identifier or strpos(g.product_id, ':') = 0 or strpos(s.store_identifier, ':') = 0)
+     where (split_part(g.product_id, ':', 1) = split_part(s.store_identifier, ':', 1)
+             and (g.product_id = s.store_identifier or strpos(g.product_id, ':') = 0 or strpos(s.store_identifier, ':') = 0)
+            -- restored before the provider's ids were looked up, or while it did not tell: possibly this product
+            or g.product_id = any (monetization_is_resolved.provider_ids)
+            or g.product_id is null and g.source = 'subscription_provider')
        and (monetization_is_resolved.entitlement is null or g.entitlement_id = monetization_is_resolved.entitlement)
        and internal.grant_end(g) > internal.now())
 $$;
 comment on function internal.monetization_is_resolved is
-  'Whether a customer has access by a product now, to one entitlement or (null) to any. Returns nothing about who it is.';
+  'Whether a customer has, or may have, access by a product now, to one entitlement or (null) to any; provider_ids are the ids of the product at the provider. Returns
+   nothing about who it is.';
 
 create or replace function internal.monetization_is_held(entitlement text) returns boolean
 language sql stable security definer set search_path = '' as $$
@@ -72,16 +76,20 @@ $$;
 comment on function internal.monetization_is_held is
   'Whether a customer has an entitlement now, by whatever product or none: a promotional grant names none. Returns nothing about who it is.';
 
-create or replace function internal.monetization_in_use(plan jsonb) returns jsonb
+create or replace function internal.monetization_in_use(plan jsonb, live jsonb) returns jsonb
 language sql stable as $$
   select coalesce(jsonb_agg(internal.monetization_step(o.value)), '[]')
     from jsonb_array_elements(monetization_in_use.plan -> 'ops') o
+   cross join lateral (
+     select array_agg(l.value ->> 'id') as ids
+       from jsonb_array_elements(internal.monetization_list(monetization_in_use.live -> 'products')) l
+      where concat(l.value ->> 'store', ':', l.value ->> 'store_identifier') = o.value -> 'args' ->> 'product') k
    where o.value ->> 'op' in ('detach', 'archive')
      and case o.value ->> 'object_type'
            when 'entitlement' then case o.value ->> 'op' when 'archive' then internal.monetization_is_held(o.value -> 'args' ->> 'entitlement')
-                                     else internal.monetization_is_resolved(o.value -> 'args' ->> 'entitlement', o.value -> 'args' ->> 'product') end
-           when 'product' then internal.monetization_is_resolved(null, o.value -> 'args' ->> 'product')
-           when 'package' then o.value ->> 'op' = 'detach' and internal.monetization_is_resolved(null, o.value -> 'args' ->> 'product')
+                                     else internal.monetization_is_resolved(o.value -> 'args' ->> 'entitlement', o.value -> 'args' ->> 'product', k.ids) end
+           when 'product' then internal.monetization_is_resolved(null, o.value -> 'args' ->> 'product', k.ids)
+           when 'package' then o.value ->> 'op' = 'detach' and internal.monetization_is_resolved(null, o.value -> 'args' ->> 'product', k.ids)
            else false end
 $$;
 comment on function internal.monetization_in_use is
@@ -90,7 +98,7 @@ comment on function internal.monetization_in_use is
 create or replace function api.monetization_decide(live jsonb, rc_project_id text, allow_detach_live boolean, reconcile text) returns api.reply
 language sql stable as $$
   with p as materialized (select internal.monetization_current(monetization_decide.live, monetization_decide.rc_project_id) as plan)
-  select internal.reply(200, (internal.monetization_decide(p.plan, monetization_decide.live, internal.monetization_in_use(p.plan), monetization_decide.allow_detach_live,
+  select internal.reply(200, (internal.monetization_decide(p.plan, monetization_decide.live, internal.monetization_in_use(p.plan, monetization_decide.live), monetization_decide.allow_detach_live,
                                                            monetization_decide.reconcile)
                               || jsonb_build_object('plan_hash', p.plan -> 'plan_hash'))::json)
     from p
