@@ -4,7 +4,7 @@ import { describe, expect, test } from 'vitest'
 import { startInbound } from '#test/support/inbound.ts'
 
 /** Webhooks of the subscription provider: how they are stored, and what follows from them. */
-const { harness, project, purchases, stored, outcomes, purchaseOf } = await startInbound()
+const { harness, project, purchases, paywall, stored, outcomes, purchaseOf } = await startInbound()
 
 describe('an event of the subscription provider', () => {
   test('is stored as it came before it is answered, and gives access once it is processed', async () => {
@@ -110,6 +110,28 @@ describe('an event of the subscription provider', () => {
     ])
   })
 })
+
+test('whatever stands in a field, an event of either provider is kept and processed', async () => {
+  const user = await project.user()
+  const odd = [null, '', 'x'.repeat(5000), 'NaN', '\0', true, -1, 1e308, [], [[]], {}, { a: 1 }]
+  const opened = { id: 'e', event: 'open', user_id: user.id, timestamp: harness.now().getTime(), data: {} }
+  const bodies = odd.flatMap((value) => [
+    ...Object.keys(purchaseOf(user.id).event).map(
+      (field) => [purchases, purchaseOf(user.id, { [field]: value })] as const,
+    ),
+    ...Object.keys(opened).map((field) => [paywall, { ...opened, id: randomUUID(), [field]: value }] as const),
+  ])
+  for (const [n, [tell, body]] of bodies.entries()) {
+    if (n % 50 === 0) await project.sql('delete from app.rate_limits')
+    const { status, text } = await tell(body)
+    expect(status, text).toBe(200)
+  }
+  await project.drain()
+  const rows = await stored()
+  expect(rows.length).toBeGreaterThan(100)
+  expect(rows.filter(({ outcome }) => outcome === null)).toEqual([])
+  expect(await project.sql('select task, last_error from app.outbox where attempts > 0')).toEqual([])
+}, 60_000)
 
 type Sample = { readonly name: string; readonly source: string; readonly body: { event: Record<string, unknown> } }
 /** Of the repository RevenueCat/docs, each under its path there. */

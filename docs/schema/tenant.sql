@@ -3628,6 +3628,8 @@ create table app.subscription_events (
 );
 CREATE INDEX subscription_events_nobodys ON app.subscription_events USING btree (received_at) WHERE (app_user_id IS NULL);
 CREATE INDEX subscription_events_of_name ON app.subscription_events USING gin (names) WITH (fastupdate=off);
+CREATE INDEX subscription_events_of_restored ON app.subscription_events USING btree ("left"((payload ->> 'provider_id'::text), 255)) WHERE (type = 'RESTORE'::text);
+CREATE INDEX subscription_events_of_restored_ref ON app.subscription_events USING btree ("left"((payload ->> 'ref'::text), 255)) WHERE (type = 'RESTORE'::text);
 CREATE INDEX subscription_events_of_source ON app.subscription_events USING btree (source_ref, event_at, received_at, id);
 CREATE INDEX subscription_events_of_transaction ON app.subscription_events USING btree ("left"((payload ->> 'transaction_id'::text), 255)) WHERE (source_ref IS NOT NULL);
 CREATE INDEX subscription_events_of_user ON app.subscription_events USING btree (app_user_id, event_at);
