@@ -166,3 +166,163 @@ test('of two imports at once the second one is refused', async () => {
   expectRefusal(answers.find(({ status }) => status === 409) as never, 409, 'ALREADY_RUNNING')
   expect((await on.admin.get('/segments/pros')).data.name).toBe('Professionals')
 })
+
+test('a kind of keys that does not exist, or is not among kinds, is refused: it would not be limited, and prune would delete it', async () => {
+  const [from, to] = [await harness.project({ developer: owner }), await harness.project({ developer: owner })]
+  await to.admin.post('/config', { key: 'greeting', value: 'hello' })
+  const document = { version: 1, definitions: {} }
+  const refused: [object, string, RegExp][] = [
+    [{ kinds: ['config'], keys: { Config: ['x'] } }, 'keys', /Config is not a kind/],
+    [{ keys: { nosuch: [] } }, 'keys', /nosuch is not a kind/],
+    [{ keys: { webhooks: ['x'] } }, 'keys', /webhooks is not a kind/],
+    [{ kinds: ['config'], keys: { flags: ['x'] } }, 'keys.flags', /not among kinds/],
+  ]
+  for (const [selection, field, reason] of refused) {
+    const body = { ...selection, prune: true }
+    const answers = [
+      await from.admin.post('/promotion/plan', { target_project_id: to.id, ...body }),
+      await to.admin.post('/promotion/import?dry_run=true', { document, ...body }),
+      await to.admin.post('/promotion/import?dry_run=false', { document, ...body }),
+    ]
+    for (const answer of answers) {
+      expectRefusal(answer, 400, 'INVALID_BODY', field)
+      expect(answer.error?.details.reason).toMatch(reason)
+    }
+  }
+  const named = await from.admin.post('/promotion/plan', {
+    target_project_id: to.id,
+    kinds: ['config'],
+    keys: { config: ['x'] },
+    prune: true,
+  })
+  expect(named.data.clean).toBe(true)
+  expect((await exportOf(to)).definitions.config).toMatchObject({ greeting: { value: 'hello' } })
+  // of a plan that an earlier version made, the apply refuses it
+  const planned = await from.admin.post('/promotion/plan', { target_project_id: to.id, kinds: ['config'], prune: true })
+  await harness.control(
+    `update app.promotion_plans set options = options || '{"keys": {"Config": ["x"]}}' where plan_hash = $1`,
+    [planned.data.plan_hash],
+  )
+  const { plan_hash } = planned.data
+  expectRefusal(
+    await from.admin.post('/promotion/apply', { plan_hash, confirm: plan_hash }),
+    400,
+    'INVALID_BODY',
+    'keys',
+  )
+})
+
+/** Segments of which each names the next one, and has a condition of its own where there is room for it. */
+const chain = (count: number, tier = 'pro') =>
+  Object.fromEntries(
+    Array.from({ length: count }, (_, n) => {
+      const own = { source: 'property', column: 'plan.tier', op: 'eq', value: `${tier} ${n}` }
+      const next = { source: 'segment', op: 'in', segment_id: `s${n + 1}` }
+      const rules = n + 1 === count ? own : count > 200 ? next : { and: [own, next] }
+      return [`s${n}`, { name: 'S', rules }]
+    }),
+  )
+
+test('a chain of 190 segments is planned and applied in the time of a request, and one of 9,000 refused in it', {
+  timeout: 120_000,
+}, async () => {
+  const to = await harness.project({ developer: owner })
+  const importing = async (segments: object, dry_run = false) => {
+    const started = performance.now()
+    const document = { version: 1, definitions: { segments } }
+    const answer = await to.admin.post(`/promotion/import?dry_run=${dry_run}`, { document })
+    return { answer, seconds: (performance.now() - started) / 1000 }
+  }
+  const long = await importing(chain(9000), true)
+  expect(long.answer.status, long.answer.text.slice(0, 200)).toBe(200)
+  expect(long.answer.data.ops).toEqual([])
+  expect(new Set(long.answer.data.blocked.map(({ code }: { code: string }) => code))).toEqual(
+    new Set(['LIMIT_REACHED']),
+  )
+  const refused = await importing(chain(9000))
+  expectRefusal(refused.answer, 409, 'PLAN_BLOCKED')
+  const planned = await importing(chain(190), true)
+  expect([planned.answer.data.ops.length, planned.answer.data.blocked]).toEqual([190, []])
+  const made = await importing(chain(190))
+  expect(made.answer.status, made.answer.text).toBe(202)
+  const changed = await importing(chain(190, 'free'))
+  expect(changed.answer.status, changed.answer.text).toBe(202)
+  // minutes, where each segment compiles all others, and each of these all that it names
+  for (const { seconds } of [long, refused, planned, made, changed]) expect(seconds).toBeLessThan(55)
+  // what is put together of compiled parts is what a compilation of the whole makes
+  const [whole] = await to.sql(
+    `select t.condition = c.condition and t.query = c.ranged and t.parameters = c.state -> 'values' as is_same, jsonb_array_length(t.parameters) as leaves
+       from app.segments s join app.segment_states t on t.segment_id = s.id cross join lateral internal.segment_compile(s.rules, s.id, false) c
+      where s.key = 's150'`,
+  )
+  expect(whole).toEqual({ is_same: true, leaves: 79 })
+  expect((await importing(chain(190, 'free'), true)).answer.data.clean).toBe(true)
+  const circle = await importing(
+    { s188: { rules: { and: [{ source: 'segment', op: 'in', segment_id: 's0' }] } } },
+    true,
+  )
+  expect(circle.answer.data.blocked).toMatchObject([{ kind: 'segments', key: 's188', code: 'SEGMENT_CYCLE' }])
+})
+
+test('a plan tells every row that an apply would be refused, and writes nothing', async () => {
+  const to = await harness.project({ developer: owner })
+  await to.admin.post('/streaks', { key: 'daily', name: 'Daily', qualifying_event: 'practised' })
+  const user = await to.user()
+  await user.post('/client/streaks/daily/qualify', {})
+  const { data: pros } = await to.admin.post('/segments', { key: 'pros', name: 'Pros', rules: { and: [] } })
+  await to.admin.post('/config', {
+    key: 'greeting',
+    value: 'hello',
+    conditions: [{ segment_id: pros.id, value: 'hi' }],
+  })
+  await to.admin.post('/collections', { name: 'notes', columns: [{ name: 'title', type: 'text' }] })
+  await to.sql(`insert into collections.notes (user_id, title) values ($1, 'a'), ($1, 'a')`, [user.id])
+  const before = await exportOf(to)
+  const count = async () => (await to.sql('select count(*)::int as n from app.audit_events'))[0]?.['n']
+  const audited = await count()
+  const document = {
+    version: 1,
+    definitions: {
+      streaks: { daily: { period: 'week' } },
+      roles: { a: { name: 'x'.repeat(300) }, fine: { name: 'Fine' } },
+      flags: { lonely: { name: 'Lonely' } },
+      levels: { levels: { levels: [{ level: 2, xp_required: 1 }] } },
+      collections: {
+        notes: {
+          columns: [{ name: 'must', type: 'text', nullable: false }],
+          indexes: [{ columns: ['title'], unique: true }],
+        },
+        fresh: { columns: [{ name: 'note', type: 'uuid', references: { collection: 'notes' } }] },
+        bad: { columns: [{ name: 'x', type: 'nosuch' }] },
+      },
+      config: before.definitions.config,
+    },
+  }
+  const planned = await to.admin.post('/promotion/import?dry_run=true', { document, prune: true })
+  expect(planned.status, planned.text).toBe(200)
+  const told = planned.data.blocked
+    .map(({ kind, key, code }: Record<string, string>) => `${kind}/${key} ${code}`)
+    .sort()
+  expect(told).toEqual([
+    'collections/bad VALIDATION_ERROR',
+    'collections/notes DEFAULT_REQUIRED',
+    'levels/levels VALIDATION_ERROR',
+    'roles/a VALIDATION_ERROR',
+    'segments/pros SEGMENT_IN_USE',
+    'streaks/daily PERIOD_IMMUTABLE',
+  ])
+  expect(planned.data.ops.map(({ kind, key }: Record<string, string>) => `${kind}/${key}`)).toContain('roles/fine')
+  expect(await exportOf(to)).toEqual(before)
+  expect(await count()).toBe(audited)
+  const applied = await to.admin.post('/promotion/import?dry_run=false', {
+    document,
+    prune: true,
+    plan_hash: planned.data.plan_hash,
+  })
+  expectRefusal(applied, 409, 'PLAN_BLOCKED')
+  // the plan of this moment has no such rows any more: it is another one
+  await to.sql('delete from app.user_streaks')
+  const again = await to.admin.post('/promotion/import?dry_run=true', { document, prune: true })
+  expect(again.data.blocked.map(({ kind }: Record<string, string>) => kind)).not.toContain('streaks')
+  expect(again.data.plan_hash).not.toBe(planned.data.plan_hash)
+})

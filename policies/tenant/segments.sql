@@ -17,7 +17,7 @@ grant select on app.segments to app_worker;
 
 grant execute on function internal.segment_caller_check, internal.segment_member, internal.segment_ids_of
   to app_user, app_server, app_admin, app_worker;
-grant execute on function internal.segment_lock_shared, internal.segment_json, internal.segment_rules, internal.segment_used_by, internal.segment_before_delete,
+grant execute on function internal.promotion_begin__segment, internal.promotion_end__segment, internal.segment_lock_shared, internal.segment_json, internal.segment_rules, internal.segment_used_by, internal.segment_before_delete,
   internal.segment_preview, internal.segment_refresh_now, internal.segment_user_json, internal.segment_user_ids, internal.segment_change, internal.segments_lock, internal.segments_enqueue_refresh,
   internal.segment_explain, internal.segment_is_time, internal.segment_value, internal.segment_date, internal.segment_time, internal.segment_size, internal.version_key,
   api.segment_create, api.segment_update, api.segment_preview, api.segment_refresh,

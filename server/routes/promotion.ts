@@ -92,8 +92,9 @@ const plan = async (context: HandlerContext) => {
   const exported = await call('promotion_export', { kinds }, { timeoutMs })
   // the text of the export, so that no number is read as a double
   const args = { source_project_id: resolved.project?.projectId, document: exported.body, kinds, keys, prune }
+  // it writes, and undoes what it wrote: so it knows what an apply would be refused
   const answer = await services.database.call(target.place, 'app_admin', target.claims, 'promotion_plan', args, {
-    readOnly: true,
+    readOnly: false,
     timeoutMs,
     failure: 'FETCH_FAILED',
   })

@@ -262,6 +262,12 @@ exception when insufficient_privilege then
 end $$;
 comment on function internal.vector_install is 'Installs pgvector if the server has it and allows it.';
 
+create or replace function internal.collection_index_named(columns text[], method text, is_unique boolean) returns text
+language sql immutable
+return left(array_to_string(collection_index_named.columns, '_'), 50)
+       || case when collection_index_named.is_unique then '_unique' else '_' || coalesce(collection_index_named.method, 'btree') end;
+comment on function internal.collection_index_named is 'The name of an index that is given none.';
+
 create or replace function internal.collection_index_read(definition json, field text, owner app.collections, columns app.collection_columns[])
 returns app.collection_indexes
 language plpgsql volatile as $$
@@ -314,8 +320,7 @@ begin
     perform internal.invalid(collection_index_read.field || 'method', 'hnsw needs a server with pgvector, and at most 2000 dimensions');
   end if;
 
-  i.name := coalesce(collection_index_read.definition ->> 'name',
-                     left(array_to_string(i.columns, '_'), 50) || case when i.is_unique then '_unique' else '_' || i.method end);
+  i.name := coalesce(collection_index_read.definition ->> 'name', internal.collection_index_named(i.columns, i.method, i.is_unique));
   if i.name !~ '^[a-z][a-z0-9_]{0,62}$' then
     perform internal.invalid(collection_index_read.field || 'name', 'must match ^[a-z][a-z0-9_]{0,62}$');
   end if;

@@ -194,54 +194,151 @@ return internal.fail(promotion_blocked.status, case promotion_blocked.status whe
                      json_build_object('kind', promotion_blocked.kind, 'key', promotion_blocked.key, 'code', promotion_blocked.code, 'reason', promotion_blocked.reason));
 comment on function internal.promotion_blocked is 'Refuses a plan because of one row: 400 INVALID_BODY or 409 PLAN_BLOCKED with details {kind, key, code, reason}.';
 
-create or replace function internal.promotion_execute(todo jsonb, invalid_status int) returns void
+create or replace function internal.promotion_refused(state text, said text, detail text, found_constraint text, found_table text,
+                                                      out status int, out code text, out reason text)
+language plpgsql stable as $$
+declare
+  refusal text[];
+begin
+  if promotion_refused.state = 'TR000' then
+    promotion_refused.status := promotion_refused.detail::json ->> 'status';
+    promotion_refused.code := promotion_refused.detail::json ->> 'code';
+    promotion_refused.reason := promotion_refused.said;
+  elsif promotion_refused.state like '23%' then
+    refusal := (select regexp_match(obj_description(c.oid, 'pg_constraint'), '^(\d{3}) ([A-Z_]+)([^:]*): (.+)$')
+                  from pg_catalog.pg_constraint c
+                 where c.conname = promotion_refused.found_constraint and c.conrelid = to_regclass('app.' || quote_ident(promotion_refused.found_table)));
+    promotion_refused.status := coalesce(refusal[1], '400');
+    promotion_refused.code := coalesce(refusal[2], 'VALIDATION_ERROR');
+    promotion_refused.reason := coalesce(trim(refusal[3] || ' ' || refusal[4]), 'The database refuses this row.');
+  else
+    promotion_refused.status := 400;
+    promotion_refused.code := 'VALIDATION_ERROR';
+    promotion_refused.reason := 'A value cannot be stored.';
+  end if;
+end $$;
+comment on function internal.promotion_refused is 'What an error that a row has caused says: status, code and reason of the refusal.';
+
+create or replace function internal.promotion_step(d internal.definitions, composed internal.composed_definitions, step jsonb, is_rehearsal boolean) returns boolean
+language plpgsql volatile as $$
+declare
+  op constant text := promotion_step.step ->> 'op';
+  key constant text := promotion_step.step ->> 'key';
+  wanted jsonb := promotion_step.step -> 'wanted';
+  rehearsal regprocedure;
+  before jsonb;
+begin
+  if (promotion_step.composed).kind is not null then
+    if op = 'update' then
+      wanted := internal.promotion_merged((promotion_step.composed).kind, promotion_step.step -> 'was', wanted);
+    end if;
+    rehearsal := to_regprocedure(format('internal.%I(text,text,jsonb,jsonb)', 'promotion_rehearse__' || (promotion_step.composed).kind));
+    if promotion_step.is_rehearsal and rehearsal is not null then
+      execute format('select %s($1, $2, $3, $4)', rehearsal::regproc) using op, key, wanted, promotion_step.step -> 'was';
+      return true;
+    end if;
+    perform internal.promotion_composed_write((promotion_step.composed).kind, op, key, wanted);
+    return not promotion_step.is_rehearsal or op <> 'update'
+           or promotion_step.step -> 'was' is distinct from (
+                select r.configuration from internal.promotion_composed_rows((promotion_step.composed).kind) r where r.key = promotion_step.step ->> 'key');
+  end if;
+  if promotion_step.is_rehearsal and op = 'update' then
+    select r.configuration into before from internal.promotion_rows((promotion_step.d).kind, key) r;
+  end if;
+  perform internal.promotion_write(promotion_step.d, op, key, wanted, promotion_step.step -> 'fields');
+  return before is null or before is distinct from (select r.configuration from internal.promotion_rows((promotion_step.d).kind, key) r);
+end $$;
+comment on function internal.promotion_step is
+  'Executes one op, on a row of a definition or on something composed; false where a rehearsal sees that an update leaves the row as it is. Refuses as the routes
+   of the kind do. What would lock tables is rehearsed by internal.promotion_rehearse__<kind>(op, key, wanted, was).';
+
+create or replace function internal.promotion_hook(verb text, promoted_as text) returns void
+language plpgsql volatile as $$
+declare
+  kind constant text := coalesce((select d.kind from internal.definitions d where d.kept_back is null and internal.promoted_as(d) = promotion_hook.promoted_as),
+                                 (select c.kind from internal.composed_definitions c where c.promoted_as = promotion_hook.promoted_as));
+  hook constant regprocedure := case when kind is not null then to_regprocedure(format('internal.%I()', 'promotion_' || promotion_hook.verb || '__' || kind)) end;
+begin
+  if hook is not null then
+    execute format('select %s()', hook::regproc);
+  end if;
+end $$;
+comment on function internal.promotion_hook is
+  'Calls internal.promotion_begin__<kind>() before the ops on a kind, or internal.promotion_end__<kind>() after them, where there is one.
+   Nothing for null.';
+
+create or replace function internal.promotion_run(todo jsonb, is_rehearsal boolean default false, invalid_status int default 409) returns jsonb
 language plpgsql volatile as $$
 declare
   declared constant jsonb := (select jsonb_object_agg(internal.promoted_as(k), k.kind) from internal.promotion_kinds(null) k);
-  composed constant jsonb := (select coalesce(jsonb_object_agg(c.promoted_as, c.kind), '{}') from internal.composed_definitions c);
   d internal.definitions;
-  step record;
+  composed internal.composed_definitions;
+  of_kind text;
+  due jsonb;
+  -- the op that a refusal is about
+  step jsonb;
+  steps constant jsonb[] := array(select o.value from jsonb_array_elements(promotion_run.todo) with ordinality o (value, n) order by o.n);
+  outcome jsonb[] := '{}';
+  state text;
   said text;
   detail text;
   found_constraint text;
   found_table text;
-  refusal text[];
+  refused record;
 begin
-  for step in
-    select o.value ->> 'op' as op, o.value ->> 'kind' as kind, o.value ->> 'key' as key, o.value -> 'wanted' as wanted, o.value -> 'fields' as fields,
-           o.value -> 'was' as was
-      from jsonb_array_elements(promotion_execute.todo) with ordinality o (value, n)
-     order by o.n
-  loop
-    if composed ? step.kind then
-      perform internal.promotion_composed_write(
-        composed ->> step.kind, step.op, step.key,
-        case step.op when 'update' then internal.promotion_merged(composed ->> step.kind, step.was, step.wanted) else step.wanted end);
-      continue;
+  foreach due in array steps loop
+    if of_kind is distinct from due ->> 'kind' then
+      perform internal.promotion_hook('end', of_kind);
+      of_kind := due ->> 'kind';
+      select c.* into composed from internal.composed_definitions c where c.promoted_as = of_kind;
+      d := null;
+      if composed.kind is null then
+        d := internal.definition_of(declared ->> of_kind);
+      end if;
+      perform internal.promotion_hook('begin', of_kind);
     end if;
-    if d.kind is null or internal.promoted_as(d) <> step.kind then
-      d := internal.definition_of(declared ->> step.kind);
-    end if;
-    perform internal.promotion_write(d, step.op, step.key, step.wanted, step.fields);
+    step := due;
+    outcome := outcome || jsonb_build_object('is_same', not internal.promotion_step(d, composed, step, promotion_run.is_rehearsal));
   end loop;
-exception
-  when sqlstate 'TR000' then
-    get stacked diagnostics said = message_text, detail = pg_exception_detail;
-    perform internal.promotion_blocked(
-      step.kind, step.key, case when (detail::json ->> 'status')::int = 400 then promotion_execute.invalid_status else 409 end, detail::json ->> 'code', said);
-  when integrity_constraint_violation then
-    get stacked diagnostics said = message_text, found_constraint = constraint_name, found_table = table_name;
-    refusal := (select regexp_match(obj_description(c.oid, 'pg_constraint'), '^(\d{3}) ([A-Z_]+)([^:]*): (.+)$')
-                  from pg_catalog.pg_constraint c
-                 where c.conname = found_constraint and c.conrelid = to_regclass('app.' || quote_ident(found_table)));
-    perform internal.promotion_blocked(step.kind, step.key, case when coalesce(refusal[1], '400') = '400' then promotion_execute.invalid_status else 409 end,
-                                       coalesce(refusal[2], 'VALIDATION_ERROR'),
-                                       coalesce(trim(refusal[3] || ' ' || refusal[4]), 'The database refuses this row.'));
-  when data_exception or program_limit_exceeded then
-    perform internal.promotion_blocked(step.kind, step.key, promotion_execute.invalid_status, 'VALIDATION_ERROR', 'A value cannot be stored.');
+  perform internal.promotion_hook('end', of_kind);
+  return to_jsonb(outcome);
+exception when sqlstate 'TR000' or integrity_constraint_violation or data_exception or program_limit_exceeded then
+  get stacked diagnostics state = returned_sqlstate, said = message_text, detail = pg_exception_detail, found_constraint = constraint_name, found_table = table_name;
+  refused := internal.promotion_refused(state, said, detail, found_constraint, found_table);
+  perform internal.promotion_blocked(step ->> 'kind', step ->> 'key', case when refused.status = 400 then promotion_run.invalid_status else 409 end,
+                                     refused.code, refused.reason);
 end $$;
-comment on function internal.promotion_execute is
+comment on function internal.promotion_run is
   'Executes the ops of a plan in their order, all or none. Refuses 409 PLAN_BLOCKED for what a row refuses, and invalid_status for an invalid value.';
+
+create or replace function internal.promotion_try(step jsonb, is_last boolean) returns jsonb
+language plpgsql volatile as $$
+declare
+  composed internal.composed_definitions;
+  d internal.definitions;
+  has_changed boolean;
+  state text;
+  said text;
+  detail text;
+  found_constraint text;
+  found_table text;
+  refused record;
+begin
+  select c.* into composed from internal.composed_definitions c where c.promoted_as = promotion_try.step ->> 'kind';
+  if composed.kind is null then
+    select k.* into d from internal.promotion_kinds(array[promotion_try.step ->> 'kind']) k;
+  end if;
+  has_changed := internal.promotion_step(d, composed, promotion_try.step, true);
+  if promotion_try.is_last then
+    perform internal.promotion_hook('end', promotion_try.step ->> 'kind');
+  end if;
+  return jsonb_build_object('is_same', not has_changed);
+exception when sqlstate 'TR000' or integrity_constraint_violation or data_exception or program_limit_exceeded then
+  get stacked diagnostics state = returned_sqlstate, said = message_text, detail = pg_exception_detail, found_constraint = constraint_name, found_table = table_name;
+  refused := internal.promotion_refused(state, said, detail, found_constraint, found_table);
+  return jsonb_build_object('code', refused.code, 'reason', refused.reason);
+end $$;
+comment on function internal.promotion_try is 'Executes one op in a rehearsal, and after the last one of a kind what the kind does then: {is_same}, or {code, reason} where it is refused, and undone.';
 
 create or replace function internal.promotion_apply(source_project_id uuid, document jsonb, kinds jsonb, keys jsonb, prune boolean, plan_hash text, confirm text,
                                                     invalid_status int) returns api.reply
@@ -257,7 +354,13 @@ begin
   for turn in 1 .. 2 loop
     select p.plan, p.todo into planned
       from internal.promotion_plan(promotion_apply.source_project_id, promotion_apply.document, promotion_apply.kinds, promotion_apply.keys,
-                                   promotion_apply.prune) p;
+                                   promotion_apply.prune, false) p;
+    if turn = 1 and planned.plan ->> 'plan_hash' <> promotion_apply.plan_hash then
+      -- the hash of a plan in which a rehearsal found something that is refused
+      select p.plan, p.todo into planned
+        from internal.promotion_plan(promotion_apply.source_project_id, promotion_apply.document, promotion_apply.kinds, promotion_apply.keys,
+                                     promotion_apply.prune, true) p;
+    end if;
     if planned.plan ->> 'plan_hash' <> promotion_apply.plan_hash then
       perform internal.fail(409, 'PLAN_CHANGED', 'The definitions have changed since this plan. Plan again.');
     end if;
@@ -277,7 +380,7 @@ begin
       perform internal.promotion_lock(planned.todo);
     end if;
   end loop;
-  perform internal.promotion_execute(planned.todo, promotion_apply.invalid_status);
+  perform internal.promotion_run(planned.todo, invalid_status => promotion_apply.invalid_status);
   perform internal.audit_act('promotion.apply', 'promotion', planned.plan ->> 'plan_hash', json_build_object(
     'source_project_id', json_build_array(null, promotion_apply.source_project_id), 'ops', json_build_array(null, jsonb_array_length(planned.todo))), 202);
   return internal.reply(200, json_build_object('plan_hash', planned.plan ->> 'plan_hash', 'confirm_required', false, 'ops', jsonb_array_length(planned.todo)));

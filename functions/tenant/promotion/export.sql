@@ -33,7 +33,7 @@ language sql stable as $$
 $$;
 comment on function internal.catalog_item_promoted is 'An item as it is copied: with its prices and contents, in the form in which it is created.';
 
-create or replace function internal.promotion_rows(kind text) returns table (key text, configuration jsonb)
+create or replace function internal.promotion_rows(kind text, only_key text default null) returns table (key text, configuration jsonb)
 language plpgsql stable as $$
 declare
   d constant internal.definitions := internal.definition_of(promotion_rows.kind);
@@ -45,13 +45,15 @@ begin
     from internal.definition_columns(d) c
    where c.is_settable and c.name <> internal.promotion_key_column(d);
   return query execute format(
-    'select k.key, k.configuration from (select r.%1$I as key, %2$s as configuration from %3$s r) k where k.configuration is not null',
+    'select k.key, k.configuration from (select r.%1$I as key, %2$s as configuration from %3$s r%4$s) k where k.configuration is not null',
     internal.promotion_key_column(d),
     format(case when hook is null then 'jsonb_build_object(%2$s)' else '%1$s(r, jsonb_build_object(%2$s))' end, hook::regproc, pairs),
-    d.table_name::regclass);
+    d.table_name::regclass,
+    case when promotion_rows.only_key is not null then format(' where r.%I = %L', internal.promotion_key_column(d), promotion_rows.only_key) else '' end);
 end $$;
 comment on function internal.promotion_rows is
-  'The rows of a kind: what of each is configuration, as the hook internal.<kind>_promoted(row, jsonb) changes it; a row for which that is null is left out.';
+  'The rows of a kind: what of each is configuration, as the hook internal.<kind>_promoted(row, jsonb) changes it; a row for which that is null is left out.
+   only_key: that row alone.';
 
 create or replace function internal.promotion_names(kind text) returns jsonb
 language plpgsql stable as $$

@@ -8,26 +8,6 @@ language sql immutable as $$
 $$;
 comment on function internal.promotion_diff is '{field: [value here, value wanted]} of the fields that differ.';
 
-create or replace function internal.promotion_depths(edges jsonb) returns table (key text, depth int)
-language plpgsql immutable as $$
-declare
-  pending jsonb := promotion_depths.edges;
-  ready text[];
-begin
-  for level in 0 .. 10000 loop
-    exit when pending = '{}';
-    select array_agg(p.key) into ready
-      from jsonb_each(pending) p
-     where not exists (select from jsonb_array_elements_text(p.value) r (name) where pending ? r.name);
-    exit when ready is null;
-    return query select r.name, level from unnest(ready) r (name);
-    pending := pending - ready;
-  end loop;
-  return query select k.name, null::int from jsonb_object_keys(pending) k (name);
-end $$;
-comment on function internal.promotion_depths is
-  'How many references one after the other lead from a key to the end, of {key: [keys it refers to]}; null for a key from which a circle is reached.';
-
 create or replace function internal.promotion_differences(document jsonb, kinds text[], keys jsonb, is_pruning boolean)
 returns table (op text, kind text, key text, diff jsonb, wanted jsonb, was jsonb, code text, reason text)
 -- lists of a document have no statistics: a nested loop over them would be quadratic
@@ -107,7 +87,7 @@ language sql stable set enable_nestloop = off as $$
                 on r.op = c.op and r.kind = c.kind and r.key = c.key
              where exists (select from referred r where r.other_kind = r.kind and r.kind = c.kind)
              group by c.kind, c.op = 'delete') e
-     cross join lateral internal.promotion_depths(e.edges) x
+     cross join lateral internal.reference_depths(e.edges) x
   ), judged as (
     select c.op, c.kind, c.key, c.diff, c.wanted, c.was, d.create_order, coalesce(p.depth, 0) as depth,
            case
@@ -198,40 +178,126 @@ comment on function internal.promotion_document_check is
   'Whether a document has only kinds that are copied, with fields that they have, of the types of their columns: values are checked by the functions of
    the kinds, when it is applied. Refuses 400 INVALID_BODY.';
 
-create or replace function internal.promotion_hash(source_project_id uuid, ops json, blocked json) returns text
+create or replace function internal.promotion_selection_check(kinds text[], keys jsonb) returns void
+language plpgsql stable as $$
+declare
+  unknown text;
+begin
+  select k.name into unknown
+    from jsonb_object_keys(promotion_selection_check.keys) k (name)
+   where not exists (select from internal.definitions d where d.kept_back is null and internal.promoted_as(d) = k.name)
+     and not exists (select from internal.composed_definitions c where c.promoted_as = k.name)
+   order by k.name collate "C"
+   limit 1;
+  if found then
+    -- a kind that is ignored would not be limited: with prune all of its rows would be deleted
+    perform internal.invalid('keys', format('%s is not a kind that is copied', left(unknown, 63)), 'INVALID_BODY');
+  end if;
+  select k.name into unknown
+    from jsonb_object_keys(promotion_selection_check.keys) k (name)
+   where k.name <> all (promotion_selection_check.kinds)
+   order by k.name collate "C"
+   limit 1;
+  if found then
+    perform internal.invalid('keys.' || unknown, 'is not among kinds', 'INVALID_BODY');
+  end if;
+end $$;
+comment on function internal.promotion_selection_check is 'Refuses 400 INVALID_BODY for keys of a kind that is not copied, or not among the kinds that are named.';
+
+create or replace function internal.promotion_hash(source_project_id uuid, ops jsonb, blocked jsonb) returns text
 language sql stable
 return encode(sha256(convert_to(concat_ws(' ', promotion_hash.source_project_id, internal.project_id(), promotion_hash.ops, promotion_hash.blocked), 'UTF8')), 'hex');
 comment on function internal.promotion_hash is 'The hash of a plan: of both projects and of all that it would change.';
 
-create or replace function internal.promotion_plan(source_project_id uuid, document jsonb, kinds jsonb, keys jsonb, prune boolean,
-                                                   out plan json, out todo jsonb)
-language plpgsql stable as $$
+create or replace function internal.promotion_rehearse(todo jsonb) returns jsonb
+language plpgsql volatile as $$
 declare
-  ops json;
-  blocked json;
+  outcome jsonb;
+  is_refused boolean;
 begin
-  select coalesce(json_agg(json_build_object('op', c.op, 'kind', c.kind, 'key', c.key, 'diff', c.diff) order by c.n) filter (where c.code is null), '[]'),
-         coalesce(json_agg(json_build_object('kind', c.kind, 'key', c.key, 'code', c.code, 'reason', c.reason) order by c.n)
+  -- all at once, as an apply does it; where something is refused, each op on its own, to know all that is
+  for turn in 1 .. 2 loop
+    outcome := '[]';
+    is_refused := false;
+    begin
+      perform internal.promotion_lock(promotion_rehearse.todo);
+      if turn = 1 then
+        outcome := internal.promotion_run(promotion_rehearse.todo, true);
+      else
+        for n in 0 .. jsonb_array_length(promotion_rehearse.todo) - 1 loop
+          if n = 0 or promotion_rehearse.todo -> n -> 'kind' <> promotion_rehearse.todo -> (n - 1) -> 'kind' then
+            perform internal.promotion_hook('begin', promotion_rehearse.todo -> n ->> 'kind');
+          end if;
+          outcome := outcome || internal.promotion_try(
+            promotion_rehearse.todo -> n, promotion_rehearse.todo -> n -> 'kind' is distinct from promotion_rehearse.todo -> (n + 1) -> 'kind');
+        end loop;
+      end if;
+      raise exception using errcode = 'TR003', message = 'a rehearsal';
+    exception
+      when sqlstate 'TR003' then
+        -- undone, with its rows of the audit trail, its queued work and its notices to other servers
+        null;
+      when sqlstate 'TR000' or integrity_constraint_violation or data_exception or program_limit_exceeded then
+        is_refused := true;
+    end;
+    exit when not is_refused;
+  end loop;
+  return outcome;
+end $$;
+comment on function internal.promotion_rehearse is
+  'What applying the ops would do, [{code, reason, is_same}] in their order: they are executed by the functions that an apply calls, and undone. A refusal has
+   code and reason; is_same says that an update leaves its row as it is, because the fields that a document leaves out have their defaults.';
+
+create or replace function internal.promotion_plan(source_project_id uuid, document jsonb, kinds jsonb, keys jsonb, prune boolean, is_rehearsed boolean,
+                                                   out plan json, out todo jsonb)
+language plpgsql volatile as $$
+declare
+  named constant text[] := internal.promotion_kinds_named(promotion_plan.kinds);
+  ops jsonb;
+  blocked jsonb;
+  rehearsed jsonb;
+  refused jsonb;
+  hash text;
+begin
+  perform internal.promotion_selection_check(named, promotion_plan.keys);
+  select coalesce(jsonb_agg(jsonb_build_object('op', c.op, 'kind', c.kind, 'key', c.key, 'diff', c.diff) order by c.n) filter (where c.code is null), '[]'),
+         coalesce(jsonb_agg(jsonb_build_object('kind', c.kind, 'key', c.key, 'code', c.code, 'reason', c.reason) order by c.n)
                     filter (where c.code is not null), '[]'),
          coalesce(jsonb_agg(jsonb_build_object('op', c.op, 'kind', c.kind, 'key', c.key, 'wanted', c.wanted, 'was', case when z.kind is not null then c.was end, 'fields',
                                                (select jsonb_agg(f) from jsonb_object_keys(c.diff) f)) order by c.n) filter (where c.code is null), '[]')
     into ops, blocked, promotion_plan.todo
-    from internal.promotion_compared(promotion_plan.document, internal.promotion_kinds_named(promotion_plan.kinds), promotion_plan.keys, promotion_plan.prune)
+    from internal.promotion_compared(promotion_plan.document, named, promotion_plan.keys, promotion_plan.prune)
          with ordinality c (op, kind, key, diff, wanted, was, code, reason, n)
     left join internal.composed_definitions z on z.promoted_as = c.kind;
-  promotion_plan.plan := json_build_object(
-    'plan_hash', internal.promotion_hash(promotion_plan.source_project_id, ops, blocked),
-    'clean', json_array_length(ops) + json_array_length(blocked) = 0, 'ops', ops, 'blocked', blocked);
+  hash := internal.promotion_hash(promotion_plan.source_project_id, ops, blocked);
+  if promotion_plan.is_rehearsed and promotion_plan.todo <> '[]' then
+    rehearsed := internal.promotion_rehearse(promotion_plan.todo);
+    select jsonb_agg(jsonb_build_object('kind', o.value ->> 'kind', 'key', o.value ->> 'key', 'code', r.value -> 'code', 'reason', r.value -> 'reason') order by o.n)
+             filter (where r.value ->> 'code' is not null),
+           coalesce(jsonb_agg(o.value order by o.n) filter (where r.value ->> 'code' is null and r.value ->> 'is_same' is distinct from 'true'), '[]')
+      into refused, ops
+      from jsonb_array_elements(ops) with ordinality o (value, n)
+      left join jsonb_array_elements(rehearsed) with ordinality r (value, n) on r.n = o.n;
+    -- a plan that an apply executes has the hash that the apply computes, without a rehearsal of its own
+    if refused is not null then
+      blocked := blocked || refused;
+      hash := internal.promotion_hash(promotion_plan.source_project_id, ops, blocked);
+    end if;
+  end if;
+  promotion_plan.plan := json_build_object('plan_hash', hash, 'clean', ops = '[]' and blocked = '[]', 'ops', ops, 'blocked', blocked);
 end $$;
-comment on function internal.promotion_plan is 'The plan as responses show it, and what applying it does: [{op, kind, key, wanted, was, fields}]. Refuses 400 INVALID_BODY.';
+comment on function internal.promotion_plan is
+  'The plan as responses show it, and what applying it does: [{op, kind, key, wanted, was, fields}]. With is_rehearsed, blocked has what an apply would be
+   refused, and ops are without updates that change nothing. Refuses 400 INVALID_BODY.';
 
 create or replace function api.promotion_plan(source_project_id uuid, document text, kinds jsonb default null, keys jsonb default '{}', prune boolean default false)
 returns api.reply
-language sql stable as $$
+language sql volatile as $$
   select internal.reply(200, internal.promotion_fitting(p.plan))
     from internal.promotion_plan(promotion_plan.source_project_id, promotion_plan.document::jsonb -> 'data', promotion_plan.kinds, promotion_plan.keys,
-                                 promotion_plan.prune) p
+                                 promotion_plan.prune, true) p
 $$;
 comment on function api.promotion_plan is
   'The plan that makes this project equal to the export of another one, whose envelope is document: {plan_hash, clean, ops[{op, kind, key, diff {field:
-   [here, there]}}], blocked[{kind, key, code, reason}]}. Reads only. Refuses 400 INVALID_BODY, 409 LIMIT_REACHED (8 MB). Supplement A8.';
+   [here, there]}}], blocked[{kind, key, code, reason}]}. Applying is tried and undone, so that blocked has what it would be refused. Refuses 400 INVALID_BODY,
+   409 LIMIT_REACHED (8 MB). Supplement A8.';

@@ -1,7 +1,9 @@
 -- Whole trees of rules: leaves of compile.sql within and, or, not; references to other segments are inlined as their rules.
 --
 -- A condition holds {0}, {1} .. for the values of sets; internal.segment_condition and internal.segment_query put the two forms in their places.
--- state is the result of a compilation so far: values (the leaves; internal.segment_bind makes parameter $1 of them), sets (members, missing), leaves (path,
+-- A segment that is named is compiled already, and its template (the condition with its marks) is put in with its numbers moved on: so a chain of segments
+-- costs each of them once. state is the result of a compilation so far: templates (whether templates are taken), circle (segments that lead back to
+-- themselves), values (the leaves; internal.segment_bind makes parameter $1 of them), sets (members, missing), leaves (path,
 -- condition, actual of the own tree), events, uses.
 create or replace function internal.segment_compile_leaf(leaf jsonb, place text, stack uuid[], is_positive boolean, inout state jsonb, out condition text)
 language plpgsql volatile security definer set search_path = '' as $$
@@ -61,11 +63,12 @@ language plpgsql volatile security definer set search_path = '' as $$
 declare
   wanted constant uuid := internal.as_uuid(segment_compile_segment.leaf ->> 'segment_id');
   named app.segments;
+  kept app.segment_states;
 begin
   if not coalesce(segment_compile_segment.leaf ->> 'op' in ('in', 'not_in'), false) then
     perform internal.invalid(segment_compile_segment.place || '.op', 'must be in or not_in');
   end if;
-  if wanted = any (segment_compile_segment.stack) then
+  if wanted = any (segment_compile_segment.stack) or state -> 'circle' ? wanted::text then
     perform internal.fail(400, 'SEGMENT_CYCLE', 'A segment cannot be a part of itself, not through others either.',
                           json_build_object('field', segment_compile_segment.place || '.segment_id', 'reason', 'leads back to the segment itself'));
   end if;
@@ -80,6 +83,17 @@ begin
     condition := format('{%s}', jsonb_array_length(state -> 'sets'));
     state := jsonb_set(state, '{sets}', (state -> 'sets') || jsonb_build_array(jsonb_build_object('missing', 'false', 'members', format(
       'select m.app_user_id, true as value from app.segment_members m where m.segment_id = (%s ->> ''segment_id'')::uuid', segment_compile_segment.parameter))));
+  elsif state -> 'templates' = 'true' and exists (select from app.segment_states t where t.segment_id = wanted and t.template is not null) then
+    select t.* into kept from app.segment_states t where t.segment_id = wanted;
+    if jsonb_array_length(state -> 'values') + jsonb_array_length(kept.parameters) > 500 then
+      perform internal.invalid(segment_compile_segment.place, 'is the 501st condition, together with those of the segments that are named');
+    end if;
+    condition := 'coalesce(' || internal.segment_moved(kept.template, jsonb_array_length(state -> 'values'), jsonb_array_length(state -> 'sets')) || ', false)';
+    state := state || jsonb_build_object(
+      'sets', (state -> 'sets') || (
+        select coalesce(jsonb_agg(k.value || jsonb_build_object('members', internal.segment_moved(k.value ->> 'members', jsonb_array_length(state -> 'values'), 0)) order by k.n), '[]')
+          from jsonb_array_elements(kept.sets) with ordinality k (value, n)),
+      'values', (state -> 'values') || kept.parameters, 'events', (state -> 'events') || to_jsonb(kept.event_names));
   else
     -- never null: false stands for unknown, under not_in as well
     select c.state, 'coalesce(' || c.condition || ', false)' into state, condition
@@ -144,51 +158,59 @@ comment on function internal.segment_compile_node is
    be false. Refuses 400 VALIDATION_ERROR:
    over 8 levels, over 50 leaves. Granted to nobody.';
 
+create or replace function internal.segment_moved(template text, values_by int, sets_by int) returns text
+language sql immutable as $$
+  select string_agg(l.literal || case when m.number[1] is not null then format('($1 -> %s)', m.number[1]::int + segment_moved.values_by)
+                                      when m.number[2] is not null then format('{%s}', m.number[2]::int + segment_moved.sets_by) else '' end, '' order by l.n)
+    from regexp_split_to_table(segment_moved.template, '\(\$1 -> \d+\)|\{\d+\}') with ordinality l (literal, n)
+    left join regexp_matches(segment_moved.template, '\(\$1 -> (\d+)\)|\{(\d+)\}', 'g') with ordinality m (number, n) on m.n = l.n
+$$;
+comment on function internal.segment_moved is 'Compiled SQL whose parameters and sets begin at other numbers, where it becomes part of another condition.';
+
+create or replace function internal.segment_filled(condition text, fills text[]) returns text
+language sql immutable as $$
+  select string_agg(l.literal || coalesce(segment_filled.fills[m.number[1]::int + 1], ''), '' order by l.n)
+    from regexp_split_to_table(segment_filled.condition, '\{\d+\}') with ordinality l (literal, n)
+    left join regexp_matches(segment_filled.condition, '\{(\d+)\}', 'g') with ordinality m (number, n) on m.n = l.n
+$$;
+comment on function internal.segment_filled is 'A condition with texts in the place of {0}, {1} ..';
+
 create or replace function internal.segment_condition(condition text, sets jsonb) returns text
-language plpgsql immutable as $$
-declare
-  made text := segment_condition.condition;
-begin
-  for i in 0 .. jsonb_array_length(segment_condition.sets) - 1 loop
-    made := replace(made, format('{%s}', i), case
-      when segment_condition.sets -> i ->> 'missing' is null
-      then format('(select s.value from (%s) s where s.app_user_id = u.id)', segment_condition.sets -> i ->> 'members')
-      else format('coalesce((select s.value from (%s) s where s.app_user_id = u.id), %s)', segment_condition.sets -> i ->> 'members',
-                  segment_condition.sets -> i ->> 'missing') end);
-  end loop;
-  return made;
-end $$;
+language sql immutable as $$
+  select internal.segment_filled(segment_condition.condition, array(
+    select case when s.value ->> 'missing' is null
+                then format('(select s.value from (%s) s where s.app_user_id = u.id)', s.value ->> 'members')
+                else format('coalesce((select s.value from (%s) s where s.app_user_id = u.id), %s)', s.value ->> 'members', s.value ->> 'missing') end
+      from jsonb_array_elements(segment_condition.sets) with ordinality s (value, n) order by s.n))
+$$;
 comment on function internal.segment_condition is 'A compiled condition on one user u: each set is asked for this user only, which its indexes serve.';
 
 create or replace function internal.segment_query(condition text, sets jsonb, is_ranged boolean) returns text
-language plpgsql immutable as $$
-declare
-  made text := segment_query.condition;
-  joins text := '';
-begin
-  for i in 0 .. jsonb_array_length(segment_query.sets) - 1 loop
-    made := replace(made, format('{%s}', i), case
-      when segment_query.sets -> i ->> 'missing' is null then format('s%s.value', i)
-      else format('coalesce(s%s.value, %s)', i, segment_query.sets -> i ->> 'missing') end);
-    joins := joins || case
-      when segment_query.is_ranged
-      then format(' left join (select s.* from (%1$s) s where s.app_user_id > $2 and s.app_user_id <= $3) s%2$s on s%2$s.app_user_id = u.id',
-                  segment_query.sets -> i ->> 'members', i)
-      else format(' left join (%1$s) s%2$s on s%2$s.app_user_id = u.id', segment_query.sets -> i ->> 'members', i) end;
-  end loop;
-  return 'select u.id from app.users u' || joins || ' where ' || case when segment_query.is_ranged then 'u.id > $2 and u.id <= $3 and ' else '' end || made;
-end $$;
+language sql immutable as $$
+  select 'select u.id from app.users u' || coalesce((
+           select string_agg(case when segment_query.is_ranged
+                    then format(' left join (select s.* from (%1$s) s where s.app_user_id > $2 and s.app_user_id <= $3) s%2$s on s%2$s.app_user_id = u.id', s.value ->> 'members', s.n - 1)
+                    else format(' left join (%1$s) s%2$s on s%2$s.app_user_id = u.id', s.value ->> 'members', s.n - 1) end, '' order by s.n)
+             from jsonb_array_elements(segment_query.sets) with ordinality s (value, n)), '')
+         || ' where ' || case when segment_query.is_ranged then 'u.id > $2 and u.id <= $3 and ' else '' end
+         || internal.segment_filled(segment_query.condition, array(
+              select case when s.value ->> 'missing' is null then format('s%s.value', s.n - 1) else format('coalesce(s%s.value, %s)', s.n - 1, s.value ->> 'missing') end
+                from jsonb_array_elements(segment_query.sets) with ordinality s (value, n) order by s.n))
+$$;
 comment on function internal.segment_query is
   'A compiled condition as a query of all users whom it holds, or of those with ids over $2 and up to $3: each set is computed once and joined.';
 
-create or replace function internal.segment_compile(rules jsonb, segment_id uuid default null, out condition text, out query text, out ranged text, out state jsonb)
+create or replace function internal.segment_compile(rules jsonb, segment_id uuid default null, takes_templates boolean default true, circle uuid[] default '{}',
+                                                    out condition text, out query text, out ranged text, out template text, out state jsonb)
 language plpgsql volatile security definer set search_path = '' as $$
 declare
   made record;
 begin
   select c.condition, c.state into made
     from internal.segment_compile_node(segment_compile.rules, 'rules', array[segment_compile.segment_id], 1, 0, true,
-                                       '{"values": [], "sets": [], "leaves": [], "events": [], "uses": []}') c;
+                                       jsonb_build_object('templates', segment_compile.takes_templates, 'circle', segment_compile.circle)
+                                       || '{"values": [], "sets": [], "leaves": [], "events": [], "uses": []}') c;
+  template := made.condition;
   condition := 'coalesce(' || internal.segment_condition(made.condition, made.state -> 'sets') || ', false)';
   -- a WHERE clause treats unknown as false
   query := internal.segment_query(made.condition, made.state -> 'sets', false);
@@ -196,25 +218,50 @@ begin
   state := made.state;
 end $$;
 comment on function internal.segment_compile is
-  'Rules as a condition on one user u, as a query of all users, and as one of a range of ids ($2, $3). $1 is internal.segment_bind of state -> values. Refuses
-   400 VALIDATION_ERROR, SEGMENT_CYCLE. Granted to nobody.';
+  'Rules as a condition on one user u, as a query of all users, and as one of a range of ids ($2, $3). $1 is internal.segment_bind of state -> values. The rules
+   of segments that are named are taken as they were compiled, or with takes_templates false compiled again;
+   a segment of the circle is refused. Refuses 400 VALIDATION_ERROR, SEGMENT_CYCLE.
+   Granted to nobody.';
 
-create or replace function internal.segments_compile() returns void
+create or replace function internal.segments_compile(changed uuid[] default null, with_users boolean default true) returns void
 language plpgsql volatile security definer set search_path = '' as $$
 declare
-  each app.segments;
+  todo uuid[];
+  each record;
   compiled record;
   events text[];
   named uuid[];
 begin
-  -- serialised, so that two concurrent changes that form a cycle together are detected. All segments are recompiled, since the SQL of a
-  -- segment contains the rules of those that it references
+  -- serialised, so that two concurrent changes that form a cycle together are detected
   perform internal.advisory_lock('segments');
-  for each in select s.* from app.segments s order by s.id loop
+  if segments_compile.changed is null then
+    todo := array(select s.id from app.segments s);
+  elsif not segments_compile.with_users then
+    todo := segments_compile.changed;
+  else
+    -- the SQL of a segment contains the rules of those that it names
+    with recursive meant (id) as (
+      select c.id from unnest(segments_compile.changed) c (id)
+       union
+      select t.segment_id from meant m join app.segment_states t on m.id = any (t.uses)
+    )
+    select array_agg(m.id) into todo from meant m;
+  end if;
+  for each in
+    select s.id, s.kind, s.rules, array_agg(s.id) filter (where d.depth is null) over () as circle
+      from internal.reference_depths((
+             select coalesce(jsonb_object_agg(s.id, (
+                      select coalesce(jsonb_agg(distinct lower(r.value #>> '{}')), '[]')
+                        from jsonb_path_query(s.rules, '$.** ? (@.source == "segment").segment_id') r (value))), '{}')
+               from app.segments s where s.id = any (todo))) d
+      join app.segments s on s.id = d.key::uuid
+     -- those that are named first; a circle, and what leads to one, before them all, to be refused
+     order by d.depth nulls first, s.id <> all (coalesce(segments_compile.changed, '{}')), s.id
+  loop
     if each.kind = 'dynamic' then
-      select c.condition, c.ranged, c.state into compiled from internal.segment_compile(each.rules, each.id) c;
+      select c.condition, c.ranged, c.template, c.state into compiled from internal.segment_compile(each.rules, each.id, true, coalesce(each.circle, '{}')) c;
     else
-      select 'false' as condition, null as ranged, '{"values": [], "events": [], "uses": []}'::jsonb as state into compiled;
+      select 'false' as condition, null as ranged, null as template, '{"values": [], "sets": [], "events": [], "uses": []}'::jsonb as state into compiled;
     end if;
     events := array(select distinct e from jsonb_array_elements_text(compiled.state -> 'events') e order by e);
     named := array(select distinct e::uuid from jsonb_array_elements_text(compiled.state -> 'uses') e order by 1);
@@ -222,37 +269,65 @@ begin
     -- statement that writes has the plans of events computed anew, also where it finds no row
     if exists (select from app.segment_states t
                 where t.segment_id = each.id
-                  and (t.condition, t.query, t.parameters, t.event_names, t.uses)
-                      is not distinct from (compiled.condition, compiled.ranged, compiled.state -> 'values', events, named)) then
+                  and (t.condition, t.query, t.template, t.sets, t.parameters, t.event_names, t.uses)
+                      is not distinct from (compiled.condition, compiled.ranged, compiled.template, compiled.state -> 'sets', compiled.state -> 'values', events, named)) then
       continue;
     end if;
     -- a running refresh starts again
     update app.segment_states t
-       set condition = compiled.condition, query = compiled.ranged, parameters = compiled.state -> 'values', event_names = events, uses = named,
-           cursor_id = null
+       set condition = compiled.condition, query = compiled.ranged, template = compiled.template, sets = compiled.state -> 'sets',
+           parameters = compiled.state -> 'values', event_names = events, uses = named,
+           cursor_id = case when (t.condition, t.query, t.parameters) is distinct from (compiled.condition, compiled.ranged, compiled.state -> 'values') then null else t.cursor_id end
      where t.segment_id = each.id;
     if not found then
-      insert into app.segment_states (segment_id, condition, query, parameters, event_names, uses)
-      values (each.id, compiled.condition, compiled.ranged, compiled.state -> 'values', events, named);
+      insert into app.segment_states (segment_id, condition, query, template, sets, parameters, event_names, uses)
+      values (each.id, compiled.condition, compiled.ranged, compiled.template, compiled.state -> 'sets', compiled.state -> 'values', events, named);
     end if;
   end loop;
 end $$;
 comment on function internal.segments_compile is
-  'Compiles every segment, and writes those whose SQL changed. Refuses what segment_compile refuses. Serialises its callers. Granted to nobody.';
+  'Compiles every segment, or those that have changed and, with_users, all that name them; writes those whose SQL changed. Refuses what segment_compile
+   refuses. Serialises its callers. Granted to nobody.';
 
 create or replace function internal.tg_segments__compile() returns trigger
 language plpgsql volatile security definer set search_path = '' as $$
+declare
+  is_later constant boolean := coalesce(current_setting('app.segments_later', true) in ('on', 'changed'), false);
 begin
-  perform internal.segments_compile();
-  if exists (select from app.segments s where s.kind = 'dynamic') then
+  -- nothing names a segment that is new. A plan of promotion changes many, and has those that name them compiled once, at its end
+  perform internal.segments_compile(array[new.id], tg_op = 'UPDATE' and not is_later);
+  if tg_op = 'UPDATE' and is_later then
+    perform set_config('app.segments_later', 'changed', true);
+  end if;
+  if new.kind = 'dynamic' or exists (select from app.segments s where s.kind = 'dynamic') then
     perform internal.enqueue('segments__refresh');
   end if;
   return null;
 end $$;
 comment on function internal.tg_segments__compile is
-  'Compiles every segment again when one is written: an error in it, or in a segment that names it, refuses the change. Serialises its callers.';
+  'Compiles a segment when it is written, and those that name it: an error in it, or in a segment that names it, refuses the change. Serialises its callers.';
 
 create or replace trigger tg_segments__compile_of_insert after insert on app.segments
-  for each statement execute function internal.tg_segments__compile();
+  for each row execute function internal.tg_segments__compile();
 create or replace trigger tg_segments__compile_of_update after update of rules, is_active on app.segments
-  for each statement execute function internal.tg_segments__compile();
+  for each row execute function internal.tg_segments__compile();
+
+create or replace function internal.promotion_begin__segment() returns void
+language sql volatile as $$
+  select set_config('app.segments_later', 'on', true)
+$$;
+comment on function internal.promotion_begin__segment is 'Before the segments of a plan: those that name one that changes are compiled at the end.';
+
+create or replace function internal.promotion_end__segment() returns void
+language plpgsql volatile security definer set search_path = '' as $$
+begin
+  if internal.caller() <> 'developer' then
+    raise exception 'segments are compiled for administrators, not for %', internal.caller();
+  end if;
+  if current_setting('app.segments_later', true) = 'changed' then
+    perform internal.segments_compile();
+  end if;
+  perform set_config('app.segments_later', 'off', true);
+end $$;
+comment on function internal.promotion_end__segment is
+  'After the segments of a plan: compiles all of them, where one has changed. Refuses as internal.segments_compile.';

@@ -30,7 +30,9 @@ grant execute on function internal.collection_create, internal.collection_json, 
 grant execute on function internal.collection_index_end, api.collection_index_end to app_worker;
 
 grant execute on function internal.collection_without_nulls, internal.promotion_rows__collection, internal.collection_parts_merged,
-  internal.promotion_merged__collection, internal.promotion_refusal__collection, internal.promotion_write__collection, internal.promotion_lock__collection
+  internal.promotion_merged__collection, internal.promotion_refusal__collection, internal.promotion_write__collection, internal.promotion_lock__collection,
+  internal.promotion_rehearse__collection, internal.promotion_index_check, internal.collection_part_completed, internal.collection_completed,
+  internal.collection_index_named
   to app_admin;
 insert into internal.composed_definitions (kind, promoted_as, singular, plural, fields, fixed_columns, max_count, create_order, refs, is_additive, is_confirmed, declared_in)
 values
