@@ -1,4 +1,4 @@
-import { mkdir, readdir, readFile, rm, writeFile } from 'node:fs/promises'
+import { mkdir, readdir, readFile, rename, rm, symlink, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { afterAll, describe, expect, test } from 'vitest'
 import { readable, signedIn, writeJson } from '#test/support/cli.ts'
@@ -104,6 +104,62 @@ describe('pull', () => {
     expect(await treeOf(folder)).toEqual(first)
   })
 
+  test('leaves what links lead to alone, at every level, and so do plan and push', async () => {
+    const { folder, home, run } = await linked()
+    expect((await run(['pull'])).code).toBe(0)
+    const outside = join(home, 'outside')
+    const stands = { 'precious.json': '{"secret": 1}', 'kinds/settings.json': '{}', 'kinds/streaks/y.json': '{}' }
+    for (const [file, text] of Object.entries(stands)) {
+      await mkdir(join(outside, file, '..'), { recursive: true })
+      await writeFile(join(outside, file), text)
+    }
+    const places: [string, string][] = [
+      ['collections', outside],
+      ['definitions', join(outside, 'kinds')],
+      ['definitions/streaks', join(outside, 'kinds/streaks')],
+      ['definitions/flags', join(outside, 'kinds/streaks')],
+      ['definitions/streaks/daily.json', join(outside, 'precious.json')],
+      ['definitions/streaks/another.json', join(outside, 'precious.json')],
+      ['definitions/streaks/dangling.json', join(outside, 'nothing')],
+    ]
+    for (const [place, target] of places) {
+      const there = join(folder, place)
+      const aside = join(home, 'aside')
+      await rename(there, aside).catch(() => undefined)
+      await symlink(target, there)
+      const before = await treeOf(folder)
+      for (const words of [
+        ['pull', '--yes'],
+        ['pull', '--check'],
+        ['plan'],
+        ['plan', '--prune'],
+        ['push', '--yes', '--prune'],
+      ]) {
+        const ended = await run([...words, '--json'])
+        expect([ended.code, JSON.parse(ended.stderr).error], `${words} ${place}`).toMatchObject([
+          2,
+          { code: 'OUTSIDE_FOLDER', message: expect.stringContaining(`${place} is a link`) },
+        ])
+      }
+      expect(await treeOf(outside)).toEqual(stands)
+      expect(await treeOf(folder)).toEqual(before)
+      await rm(there)
+      await rename(aside, there).catch(() => undefined)
+    }
+    expect((await project.admin.get('/streaks/daily')).status).toBe(200)
+    // the folder itself may be reached by a link
+    await symlink(folder, join(home, 'linked'))
+    expect((await run(['pull', '--check'], { cwd: join(home, 'linked') })).code).toBe(0)
+  })
+
+  test('takes a file whose name differs in capitals for another one, and loses none', async () => {
+    const { folder, run } = await linked()
+    await run(['pull'])
+    await rename(join(folder, 'definitions/streaks/daily.json'), join(folder, 'definitions/streaks/DAILY.json'))
+    expect((await run(['pull', '--yes'])).code).toBe(0)
+    expect(await readdir(join(folder, 'definitions/streaks'))).toEqual(['daily.json'])
+  })
+
   test('files that are no definitions are said by name', async () => {
     const { folder, run } = await linked()
     const cases: [string, string, string][] = [
@@ -190,4 +246,29 @@ test('open prints the address where there is no terminal, and opens it where the
   expect(await shown.ended).toBe(0)
   await expect.poll(() => readFile(join(home, 'opened'), 'utf8').catch(() => '')).toBe(`${harness.url}/docs\n`)
   expect(readable(shown.text())).toContain('Opened')
+})
+
+test('projects are listed and created; the keys of a new one are shown once', async () => {
+  const { run } = await signedIn(harness, owner)
+  const listed = await run(['projects', 'list'])
+  expect([listed.code, listed.stdout]).toEqual([0, expect.stringContaining(project.id)])
+  const made = await run(['projects', 'create', 'Piano lessons', '--environment', 'development', '--json'])
+  expect(made.code, made.stderr).toBe(0)
+  const { project: created, api_keys } = JSON.parse(made.stdout)
+  const shown = await owner.get(`/admin/projects/${created.id}`)
+  expect(shown.data).toMatchObject({ name: 'Piano lessons', environment: 'development' })
+  expect([api_keys.client.key, api_keys.server.key]).toEqual([
+    expect.stringMatching(/^\w+/),
+    expect.stringMatching(/^\w+/),
+  ])
+  const again = await run(['projects', 'list', '--json'])
+  expect(JSON.parse(again.stdout).map(({ id }: { id: string }) => id)).toContain(created.id)
+  expect(again.stdout).not.toContain(api_keys.server.key)
+  const words = await run(['projects', 'create', 'Another one'])
+  expect(words.stdout).toMatch(
+    /Created Another one[\s\S]+client key[\s\S]+server key[\s\S]+trellis init FOLDER --project/,
+  )
+  expect((await run(['projects', 'create'])).code).toBe(2)
+  expect((await run(['projects', 'create', 'x', '--environment', 'staging'])).code).toBe(2)
+  expect((await run(['projects', 'create', 'a\nb', '--json'])).code).toBe(1)
 })

@@ -35,10 +35,11 @@ const imports = () =>
     .map(({ path, text }) => ({ dry_run: path.endsWith('?dry_run=true'), ...JSON.parse(text) }))
 const nameThere = async () => (await project.admin.get('/segments/pros')).data?.name
 const file = () => join(here.folder, `definitions/${kind}/pros.json`)
-const rename = async (name: string) => {
+const change = async (fields: object) => {
   const definition = JSON.parse(await readFile(file(), 'utf8'))
-  await writeFile(file(), JSON.stringify({ ...definition, name }))
+  await writeFile(file(), JSON.stringify({ ...definition, ...fields }))
 }
+const rename = (name: string) => change({ name })
 
 describe('a plan', () => {
   test('of files that were pulled is clean', async () => {
@@ -48,11 +49,12 @@ describe('a plan', () => {
   })
 
   test('shows each field, in colours on a terminal, and changes nothing', async () => {
-    await rename('Professionals\u001b[2J')
+    await change({ name: 'Professionals', description: 'Paying\u001b[2J' })
     await writeJson(join(here.folder, `definitions/${kind}/new.json`), { name: 'New', rules: { and: [] } })
     const { code, stdout } = await here.run(['plan'], { env })
     expect(code).toBe(0)
-    expect(stdout).toContain(`~ ${kind}/pros\n    ~ name: "Pros" -> "Professionals\\u001b[2J"`)
+    expect(stdout).toContain(`~ ${kind}/pros\n    ~ name: "Pros" -> "Professionals"`)
+    expect(stdout).toContain('    ~ description: null -> "Paying\\u001b[2J"')
     expect(stdout).toContain(`+ ${kind}/new\n    + name: "New"`)
     expect(stdout).toContain('1 to create, 1 to change, 0 to delete.')
     expect((await here.run(['plan', '--check'], { env })).code).toBe(8)
@@ -63,6 +65,60 @@ describe('a plan', () => {
     expect(shown.text()).not.toContain(token)
     expect(imports().map(({ dry_run }) => dry_run)).toEqual([true, true, true])
     expect(await nameThere()).toBe('Pros')
+  })
+
+  test('with --prune names what no push deletes, and does not say that nothing differs', async () => {
+    await project.admin.post('/collections', { name: 'notes', columns: [{ name: 'title', type: 'text' }] })
+    expect((await here.run(['plan'], { env })).stdout).toContain('Nothing to do: the project is what the files say.')
+    const pruned = await here.run(['plan', '--prune'], { env })
+    expect([pruned.code, pruned.stdout]).toEqual([
+      0,
+      expect.stringContaining('= collections/notes is not in the files, and stays'),
+    ])
+    expect(pruned.stdout).not.toContain('the project is what the files say')
+    const { kept } = JSON.parse((await here.run(['plan', '--prune', '--json'], { env })).stdout)
+    expect(kept).toEqual([{ kind: 'collections', key: 'notes' }])
+    await rm(file())
+    const more = await here.run(['plan', '--prune'], { env })
+    expect(more.stdout).toContain(`- ${kind}/pros`)
+    expect(more.stdout).toContain('1 to delete.')
+  })
+
+  test('after the push of definitions that were written by hand is clean', async () => {
+    const columns = [
+      { name: 'title', type: 'text', max_length: 200 },
+      { name: 'rank', type: 'integer', min: 0, default: 1 },
+      { name: 'parent', type: 'uuid', references: { collection: 'notes' } },
+    ]
+    const written: Record<string, object> = {
+      'collections/notes': { columns, indexes: [{ columns: ['rank'] }] },
+      'definitions/levels/levels': {
+        levels: [
+          { level: 1, xp_required: 0 },
+          { level: 2, xp_required: 10 },
+        ],
+      },
+      'definitions/streaks/daily': { name: 'Daily', qualifying_event: 'practised' },
+      'definitions/onboarding_flows/first': { steps: [{ id: 'a', type: 'info' }] },
+      'definitions/flags/dark': { name: 'Dark', value_type: 'boolean', default_value: false, off_value: false },
+      'definitions/push_templates/hello': { message: { title: 'Hello', body: 'You' } },
+    }
+    for (const [name, definition] of Object.entries(written))
+      await writeJson(join(here.folder, `${name}.json`), definition)
+    const pushed = await here.run(['push', '--yes'], { env })
+    expect([pushed.code, pushed.stderr]).toEqual([0, ''])
+    const { code, stdout } = await here.run(['plan', '--check'], { env })
+    expect([code, stdout]).toEqual([0, expect.stringContaining('Nothing to do')])
+    // what does differ is still told
+    await writeJson(join(here.folder, 'collections/notes.json'), { columns: [{ ...columns[0], max_length: 100 }] })
+    const other = await here.run(['plan', '--json'], { env })
+    expect([other.code, JSON.parse(other.stdout).blocked]).toMatchObject([9, [{ code: 'CHANGE_NOT_ADDITIVE' }]])
+  })
+
+  test('tells what a push would be refused', async () => {
+    await writeJson(join(here.folder, `definitions/${kind}/long.json`), { name: 'x'.repeat(300), rules: { and: [] } })
+    const { code, stdout } = await here.run(['plan', '--json'], { env })
+    expect([code, JSON.parse(stdout).blocked]).toMatchObject([9, [{ key: 'long', code: 'VALIDATION_ERROR' }]])
   })
 
   test('sends the digits of numbers as they are in the files', async () => {

@@ -7,6 +7,7 @@ import { login } from './commands/login.ts'
 import { logout } from './commands/logout.ts'
 import { open } from './commands/open.ts'
 import { plan } from './commands/plan.ts'
+import { projectsCreate, projectsList } from './commands/projects.ts'
 import { pull } from './commands/pull.ts'
 import { push } from './commands/push.ts'
 import { sql } from './commands/sql.ts'
@@ -19,6 +20,8 @@ export const commands: readonly Command[] = [
   login,
   logout,
   whoami,
+  projectsList,
+  projectsCreate,
   init,
   link,
   pull,

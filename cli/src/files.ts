@@ -1,9 +1,8 @@
 import { createHash } from 'node:crypto'
-import { readdir, readFile, rm } from 'node:fs/promises'
 import { join, relative } from 'node:path'
 import { protect, restore } from './exact.ts'
-import { usageError } from './exit.ts'
-import { writeWhole } from './manifest.ts'
+import { CliError, usageError } from './exit.ts'
+import { type Inside, inside } from './inside.ts'
 
 /** `{kind: {key: definition}}`, as the export of a project has them. */
 export type Definitions = Readonly<Record<string, Readonly<Record<string, Readonly<Record<string, unknown>>>>>>
@@ -56,31 +55,26 @@ const filesOf = (definitions: Definitions): Map<string, string> => {
   return files
 }
 
-const listed = (folder: string) =>
-  readdir(folder, { withFileTypes: true }).catch((error: NodeJS.ErrnoException) => {
-    if (error.code === 'ENOENT') return []
-    throw error
-  })
-
 /** The files of definitions in a folder, as kind and path. */
-const present = async (folder: string): Promise<{ kind: string; file: string }[]> => {
-  const kinds = (await listed(join(folder, 'definitions'))).filter((one) => one.isDirectory()).map(({ name }) => name)
+const present = async (files: Inside): Promise<{ kind: string; file: string }[]> => {
+  const kinds = (await files.list('definitions')).filter(({ isFolder }) => isFolder).map(({ name }) => name)
   const found: { kind: string; file: string }[] = []
   for (const kind of [collections, ...kinds]) {
     if (!isKind(kind)) throw usageError(`definitions/${kind} is no kind of definitions.`)
     const at = kind === collections ? collections : join('definitions', kind)
-    for (const entry of await listed(join(folder, at))) {
-      if (entry.isFile() && entry.name.endsWith('.json')) found.push({ kind, file: join(at, entry.name) })
+    for (const { name, isFile } of await files.list(at)) {
+      if (isFile && name.endsWith('.json')) found.push({ kind, file: join(at, name) })
     }
   }
   return found.sort((a, b) => (a.file < b.file ? -1 : 1))
 }
 
-const parsed = async (folder: string, file: string): Promise<Record<string, unknown>> => {
+const parsed = async (files: Inside, file: string): Promise<Record<string, unknown>> => {
   let value: unknown
   try {
-    value = JSON.parse(protect(await readFile(join(folder, file), 'utf8')))
+    value = JSON.parse(protect(await files.read(file)))
   } catch (error) {
+    if (error instanceof CliError) throw error
     throw usageError(`${file} is not JSON: ${(error as Error).message}`)
   }
   if (typeof value !== 'object' || value === null || Array.isArray(value))
@@ -92,10 +86,11 @@ const parsed = async (folder: string, file: string): Promise<Record<string, unkn
 export const readFiles = async (folder: string): Promise<{ definitions: Definitions; count: number }> => {
   // without a prototype: a kind may be called constructor
   const definitions: Record<string, Record<string, Record<string, unknown>>> = Object.create(null)
-  const files = await present(folder)
+  const here = inside(folder)
+  const files = await present(here)
   const seen = new Map<string, string>()
   for (const { kind, file } of files) {
-    const { [keyMember]: named, ...definition } = await parsed(folder, file)
+    const { [keyMember]: named, ...definition } = await parsed(here, file)
     if (named !== undefined && typeof named !== 'string') throw usageError(`"${keyMember}" of ${file} must be text.`)
     const key =
       named ?? relative(kind === collections ? collections : join('definitions', kind), file).slice(0, -'.json'.length)
@@ -116,13 +111,13 @@ export type Change = { readonly op: 'create' | 'update' | 'delete'; readonly fil
 /** What writing these definitions would do to the files. */
 export const compareFiles = async (folder: string, definitions: Definitions): Promise<Change[]> => {
   const wanted = filesOf(definitions)
-  const here = new Set((await present(folder)).map(({ file }) => file))
+  const files = inside(folder)
+  const here = new Set((await present(files)).map(({ file }) => file))
   const changes: Change[] = []
   for (const [file, text] of wanted) {
     if (!here.has(file)) changes.push({ op: 'create', file })
     // line ends that git has converted are no change
-    else if ((await readFile(join(folder, file), 'utf8')).replaceAll('\r\n', '\n') !== text)
-      changes.push({ op: 'update', file })
+    else if ((await files.read(file)).replaceAll('\r\n', '\n') !== text) changes.push({ op: 'update', file })
   }
   for (const file of here) if (!wanted.has(file)) changes.push({ op: 'delete', file })
   return changes.sort((a, b) => (a.file < b.file ? -1 : 1))
@@ -132,9 +127,9 @@ export const compareFiles = async (folder: string, definitions: Definitions): Pr
 export const writeFiles = async (folder: string, definitions: Definitions): Promise<Change[]> => {
   const wanted = filesOf(definitions)
   const changes = await compareFiles(folder, definitions)
-  for (const { op, file } of changes) {
-    if (op === 'delete') await rm(join(folder, file))
-    else await writeWhole(join(folder, file), wanted.get(file) ?? '')
-  }
+  const files = inside(folder)
+  // deletions first: where capitals make no difference, NOTES.json that goes is notes.json that comes
+  for (const { op, file } of changes) if (op === 'delete') await files.remove(file)
+  for (const { op, file } of changes) if (op !== 'delete') await files.write(file, wanted.get(file) ?? '')
   return changes
 }

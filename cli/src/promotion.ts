@@ -13,6 +13,7 @@ export type Op = {
   readonly diff: Readonly<Record<string, readonly unknown[]>>
 }
 export type Blocked = { readonly kind: string; readonly key: string; readonly code: string; readonly reason: string }
+export type Kept = { readonly kind: string; readonly key: string }
 export type Plan = {
   readonly plan_hash: string
   readonly clean: boolean
@@ -68,6 +69,17 @@ const send = async ({ call }: Api, { project }: Local, dry_run: boolean, body: I
 
 export const planOf = async (api: Api, local: Local, prune: boolean): Promise<Plan> =>
   (await send(api, local, true, { document: local.document, ...(prune ? { prune } : {}) })) as Plan
+
+/** Definitions that the files do not have and that a plan with prune leaves all the same: the server never deletes them for a document. */
+export const keptOf = async (api: Api, { project, document }: Local, { ops, blocked }: Plan): Promise<Kept[]> => {
+  const { definitions } = await exportOf(api, project.id)
+  const planned = new Set([...ops, ...blocked].map(({ kind, key }) => `${kind}/${key}`))
+  return Object.entries(definitions).flatMap(([kind, rows]) =>
+    Object.keys(rows)
+      .filter((key) => !Object.hasOwn(document.definitions[kind] ?? {}, key) && !planned.has(`${kind}/${key}`))
+      .map((key) => ({ kind, key })),
+  )
+}
 
 const ended = ['succeeded', 'failed', 'cancelled', 'waiting']
 

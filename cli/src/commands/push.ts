@@ -11,7 +11,7 @@ export const push: Command = {
   about:
     'All of it or nothing. What was planned is what is applied: if the project changes in between, the push ends with 6 and changes nothing.',
   flags: {
-    prune: { about: 'Delete what the files do not have' },
+    prune: { about: 'Delete what the files do not have; collections and levels stay' },
     plan: { value: 'HASH', about: 'Push only if the plan is the one with this hash' },
     yes: { short: 'y', about: 'Do not ask' },
   },
@@ -47,7 +47,7 @@ export const push: Command = {
     const project = { id: local.project.id, name: local.project.name }
     if (made.clean) {
       terminal.answer({ project: project.id, plan_hash: made.plan_hash, pushed: 0 }, () =>
-        print('Nothing to do: the project is what the files say.'),
+        print(prune ? 'Nothing to push.' : 'Nothing to do: the project is what the files say.'),
       )
       return exits.done
     }
