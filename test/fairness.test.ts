@@ -4,7 +4,7 @@ import { afterEach, describe, expect, test } from 'vitest'
 import { startHarness } from '#test/support/harness.ts'
 import { startSecond } from '#test/support/second.ts'
 import { openTransaction } from '#test/support/transaction.ts'
-import { drainAlone, drainTenant } from '#workers/drain.ts'
+import { drainAlone, drainsEnded, drainTenant } from '#workers/drain.ts'
 import { slotsOf, startWorkers } from '#workers/runner.ts'
 import { job, type OutboxTask, outboxTask, type Urgency } from '#workers/task.ts'
 import { createWakeSignal } from '#workers/wake_signal.ts'
@@ -156,6 +156,38 @@ test('a tenant that is woken again and again holds one slot: the drain that runs
   open()
   await first
   expect(await project.sql('select from app.outbox')).toEqual([])
+})
+
+test('a task that waits for a silent server keeps the slot of its drain for a turn; one that works keeps it to its end', async () => {
+  for (const urgency of ['usual', 'background'] as const) {
+    const { opened, open } = gate()
+    let runs = 0
+    const run = async () => {
+      runs += 1
+      await opened
+      return null
+    }
+    const tasks = new Map([['t', outboxTask('t', run, { urgency })]])
+    await project.sql(`select internal.enqueue('t', 'silent')`)
+    let isFree = false
+    const slot = drainAlone(services, tasks, project.id, { turnMs: 100, overstayMs: 100 }).then(() => {
+      isFree = true
+    })
+    await expect.poll(() => runs).toBe(1)
+    if (urgency === 'usual') {
+      await slot
+      // it goes on: another drain of the tenant finds it, and so does a stop
+      await drainAlone(services, tasks, project.id)
+      expect(runs).toBe(1)
+    } else {
+      await sleep(1500)
+      expect(isFree).toBe(false)
+    }
+    open()
+    await drainsEnded(services)
+    await slot
+    expect(await project.sql('select from app.outbox')).toEqual([])
+  }
 })
 
 describe('beside a background task that lasts', () => {

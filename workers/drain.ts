@@ -16,12 +16,20 @@ import {
 } from '#workers/task.ts'
 import { createWakeSignal, type WakeSignal } from '#workers/wake_signal.ts'
 
-/** How long a lease lasts, how often the lease of a running task is renewed, and for how long a drain starts new tasks (its turn). */
-export type DrainTiming = { readonly leaseSeconds: number; readonly renewMs: number; readonly turnMs: number }
+/**
+ * How long a lease lasts, how often the lease of a running task is renewed, for how long a drain starts new tasks (its turn), and for how long after
+ * its turn it keeps the slot of a worker.
+ */
+export type DrainTiming = {
+  readonly leaseSeconds: number
+  readonly renewMs: number
+  readonly turnMs: number
+  readonly overstayMs: number
+}
 
 // a lease is short, because the rows of a killed worker, and its places in a lane, are blocked until the lease expires; a turn is
 // short, because other tenants wait for the worker's slot
-const usual: DrainTiming = { leaseSeconds: 15, renewMs: 5_000, turnMs: 10_000 }
+const usual: DrainTiming = { leaseSeconds: 15, renewMs: 5_000, turnMs: 10_000, overstayMs: 2_000 }
 /** How many rows of each urgency a drain runs at once, so that a backlog of one urgency does not occupy the places of another. */
 const places: Readonly<Record<Urgency, number>> = { prompt: 10, usual: 20, background: 3 }
 // a task that runs longer is considered hung: its lease is no longer renewed, so that another worker may take the row
@@ -39,41 +47,64 @@ type Run = {
   readonly ended: Promise<void>
 }
 type Running = Map<OutboxRow, Run>
+/** What a drain runs now, for whoever decides about its slot. */
+type Watched = { running: Running }
 type Drain = {
   readonly context: TenantContext
   readonly tasks: ReadonlyMap<string, OutboxTask>
   readonly timing: DrainTiming
   readonly signal: WakeSignal
+  readonly watched: Watched
   /** The tasks' declared urgency and concurrency, as outbox_lease takes them; null while the tenant has the functions of an older version. */
   rules: string | null
   /** When the next row is due, as returned when the last running row was finished; undefined when it must be queried. */
   next: string | null | undefined
 }
 
-const draining = new WeakMap<Services, Map<string, WakeSignal>>()
+const draining = new WeakMap<Services, Map<string, { readonly signal: WakeSignal; readonly ended: Promise<void> }>>()
+/** How many drains may wait without a slot, for tasks that are waiting themselves. */
+const mostDetached = 200
 
 /**
  * Drains a tenant. If a drain of it already runs in this process, that drain is signalled to lease again instead, so that a tenant that is
- * woken continuously occupies one slot of the worker and not all of them.
+ * woken continuously occupies one slot of the worker and not all of them. A drain whose turn is over, and whose tasks still wait for an
+ * external service (a mail server that says nothing for minutes), goes on without its slot: other tenants' work does not wait for it.
  */
 export const drainAlone = async (
   services: Services,
   tasks: ReadonlyMap<string, OutboxTask>,
   projectId: string,
+  given: Partial<DrainTiming> = {},
 ): Promise<void> => {
-  const signals = draining.get(services) ?? new Map<string, WakeSignal>()
-  draining.set(services, signals)
-  const other = signals.get(projectId)
-  if (other) return other.notify()
+  const { turnMs, overstayMs } = { ...usual, ...given }
+  const drains = draining.get(services) ?? new Map()
+  draining.set(services, drains)
+  const other = drains.get(projectId)
+  if (other) return other.signal.notify()
   const signal = createWakeSignal()
-  signals.set(projectId, signal)
-  try {
-    await drainTenant(services, tasks, projectId, {}, signal)
-  } finally {
-    signals.delete(projectId)
+  const watched: Watched = { running: new Map() }
+  const ended = drainTenant(services, tasks, projectId, given, signal, watched).finally(() => {
+    drains.delete(projectId)
     // a signal came after the drain's last lease
     if (signal.wasSignalled) services.waker.wake(projectId, services.now().toISOString())
-  }
+  })
+  drains.set(projectId, { signal, ended })
+  const done = new AbortController()
+  const finish = ended.finally(() => done.abort())
+  finish.catch(() => undefined)
+  await sleepUntil(turnMs + overstayMs, done.signal)
+  // what takes the time of a processor or of the database keeps its slot: slots bound it
+  const isWorking = () => [...watched.running.values()].some(({ urgency }) => urgency === 'background')
+  while (!done.signal.aborted && (isWorking() || drains.size > mostDetached)) await sleepUntil(nearMs, done.signal)
+  if (done.signal.aborted) return ended
+  ended.catch((error: Error) =>
+    services.log.warn({ project: projectId, error: error.message }, 'a drain ended with an error after its turn'),
+  )
+}
+
+/** Waits for the drains that go on without a slot. */
+export const drainsEnded = async (services: Services): Promise<void> => {
+  await Promise.allSettled([...(draining.get(services)?.values() ?? [])].map(({ ended }) => ended))
 }
 
 /**
@@ -87,6 +118,7 @@ export const drainTenant = async (
   projectId: string,
   given: Partial<DrainTiming> = {},
   signal: WakeSignal = createWakeSignal(),
+  watched: Watched = { running: new Map() },
 ): Promise<void> => {
   const timing = { ...usual, ...given }
   const place = await services.fleet.placeOf(projectId)
@@ -100,7 +132,7 @@ export const drainTenant = async (
     return services.database.call(place, 'app_worker', claims, name, args, { ...settings, background: true })
   }
   const context: TenantContext = { services, projectId, place, call, step }
-  const drain: Drain = { context, tasks, timing, signal, rules: rulesOf(tasks), next: undefined }
+  const drain: Drain = { context, tasks, timing, signal, watched, rules: rulesOf(tasks), next: undefined }
   const until = performance.now() + timing.turnMs
 
   let waitedFor: string | null = null
@@ -159,6 +191,7 @@ const runDue = async (drain: Drain, until: number): Promise<boolean> => {
   const { context, timing, signal } = drain
   const { asked } = context.services.stopping
   const running: Running = new Map()
+  drain.watched.running = running
   const stopRenewing = renew(context, running, timing)
   let sealing: Promise<void> | undefined
   let canSeal = true

@@ -17,6 +17,7 @@ import { dataOf } from '#server/database/database.ts'
 import type { Services } from '#server/services.ts'
 import { orStopped, sleepUntil } from '#server/stopping.ts'
 import { errorType, within } from '#server/telemetry/spans.ts'
+import { drainsEnded } from '#workers/drain.ts'
 import { type Again, type Job, jobAttributes, loadTasks, type Urgency, urgencies } from '#workers/task.ts'
 
 export type Workers = { stop(): Promise<void> }
@@ -77,7 +78,7 @@ export const startWorkers = async (
   return {
     async stop() {
       const stopCancelling = cancelLastSteps(services)
-      await Promise.all(runners.map((runner) => runner.stop()))
+      await Promise.all([...runners.map((runner) => runner.stop()), drainsEnded(services)])
       stopCancelling()
       stopBeating()
       await unlockJobs(services, jobs, utils, idsOf())

@@ -3361,6 +3361,10 @@ create table app.segment_states (
   query text,
   -- How far the evaluation that is under way came: users up to this id are done. Null: none is under way.
   cursor_id uuid,
+  -- The compiled condition with its marks for sets, as it becomes part of the segments that name this one; null until it is compiled by this version.
+  template text,
+  -- The sets of the template: [{members, missing}].
+  sets jsonb,
   constraint segment_states_pkey PRIMARY KEY (segment_id),
   constraint segment_states_segment_id_fkey FOREIGN KEY (segment_id) REFERENCES app.segments(id) ON DELETE CASCADE
 );
