@@ -104,6 +104,12 @@ describe('messages', () => {
     expect(answer.headers.get('content-encoding')).toBe('gzip')
     expect(answer.body.choices[0].message.content).toBe('x')
     await recorded({ status: 'succeeded', is_estimated: true })
+    expect((await rows())[0].output_tokens).toBeGreaterThan(10)
+    // an answer of another form is paid for by its length
+    provider.answer((_asked, response) => json(response, 200, { text: 'x'.repeat(4000) }))
+    await admin.post('/ai/messages', { provider: 'openai', body: sent('openai') })
+    await recorded({ status: 'succeeded', is_estimated: true })
+    expect((await rows())[0].output_tokens).toBeGreaterThan(1000)
   })
 
   test('of a provider that does not answer', async () => {

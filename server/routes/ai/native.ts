@@ -40,13 +40,18 @@ const createTap = ({ read, readEvent }: Dialect, headers: StreamedResponse['head
   return {
     seen,
     take(chunk: Uint8Array) {
-      if (!isReadable) return
+      // what cannot be read has been written all the same
+      if (!isReadable) {
+        seen.outputBytes += chunk.length
+        return
+      }
       try {
         if (isEvents) readEvents(chunk).map(readEvent).forEach(note)
         else {
           length += chunk.length
           isReadable = length <= mostRead
           chunks.push(chunk)
+          if (!isReadable) seen.outputBytes += length
         }
       } catch {
         // what cannot be read is passed on all the same
@@ -54,7 +59,10 @@ const createTap = ({ read, readEvent }: Dialect, headers: StreamedResponse['head
       }
     },
     end() {
-      if (!isEvents && isReadable) note(read(parsed(Buffer.concat(chunks).toString())))
+      if (isEvents || !isReadable) return
+      const piece = read(parsed(Buffer.concat(chunks).toString()))
+      if (piece) note(piece)
+      else seen.outputBytes += length
     },
   }
 }
