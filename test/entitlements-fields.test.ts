@@ -2,6 +2,7 @@ import { randomUUID } from 'node:crypto'
 import { expect, test } from 'vitest'
 import { day, startRestores } from '#test/support/restores.ts'
 import { subscriptionOf } from '#test/support/revenuecat.ts'
+import { sized } from '#test/support/sized.ts'
 
 /** Whatever stands in a field of a provider's event or answer, nobody has access for longer than it honestly says. */
 const { provider, project, harness, now, someone, restore } = await startRestores()
@@ -30,12 +31,12 @@ const others = Object.fromEntries(
 )
 const absent = Symbol('absent')
 const soon = now() + 5 * day
-const values: readonly unknown[] = [
-  ...[absent, null, '', 'x', 'NaN', 'x'.repeat(3000), '\u0001', true, 0, -1, -soon, 1e308, 1, now() - 3000 * day],
-  // seconds, as a number and as a text; milliseconds as a text; microseconds; years to come
-  ...[Math.floor(soon / 1000), String(Math.floor(soon / 1000)), String(soon), soon * 1000, soon + 300 * 365 * day],
-  ...[[], [soon], ['x', 1, null, { a: 1 }], { soon }],
-]
+const values = [
+  // absent, another type, seconds and milliseconds in digits, microseconds
+  ...[absent, null, 'x', true, -1, 1e308, Math.floor(soon / 1000), String(soon), soon * 1000, [soon]],
+  ...['', 'NaN', 'x'.repeat(3000), '\u0001', 0, 1, -soon, now() - 3000 * day, String(Math.floor(soon / 1000))],
+  ...[soon + 300 * 365 * day, [], ['x', 1, null, { a: 1 }], { soon }],
+].slice(0, sized(10, 100)) as readonly unknown[]
 
 /** The end that a value says, if it says one: milliseconds, as a number or in digits. */
 const endIn = (value: unknown): number | null => {
@@ -206,7 +207,7 @@ test('answers to a restore: no field with any value gives access for longer than
   const others = ['gives_access', 'auto_renewal_status', 'status', 'store', 'environment', 'entitlements', 'product_id']
   const wrong: unknown[] = []
   for (const field of [...times, ...others, 'both ends'])
-    for (const value of field === 'both ends' || times.includes(field) ? values : [absent, null, 'x', 5, [], {}]) {
+    for (const value of field === 'both ends' || times.includes(field) ? values : [absent, null, 'x', 5]) {
       const user = await someone()
       const end = now() + 3 * day
       const answer: Record<string, unknown> = subscriptionOf(randomUUID(), ['premium'], end)

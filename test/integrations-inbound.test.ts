@@ -2,6 +2,7 @@ import { randomUUID } from 'node:crypto'
 import { readFileSync } from 'node:fs'
 import { describe, expect, test } from 'vitest'
 import { startInbound } from '#test/support/inbound.ts'
+import { sized } from '#test/support/sized.ts'
 
 /** Webhooks of the subscription provider: how they are stored, and what follows from them. */
 const { harness, project, purchases, paywall, stored, outcomes, purchaseOf } = await startInbound()
@@ -113,7 +114,7 @@ describe('an event of the subscription provider', () => {
 
 test('whatever stands in a field, an event of either provider is kept and processed', async () => {
   const user = await project.user()
-  const odd = [null, '', 'x'.repeat(5000), 'NaN', '\0', true, -1, 1e308, [], [[]], {}, { a: 1 }]
+  const odd = [null, 'x'.repeat(5000), '\0', 1e308, [[]], ...[{ a: 1 }, '', 'NaN', true, -1, []].slice(0, sized(1, 9))]
   const opened = { id: 'e', event: 'open', user_id: user.id, timestamp: harness.now().getTime(), data: {} }
   const bodies = odd.flatMap((value) => [
     ...Object.keys(purchaseOf(user.id).event).map(
@@ -128,7 +129,7 @@ test('whatever stands in a field, an event of either provider is kept and proces
   }
   await project.drain()
   const rows = await stored()
-  expect(rows.length).toBeGreaterThan(100)
+  expect(rows.length).toBeGreaterThan(80)
   expect(rows.filter(({ outcome }) => outcome === null)).toEqual([])
   expect(await project.sql('select task, last_error from app.outbox where attempts > 0')).toEqual([])
 }, 60_000)
