@@ -6,8 +6,8 @@ import { json, manifestName, type ProjectManifest, type ProjectPoint, pointName 
 import { projectNameOf } from '#server/backup/places.ts'
 import { adminConfig, type Cluster } from '#server/database/cluster.ts'
 import { keysStatus } from '#server/database/keys.ts'
-import { type CatalogItem, readCatalog } from '#server/database/move/catalog.ts'
-import { type MovedTable, movedTables } from '#server/database/move/copy.ts'
+import { type Catalog, type CatalogItem, readCatalog, unmakeable } from '#server/database/move/catalog.ts'
+import { type MovedTable, movedTables, plainSession } from '#server/database/move/copy.ts'
 import { StartError } from '#server/errors.ts'
 import type { MediaStorage, StoredName } from '#server/media/storage.ts'
 
@@ -49,6 +49,17 @@ const lockTables = async (client: pg.Client): Promise<readonly MovedTable[]> => 
   return tables
 }
 
+/** A backup that could not be restored is none: what no statement of ours makes is named before anything is written. */
+const checkContents = async (client: pg.Client, catalog: Catalog): Promise<void> => {
+  const lost = unmakeable(catalog)
+  const { rowCount } = await client.query('select from pg_catalog.pg_largeobject_metadata limit 1')
+  if (rowCount) lost.push('large objects')
+  if (lost.length > 0)
+    throw new StartError(
+      `A backup of one project cannot hold this: ${lost.slice(0, 5).join('; ')}${lost.length > 5 ? ` and ${lost.length - 5} more` : ''}. Drop it, or use pg_dump.`,
+    )
+}
+
 /**
  * One snapshot of everything in a database: what was answered before it is in it. Structure is read as of now and not as of the snapshot, so the snapshot is taken
  * again while a table was made or taken away in between.
@@ -58,14 +69,13 @@ const openSnapshot = async ({ cluster, database }: ProjectBackupOptions) => {
   client.on('error', () => undefined)
   await client.connect()
   try {
-    await client.query(
-      `set search_path = ''; set statement_timeout = 0; set idle_in_transaction_session_timeout = 0; set lock_timeout = '10s'`,
-    )
+    await client.query(`${plainSession}; set lock_timeout = '10s'`)
     for (let attempt = 1; ; attempt += 1) {
       await client.query('begin isolation level repeatable read read only')
       const tables = await lockTables(client)
       const at = await text(client, `select to_json(now() at time zone 'UTC') #>> '{}' || 'Z' as text`)
       const [catalog, again] = [await readCatalog(client), await movedTables(client)]
+      await checkContents(client, catalog)
       if (JSON.stringify(again) === JSON.stringify(tables)) return { client, tables, catalog, at }
       await client.query('rollback')
       if (attempt === 5)

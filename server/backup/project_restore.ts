@@ -14,8 +14,8 @@ import type { Program } from '#server/database/files.ts'
 import { sealedColumns } from '#server/database/keys.ts'
 import { withDatabaseLock } from '#server/database/locks.ts'
 import { createTenantDatabase, migrateDatabase } from '#server/database/migrate.ts'
-import { reproduceCatalog } from '#server/database/move/catalog.ts'
-import { emptyTables, type MovedTable } from '#server/database/move/copy.ts'
+import { type Catalog, keyOf, reproduceAll, reproduceTables } from '#server/database/move/catalog.ts'
+import { emptyTables, type MovedTable, plainSession } from '#server/database/move/copy.ts'
 import type { Ask } from '#server/database/move/move.ts'
 import { connect, onServer } from '#server/database/move/replication.ts'
 import { fence, reopen } from '#server/database/move/switch.ts'
@@ -67,6 +67,8 @@ const createFilling = async (
   const { cluster, projectId } = to
   const [owner, target] = [await connectAdmin(cluster, database), await connect(cluster, database)]
   const folder = await mkdtemp(join(temporary, 'restore-'))
+  const [ends, made] = [{ owner, admin: target }, new Map()]
+  let catalog: Catalog = new Map()
   let tables: readonly MovedTable[] = []
   let copying: { readonly table: number; readonly source: PassThrough; readonly ended: Promise<void> } | null = null
   /** Of this run: what was there before stays when the run fails. */
@@ -86,7 +88,7 @@ const createFilling = async (
       const source = new PassThrough()
       const ended = pipeline(
         source,
-        target.query(copyFrom(`copy ${found.name} (${found.columns}) from stdin (format binary)`)),
+        owner.query(copyFrom(`copy ${found.name} (${found.columns}) from stdin (format binary)`)),
       )
       // told where it is awaited
       ended.catch(() => undefined)
@@ -120,41 +122,43 @@ const createFilling = async (
       if (file) return medium(file[1] ?? '', file[2] ?? '', entry)
       if (entry.name === catalogName) {
         const wanted = await parsed<Catalogued>()
-        await reproduceCatalog(new Map(wanted.map((item) => [`${item.kind} ${item.identity}`, item])), owner, target)
-        await emptyTables(target)
+        catalog = new Map(wanted.map((item) => [keyOf(item), item]))
+        await reproduceTables(catalog, ends, made)
+        await emptyTables(owner)
       } else if (entry.name === tablesName) {
         tables = await parsed<readonly MovedTable[]>()
-        await target.query(`set synchronous_commit = off; set statement_timeout = 0`)
+        await owner.query(`${plainSession}; set synchronous_commit = off`)
       } else if (entry.name === sequencesName) {
         const found = await parsed<Sequences>()
-        await target.query(`select setval(n::regclass, v::bigint) from unnest($1::text[], $2::text[]) as s (n, v)`, [
+        await owner.query(`select setval(n::regclass, v::bigint) from unnest($1::text[], $2::text[]) as s (n, v)`, [
           found.map(({ name }) => name),
           found.map(({ last }) => last),
         ])
       } else throw onlyOurs(entry.name)
     },
-    /** What is bound to the project that was backed up is bound to this one. */
+    /** What is bound to the project that was backed up is bound to this one. Then what waited for the rows is made: triggers, foreign keys. */
     async bind(former: string): Promise<void> {
       await endCopy()
       for (const { table, column, key, of, purpose, hasKeyId } of sealedColumns.tenant) {
         const read = [...new Set([key, ...of])].map((name) => `${name}::text as ${name}`).join(', ')
-        const { rows: found } = await target.query<Record<string, string> & { sealed_text: string }>(
+        const { rows: found } = await owner.query<Record<string, string> & { sealed_text: string }>(
           `select ${read}, ${column} as sealed_text from app.${table} where ${column} is not null`,
         )
         for (const row of found) {
           const plain = secrets.decrypt(purpose(row, former), row.sealed_text)
           const sealed = secrets.encrypt(purpose(row, projectId), plain)
           const keyed = hasKeyId ? ', key_id = $3' : ''
-          await target.query(`update app.${table} set ${column} = $2${keyed} where ${key}::text = $1`, [
+          await owner.query(`update app.${table} set ${column} = $2${keyed} where ${key}::text = $1`, [
             row[key],
             sealed,
             ...(hasKeyId ? [secrets.current] : []),
           ])
         }
       }
-      await target.query('select internal.tenant_arrived()')
-      await target.query('set synchronous_commit = on')
-      await target.query('analyze')
+      await owner.query('select internal.tenant_arrived()')
+      await reproduceAll(catalog, ends, made)
+      await owner.query('set synchronous_commit = on')
+      await owner.query('analyze')
     },
     async takeBack(): Promise<void> {
       for (const { assetId, object } of stored) await storage.removeObject({ projectId, assetId, object })

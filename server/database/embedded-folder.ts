@@ -209,15 +209,20 @@ const initialise = async (place: Place, binaries: Binaries, password: string, is
 }
 
 /** Postgres's own C.UTF-8 knows Unicode's cases, and sorts alike under every C library. */
-const locales = [
+const ownLocales = [
   ['--locale-provider=builtin', '--locale=C.UTF-8'],
   // where the C library has no C.UTF-8
   ['--locale-provider=builtin', '--builtin-locale=C.UTF-8', '--locale=C', '--lc-ctype=en_US.UTF-8'],
   ['--locale-provider=builtin', '--builtin-locale=C.UTF-8', '--locale=C'],
 ]
 
-const runInitdb = async ({ home, logFile, runsAs }: Place, { folder }: Binaries, options: readonly string[]) => {
+/** Before Postgres 17, which has it. */
+const formerLocales = [['--locale=C.UTF-8'], ['--locale=C', '--lc-ctype=en_US.UTF-8'], ['--locale=C']]
+
+const runInitdb = async ({ home, logFile, runsAs }: Place, binaries: Binaries, options: readonly string[]) => {
+  const { folder, version } = binaries
   const how = { ...identity(runsAs), cwd: home, env: plainEnvironment }
+  const locales = Number.parseInt(version, 10) < 17 ? formerLocales : ownLocales
   for (const [attempt, locale] of locales.entries()) {
     try {
       await promisify(execFile)(join(folder, 'bin/initdb'), [...options, '--encoding=UTF8', ...locale], how)

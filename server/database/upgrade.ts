@@ -9,7 +9,7 @@ import { type Binaries, installedBinaries } from '#server/database/embedded-bina
 import { existingHome } from '#server/database/embedded-folder.ts'
 import { isInUse } from '#server/database/embedded-lock.ts'
 import { createTenantDatabase, migrateDatabase } from '#server/database/migrate.ts'
-import { reproduce } from '#server/database/move/catalog.ts'
+import { readCatalog, reproduceAll, reproduceTables } from '#server/database/move/catalog.ts'
 import { copyRows, emptyTables, movedTables, sumsOf, unequal } from '#server/database/move/copy.ts'
 import { connect, using } from '#server/database/move/replication.ts'
 import { copySequences } from '#server/database/move/switch.ts'
@@ -82,14 +82,17 @@ const copyDatabase = async (from: Side, to: Side, database: string): Promise<voi
     await connectAdmin(to.cluster, database),
   ]
   try {
-    await reproduce(source, owner, target)
-    await emptyTables(target)
+    const catalog = await readCatalog(source)
+    const [ends, made] = [{ owner, admin: target }, new Map()]
+    await reproduceTables(catalog, ends, made)
+    await emptyTables(owner)
     const tables = await movedTables(source)
     await source.query('begin isolation level repeatable read read only')
     const { rows } = await source.query<{ snapshot: string }>('select pg_export_snapshot() as snapshot')
     await copyRows({ ...from, database }, { ...to, database }, tables, rows[0]?.snapshot ?? '')
     await source.query('commit')
     await copySequences(source, target)
+    await reproduceAll(catalog, ends, made)
     const wrong = unequal(await sumsOf(source, tables), await sumsOf(target, tables))
     if (wrong.length > 0) throw new Error(`the rows of ${database} are not the same: ${wrong.slice(0, 3).join('; ')}`)
     await target.query(`reset search_path; analyze`)

@@ -62,8 +62,9 @@ begin
   -- server keys
   if exists (select from json_each(current_setting('trellis.verifiers')::json) v where v.key = 'app_rest') then
     if is_16_or_newer then
-      grant app_user to app_rest with inherit true, set false;
-      grant app_server to login_app_rest with inherit false, set true;
+      -- by execute: Postgres 15 would not read these words
+      execute 'grant app_user to app_rest with inherit true, set false';
+      execute 'grant app_server to login_app_rest with inherit false, set true';
     else
       alter role app_rest inherit;
       grant app_user to app_rest;

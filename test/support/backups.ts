@@ -2,7 +2,7 @@ import { spawn } from 'node:child_process'
 import { once } from 'node:events'
 import { join } from 'node:path'
 import { root } from '#server/database/files.ts'
-import { ask, type createTestProject, programEnvironment } from '#test/support/process.ts'
+import { ask, programEnvironment } from '#test/support/process.ts'
 import { runFolder, runVariable } from '#test/support/run.ts'
 
 export type Ended = { readonly code: number | string; readonly output: string }
@@ -46,8 +46,8 @@ export const missing = async (url: string, user: Headers, ids: readonly string[]
   return accepted
 }
 
-/** A project with a user. */
-type Story = Awaited<ReturnType<typeof createTestProject>>
+/** A user of a project: their headers. */
+type Story = { readonly user: Headers }
 
 /** Uploads and commits a file; answers its id. */
 export const uploadFile = async (url: string, { user }: Story, bytes: Buffer): Promise<string> => {

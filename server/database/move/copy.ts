@@ -24,23 +24,23 @@ export const movedTables = async (client: pg.Client): Promise<MovedTable[]> => {
   return rows
 }
 
-/** Takes away the rows that the template has brought: the source has its own. All tables at once, as they refer to each other. */
-export const emptyTables = async (client: pg.Client): Promise<void> => {
-  await client.query(`set search_path = ''; set session_replication_role = replica`)
-  const { rows } = await client.query<{ names: string | null }>(
+/** Takes away the rows that the template has brought: the source has its own. `owner` owns the tables, which have no triggers and foreign keys at the moment. */
+export const emptyTables = async (owner: pg.Client): Promise<void> => {
+  await owner.query(`set search_path = ''`)
+  const { rows } = await owner.query<{ names: string | null }>(
     `select string_agg(c.oid::regclass::text, ', ') as names
        from pg_catalog.pg_class c join pg_catalog.pg_namespace n on n.oid = c.relnamespace
       where c.relkind in ('r', 'p') and not c.relispartition and n.nspname !~ '^pg_' and n.nspname <> 'information_schema'
         and not exists (select from pg_catalog.pg_depend d where d.classid = 'pg_class'::regclass and d.objid = c.oid and d.deptype = 'e')`,
   )
-  if (rows[0]?.names) await client.query(`truncate ${rows[0].names}`)
+  if (rows[0]?.names) await owner.query(`truncate ${rows[0].names}`)
 }
 
-/** Names are fully qualified everywhere, and nothing that the target does with a row runs again. */
-const plainSession = `set search_path = ''; set session_replication_role = replica; set statement_timeout = 0; set idle_in_transaction_session_timeout = 0`
+/** Names are fully qualified everywhere. Rows that a policy hides are an error, and not left out. */
+export const plainSession = `set search_path = ''; set row_security = off; set statement_timeout = 0; set idle_in_transaction_session_timeout = 0`
 
-const connect = async (cluster: Cluster, database: string): Promise<pg.Client> => {
-  const client = new pg.Client(adminConfig(cluster, database, false))
+const connect = async (cluster: Cluster, database: string, asOwner: boolean): Promise<pg.Client> => {
+  const client = new pg.Client(adminConfig(cluster, database, asOwner))
   client.on('error', () => undefined)
   await client.connect()
   return client
@@ -48,7 +48,7 @@ const connect = async (cluster: Cluster, database: string): Promise<pg.Client> =
 
 type Side = { readonly cluster: Cluster; readonly database: string }
 
-/** Copies all rows of one snapshot, some tables at a time; the largest begin first. */
+/** Copies all rows of one snapshot, some tables at a time; the largest begin first. The target has no triggers and foreign keys meanwhile. */
 export const copyRows = async (
   source: Side,
   target: Side,
@@ -58,8 +58,8 @@ export const copyRows = async (
 ): Promise<void> => {
   const waiting = tables.values()
   const work = async () => {
-    const from = await connect(source.cluster, source.database)
-    const to = await connect(target.cluster, target.database)
+    const from = await connect(source.cluster, source.database, false)
+    const to = await connect(target.cluster, target.database, true)
     try {
       await from.query(plainSession)
       await from.query('begin isolation level repeatable read read only')
@@ -84,7 +84,7 @@ export const copyRows = async (
 /** Of each table, how many rows it has and a sum over their text: the same in two databases that hold the same rows. */
 export const sumsOf = async (client: pg.Client, tables: readonly MovedTable[]): Promise<Map<string, string>> => {
   await client.query(
-    `set search_path = ''; set datestyle = 'ISO'; set timezone = 'UTC'; set extra_float_digits = 1; set bytea_output = 'hex'; set jit = off`,
+    `set search_path = ''; set row_security = off; set datestyle = 'ISO'; set timezone = 'UTC'; set extra_float_digits = 1; set bytea_output = 'hex'; set jit = off`,
   )
   const parts = tables.map(
     ({ name, columns }) =>

@@ -3,7 +3,7 @@ import pg from 'pg'
 import { type Cluster, connectAdmin, databaseExists } from '#server/database/cluster.ts'
 import { migrationLock, takeLock, withDatabaseLock } from '#server/database/locks.ts'
 import { createTenantDatabase } from '#server/database/migrate.ts'
-import { differences, readCatalog, reproduce } from '#server/database/move/catalog.ts'
+import { differences, type Made, readCatalog, reproduceAll, reproduceTables } from '#server/database/move/catalog.ts'
 import { copyRows, emptyTables, movedTables } from '#server/database/move/copy.ts'
 import {
   checkFollowing,
@@ -76,24 +76,27 @@ const checkContents = async (source: pg.Client): Promise<void> => {
 }
 
 /** The first half: the database is made on the other server, filled, and follows. */
-const copy = async (options: MoveOptions): Promise<void> => {
+const copy = async (options: MoveOptions, made: Made): Promise<void> => {
   const { projectId, database, template, from, to, control, say } = options
   const name = nameOf(projectId)
   await withDatabaseLock(to, database, (admin) => createTenantDatabase(admin, database, template))
   await using(from, database, async (source) => {
     await checkContents(source)
     const [owner, target] = await Promise.all([connectAdmin(to, database), connect(to, database)])
+    const ends = { owner, admin: target }
     try {
-      await reproduce(source, owner, target)
+      const catalog = await readCatalog(source)
+      await reproduceTables(catalog, ends, made)
       const tables = await movedTables(source)
       await publish(source, name, tables)
-      await emptyTables(target)
+      await emptyTables(owner)
       const slot = await createSlot(from, database, name)
       try {
         await copyRows({ cluster: from, database }, { cluster: to, database }, tables, slot.snapshot)
       } finally {
         await slot.end()
       }
+      await reproduceAll(catalog, ends, made)
       // the rows are those of the snapshot; what follows is read from the slot that was made with it
       await target.query(
         `create subscription ${name} connection ${pg.escapeLiteral(conninfo(from, database))} publication ${name}
@@ -108,15 +111,21 @@ const copy = async (options: MoveOptions): Promise<void> => {
 }
 
 /** Makes what was made meanwhile there too, and waits until little is left to follow. */
-const catchUp = async ({ projectId, database, from, to }: MoveOptions, source: pg.Client, target: pg.Client) => {
+const catchUp = async (
+  { projectId, database, from, to }: MoveOptions,
+  source: pg.Client,
+  target: pg.Client,
+  made: Made,
+): Promise<void> => {
   const name = nameOf(projectId)
   const owner = await connectAdmin(to, database)
   try {
     for (;;) {
       await checkFollowing(target, name)
       await source.query(`set search_path = ''`)
-      if (differences(await readCatalog(source), await readCatalog(target)).length > 0)
-        await reproduce(source, owner, target)
+      const catalog = await readCatalog(source)
+      if (differences(catalog, await readCatalog(target), made).length > 0)
+        await reproduceAll(catalog, { owner, admin: target }, made)
       if (await publish(source, name, await movedTables(source)))
         await target.query(`alter subscription ${name} refresh publication`)
       const { waiting } = await checkFollowing(target, name)
@@ -172,6 +181,7 @@ export const moveProject = async (options: MoveOptions): Promise<Moved> => {
   const began = performance.now()
   return withDatabaseLock(from, database, async () => {
     const state = await resume(options)
+    const made: Made = new Map()
     if (state === 'switched') {
       await leave(options)
       return { pauseMs: 0, tables: 0, seconds: 0, wrong: [], isCheckedBefore: true }
@@ -188,13 +198,14 @@ export const moveProject = async (options: MoveOptions): Promise<Moved> => {
             'insert into app.tenant_moves (project_id, from_cluster_id, to_cluster_id) values ($1, $2, $3)',
             [projectId, from.id, to.id],
           )
-          await copy(options)
+          await copy(options, made)
           await at('copied')
         }
-        await using(from, database, (source) => using(to, database, (target) => catchUp(options, source, target)))
+        await using(from, database, (source) => using(to, database, (target) => catchUp(options, source, target, made)))
         const switched = await switchOver(
           options,
           rows.map(({ pid }) => pid),
+          made,
         )
         await guard.end()
         if (switched.wrong.length === 0) await leave(options)

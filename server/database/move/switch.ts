@@ -2,7 +2,7 @@ import { randomUUID } from 'node:crypto'
 import { setTimeout as sleep } from 'node:timers/promises'
 import type pg from 'pg'
 import { type Cluster, maintenanceDatabase } from '#server/database/cluster.ts'
-import { differences, readCatalog } from '#server/database/move/catalog.ts'
+import { differences, type Made, readCatalog } from '#server/database/move/catalog.ts'
 import { type MovedTable, movedTables, sumsOf, unequal } from '#server/database/move/copy.ts'
 import type { MoveOptions } from '#server/database/move/move.ts'
 import { connect, dropSubscription, nameOf, onServer } from '#server/database/move/replication.ts'
@@ -25,7 +25,9 @@ export const fence = async (admin: pg.Client, database: string, ours: number[]):
   await sleep(100)
   while (performance.now() < until && (await admin.query(busy, [database, ours])).rowCount) await sleep(20)
   await admin.query(`alter database "${database}" allow_connections false`)
-  const others = `from pg_catalog.pg_stat_activity where datname = $1 and backend_type <> 'walsender' and pid <> all ($2)`
+  // autovacuum gives way by itself, and only a superuser may end it
+  const others = `from pg_catalog.pg_stat_activity
+                  where datname = $1 and backend_type not in ('walsender', 'autovacuum worker') and pid <> all ($2)`
   for (;;) {
     const { rowCount } = await admin.query(`select pg_terminate_backend(pid) ${others}`, [database, ours])
     if (!rowCount) return
@@ -99,6 +101,7 @@ export type Switched = {
 export const switchOver = async (
   { projectId, database, from, to, ask, at = async () => undefined }: MoveOptions,
   guards: readonly number[],
+  made: Made,
 ): Promise<Switched> => {
   const clients: pg.Client[] = []
   const open = async (cluster: Cluster, name: string) => {
@@ -121,7 +124,7 @@ export const switchOver = async (
     await at('held')
     const token = await mark(source)
     const [here, there] = await Promise.all([readCatalog(source), readCatalog(target)])
-    const [changed] = differences(here, there)
+    const [changed] = differences(here, there, made)
     if (changed) throw new Error(`its structure has just changed: ${changed}`)
     await arrived(target, token, began + arriveMs)
     await copySequences(source, target)
