@@ -50,10 +50,10 @@ export const prepare = async (
  */
 export const checkFor =
   (base: string): Check =>
-  async (client, kind) => {
+  async (client, kind, former, isTrial = false) => {
     const [{ checkDatabase, refuseErrors }, { loadAreas }] = await Promise.all([
       import('#server/checks/program.ts'),
       import('#server/http/areas.ts'),
     ])
-    refuseErrors(await checkDatabase(client, kind, await loadAreas(), { base, errorsOnly: true }))
+    refuseErrors(await checkDatabase(client, kind, await loadAreas(), { base, errorsOnly: true, former, isTrial }))
   }

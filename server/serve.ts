@@ -45,7 +45,13 @@ const main = async (): Promise<void> => {
     const url = config.PUBLIC_URL ?? `http://${config.HOST}:${port}`
     const milliseconds = Math.round(performance.now() - began)
     const data = config.DATABASE_URL === undefined ? config.DATA_DIR : 'on the server of DATABASE_URL'
-    const places = { api: `${url}/v1`, reference: `${url}/docs`, health: `${url}/health`, data }
+    const places = {
+      api: `${url}/v1`,
+      console: `${url}/console`,
+      reference: `${url}/docs`,
+      health: `${url}/health`,
+      data,
+    }
     announce('Trellis is running', { ...places, milliseconds }, banner(places, milliseconds, isFirst ? url : null))
   } catch (error) {
     await running.stop().catch(() => undefined)
@@ -61,13 +67,14 @@ const readServer = async () => {
   return server
 }
 
-type Places = { readonly api: string; readonly reference: string; readonly health: string; readonly data: string }
+type Places = Readonly<Record<'api' | 'console' | 'reference' | 'health' | 'data', string>>
 
 /** What a terminal shows after the start. The first start of an installation adds the next steps. */
-const banner = ({ api, reference, health, data }: Places, milliseconds: number, firstUrl: string | null) => `
+const banner = ({ api, console, reference, health, data }: Places, milliseconds: number, firstUrl: string | null) => `
   Trellis is running (started in ${milliseconds} ms)
 
     API        ${api}
+    Console    ${console}
     Reference  ${reference}
     Health     ${health}
     Data       ${data}

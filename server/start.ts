@@ -246,11 +246,9 @@ export const assemble = async (
   }
   const checkMigrated = (project: CachedProject, route: Route): void => {
     const { programs } = fleet
-    if (project.contentHash === programs.tenant.contentHash) {
-      if (project.place) behind.delete(project.place.database)
-      return
-    }
-    if (project.place) behind.add(project.place.database)
+    if (project.place && project.isBehind) behind.add(project.place.database)
+    else if (project.place) behind.delete(project.place.database)
+    if (project.contentHash === programs.tenant.contentHash) return
     const needed = programs.tenant.newestOf(areaOf(route).stem)
     if (needed && project.schemaVersion < needed) throw migrationPending()
   }

@@ -4,7 +4,8 @@ import { cp, mkdtemp, readFile, rm, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import type { Client } from 'pg'
-import { afterAll, beforeAll, expect, test } from 'vitest'
+import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { signaturesOf } from '#server/checks/names.ts'
 import { checkDatabase } from '#server/checks/program.ts'
 import { neededBy } from '#server/checks/sql.ts'
 import { connectAdmin } from '#server/database/cluster.ts'
@@ -27,12 +28,15 @@ afterAll(() => tenant.end())
 const after = async (...statements: string[]) => {
   await tenant.query(`begin; set local search_path = ''`)
   try {
+    const former = await signaturesOf(tenant)
     for (const statement of statements) await tenant.query(statement)
-    return await checkDatabase(tenant, 'tenant', areas)
+    return await checkDatabase(tenant, 'tenant', areas, { former })
   } finally {
     await tenant.query('rollback')
   }
 }
+
+const findingsAfter = after
 
 /** A function with its text changed, as an edit of its file would make it. */
 const edited = async (name: string, from: string, to: string) => {
@@ -51,15 +55,97 @@ test('nothing is wrong with this program', async () => {
   expect(await checkDatabase(client, 'control', areas).finally(() => client.end())).toEqual([])
 })
 
-test('a function that does not compile is named', async () => {
-  const found = await after(
-    'set local check_function_bodies = off',
-    'create function internal.half() returns int language plpgsql as $$ begin if true then return 1; end $$',
-    'create function internal.nowhere() returns int language sql as $$ select n.column_that_is_not_there from app.users n $$',
-  )
-  const named = found.map(({ problem, severity }) => `${severity}: ${problem}`)
-  expect(named).toContainEqual(expect.stringMatching(/^error: internal\.half does not compile: .*syntax error/s))
-  expect(named).toContain('error: internal.nowhere does not compile: column n.column_that_is_not_there does not exist.')
+describe('a function that would fail is named', () => {
+  const made = async (text: string) => {
+    const found = await findingsAfter('set local check_function_bodies = off', text)
+    return found
+      .filter(({ severity, problem }) => severity === 'error' && problem.includes('would fail'))
+      .map(({ problem }) => problem.replace(/^.* would fail: /, ''))
+  }
+  const plpgsql = (body: string, head = 'internal.tried(given int, user_row app.users) returns int') =>
+    made(`create function ${head} language plpgsql as $$ ${body} $$`)
+
+  test('syntax, and what SQL names', async () => {
+    expect(await plpgsql('begin if true then return 1; end')).toEqual([expect.stringContaining('syntax error')])
+    expect(await plpgsql('begin retrun 1; end')).toEqual([expect.stringContaining('syntax error')])
+    expect(
+      await made(
+        'create function internal.nowhere() returns int language sql as $$ select n.not_there from app.users n $$',
+      ),
+    ).toEqual(['column n.not_there does not exist.'])
+  })
+
+  test.each([
+    ['perform from app.users u where u.not_there = given;', 'column u.not_there does not exist.'],
+    [
+      'update app.users u set time_zone = null where u.id = (user_row).id;',
+      'column "time_zone" of relation "users" does not exist.',
+    ],
+    ['insert into app.not_there (id) values (given);', 'relation "app.not_there" does not exist.'],
+    [
+      'delete from app.users u where u.id = user_row.id and internal.not_there(given);',
+      'function internal.not_there(integer) does not exist.',
+    ],
+    ['given := internal.now(1);', 'function internal.now(integer) does not exist.'],
+    [
+      'if user_row.not_there then return 1; elsif given > 1 then return 2; end if;',
+      'column "not_there" not found in data type app.users.',
+    ],
+    ['for i in 1..given loop perform i + not_there; end loop;', 'column "not_there" does not exist.'],
+    [
+      'declare r record; begin select u.id into r from app.users u; perform r.id; return r.not_there; end;',
+      'column "not_there"',
+    ],
+    ["for user_row in select u.* from app.users u loop raise notice '%', user_row.not_there; end loop;", 'not_there'],
+    [
+      'begin perform 1 / 0; exception when division_by_zero then perform sqlerrm, not_there; end;',
+      'column "not_there" does not exist.',
+    ],
+    [
+      'return query select not_there;',
+      'column "not_there" does not exist.',
+      'internal.tried(given int) returns setof int',
+    ],
+    [
+      'case given when 1 then perform 1; else given := case when true then not_there end; end case;',
+      'column "not_there" does not exist.',
+    ],
+    ["execute format('x') into given using not_there;", 'column "not_there" does not exist.'],
+    ['raise exception using message = not_there;', 'column "not_there" does not exist.'],
+    ["perform 'x'::app.not_there;", 'type "app.not_there" does not exist.'],
+  ])('%s', async (statements, problem, head?: string) => {
+    const body = statements.startsWith('declare') ? statements : `begin ${statements} end;`
+    expect(await (head ? plpgsql(body, head) : plpgsql(body))).toEqual([
+      expect.stringContaining(problem.replace(/\.$/, '')),
+    ])
+  })
+
+  test.each([
+    "begin execute 'select nothing from nowhere'; return given; end",
+    'begin create temporary table passing (id int); insert into passing values (1); return given; end',
+    "begin if to_regclass('app.not_there') is not null then perform from app.not_there; end if; return 1; end",
+    'declare r record; begin select 1 as a into r; select 2 as b into r; return r.b; end',
+    "declare r record; begin for r in execute 'select 1 as a' loop return r.a; end loop; return 1; end",
+    'declare given int = 3; begin <<around>> loop exit around when given > tried.given; end loop; return given; end',
+    '#variable_conflict use_column\n declare id uuid; begin select id into id from app.users; return 1; end',
+  ])('what cannot be known, or is right, is not: %s', async (body) => {
+    expect(await plpgsql(body)).toEqual([])
+  })
+
+  test('a trigger reads the rows of its table', async () => {
+    const trigger = (body: string) =>
+      findingsAfter(
+        'set local check_function_bodies = off',
+        `create function internal.tg_tried() returns trigger language plpgsql as $$ begin ${body} return new; end $$;
+         create trigger tried before update on app.users for each row execute function internal.tg_tried()`,
+      )
+    const problems = (await trigger('new.id := old.not_there;')).map(({ problem }) => problem)
+    expect(problems).toContainEqual(expect.stringContaining('internal.tg_tried() would fail'))
+    const right = await trigger(
+      "if tg_op = 'UPDATE' and new.id <> old.id then raise exception '%', tg_table_name; end if;",
+    )
+    expect(right.filter(({ problem }) => problem.includes('would fail'))).toEqual([])
+  })
 })
 
 test('a forgotten grant on the function of a route is named, with what to write where', async () => {

@@ -41,3 +41,9 @@ test.each([
     if (expected) expect(refused).toEqual(expected)
   }
 })
+
+test('the first change of the guide for editing is in the file that it names', async () => {
+  const guide = await readFile(join(root, 'docs/editing-policies-and-functions.md'), 'utf8')
+  const [, path = '', snippet = ''] = /The limit is in `([^`]+)`[^\n]*\n\n```sql\n(.*?)```/s.exec(guide) ?? []
+  expect(await readFile(join(root, path), 'utf8')).toContain(snippet)
+})

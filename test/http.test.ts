@@ -188,3 +188,14 @@ test('health says which part fails, and is open to everybody', async () => {
   const answer = await harness.anyone.get('//health')
   expect(answer).toMatchObject({ status: 200, data: { status: 'ok', parts: { database: 'ok', template: 'ok' } } })
 })
+
+test('GET / leads a browser to the console and the reference, and is nothing to a program', async () => {
+  const page = await fetch(`${harness.url}/`, { headers: { accept: 'text/html,application/xhtml+xml,*/*;q=0.8' } })
+  expect(page.status).toBe(200)
+  expect(page.headers.get('content-type')).toBe('text/html; charset=utf-8')
+  const text = await page.text()
+  for (const place of ['/console', '/docs', '/openapi.json', '/v1/auth/developer/signup']) expect(text).toContain(place)
+  const program = await fetch(`${harness.url}/`)
+  expect(program.status).toBe(404)
+  expect(await program.json()).toMatchObject({ error: { code: 'NOT_FOUND' } })
+})

@@ -20,22 +20,37 @@ test('it is served at both paths, the same', async () => {
 })
 
 test('it is made once, and not sent to a client that has it', async () => {
-  const first = await fetch(`${harness.url}/openapi.json`)
+  const plain = { headers: { 'accept-encoding': 'identity' } }
+  const first = await fetch(`${harness.url}/openapi.json`, plain)
   const etag = first.headers.get('etag') as string
   expect(etag).toMatch(/^"[A-Za-z0-9_-]{43}"$/)
   const bytes = Buffer.from(await first.arrayBuffer())
   expect(first.headers.get('content-length')).toBe(String(bytes.length))
   for (const known of [etag, `W/${etag}`, `"other", ${etag}`, '*']) {
     for (const path of ['/openapi.json', '/v1/openapi.json']) {
-      const again = await fetch(harness.url + path, { headers: { 'If-None-Match': known } })
+      const again = await fetch(harness.url + path, { headers: { ...plain.headers, 'If-None-Match': known } })
       expect(again.status, known).toBe(304)
       expect(await again.text()).toBe('')
       expect(again.headers.get('etag')).toBe(etag)
     }
   }
-  const other = await fetch(`${harness.url}/openapi.json`, { headers: { 'If-None-Match': '"other"' } })
+  const other = await fetch(`${harness.url}/openapi.json`, {
+    headers: { ...plain.headers, 'If-None-Match': '"other"' },
+  })
   expect(other.status).toBe(200)
   expect(Buffer.from(await other.arrayBuffer()).equals(bytes)).toBe(true)
+
+  // a tenth of the bytes for a client that reads gzip, under an ETag of their own
+  const packed = await fetch(`${harness.url}/openapi.json`, { headers: { 'accept-encoding': 'br;q=0.5, gzip' } })
+  expect(packed.headers.get('content-encoding')).toBe('gzip')
+  expect(packed.headers.get('vary')).toBe('accept-encoding')
+  expect(Number(packed.headers.get('content-length'))).toBeLessThan(bytes.length / 5)
+  expect(Buffer.from(await packed.arrayBuffer()).equals(bytes)).toBe(true)
+  expect(packed.headers.get('etag')).toBe(etag.replace(/"$/, '-gzip"'))
+  const known = { 'If-None-Match': packed.headers.get('etag') as string }
+  expect((await fetch(`${harness.url}/openapi.json`, { headers: known })).status).toBe(304)
+  const refused = await fetch(`${harness.url}/openapi.json`, { headers: { 'accept-encoding': 'gzip;q=0' } })
+  expect(refused.headers.get('content-encoding')).toBe(null)
 })
 
 /** The contract gives these paths; an id that is a uuid is never the word that the other path has in its place. */

@@ -1,8 +1,10 @@
 import pg from 'pg'
+import { pino } from 'pino'
 import { afterAll, describe, expect, inject, test } from 'vitest'
 import { configuredBilling } from '#test/support/billing.ts'
 import { type Project, startHarness } from '#test/support/harness.ts'
 import { callRoute, createCast, nameOf } from '#test/support/routes.ts'
+import { startSecond } from '#test/support/second.ts'
 
 /** What every route answers while a database cannot be reached, or runs an older program. */
 const harness = await startHarness({
@@ -100,6 +102,28 @@ describe('a tenant that runs an older program', () => {
       )
       expect(answer.headers.get('retry-after')).toBe('5')
     }
+  })
+})
+
+describe('a tenant of the program that new projects are made of', () => {
+  test('answers 500 where something is missing, and the log says what, under the id of the request', async () => {
+    const lines: any[] = []
+    const second = await startSecond(harness, pino({}, { write: (line: string) => void lines.push(JSON.parse(line)) }))
+    const project = await harness.project()
+    const user = await project.user()
+    await project.sql('alter function api.user_me rename to user_me_gone')
+    // as after db:reload, of which this server knows nothing
+    await harness.control(`update app.templates set content_hash = 'reloaded'`)
+    await harness.control(`update app.tenants set content_hash = 'reloaded' where project_id = $1`, [project.id])
+    const answer = await second.as(user.headers).get('/client/users/me')
+    expect(answer).toMatchObject({ status: 500, error: { code: expect.stringMatching(/_FAILED$|^INTERNAL_ERROR$/) } })
+    expect(lines.filter(({ msg }) => msg === 'a database call failed')).toMatchObject([
+      { level: 50, sqlstate: '42883', function: 'user_me', request: answer.headers.get('x-request-id') },
+    ])
+    // while it is brought to that program, it is pending
+    await harness.control(`update app.tenants set content_hash = 'former' where project_id = $1`, [project.id])
+    second.running.services.projectCache.clear()
+    expect((await second.as(user.headers).get('/client/users/me')).error?.code).toBe('TENANT_MIGRATION_PENDING')
   })
 })
 

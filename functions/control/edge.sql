@@ -13,6 +13,12 @@ $$;
 comment on function internal.signing_keys is
   'The keys of a project''s session tokens, newest first: one that will sign within a minute, the one that signs, and those before it for two hours after they signed last.';
 
+create or replace function internal.template_hash() returns text
+language sql stable security definer set search_path = '' as $$
+  select t.content_hash from app.templates t join app.clusters c on c.id = t.cluster_id where c.name = 'own'
+$$;
+comment on function internal.template_hash is 'The program that new projects are made of, as control notes it; null before there is one.';
+
 create or replace function internal.edge_json(project_id uuid) returns json
 language sql stable as $$
   select json_build_object(
@@ -30,6 +36,8 @@ language sql stable as $$
            'tenant', case when t.project_id is not null then json_build_object(
              'status', t.status, 'cluster_id', t.cluster_id, 'database_name', t.database_name,
              'schema_version', t.schema_version, 'content_hash', t.content_hash,
+             -- a reload changes the template and then each project, while servers go on
+             'is_behind', coalesce(t.content_hash <> internal.template_hash(), false),
              'hold', t.hold, 'most_connections', t.most_connections) end)
     from app.projects p
     left join app.tenants t on t.project_id = p.id

@@ -6,4 +6,4 @@ create policy "the project cache reads tenants" on app.tenants for select to con
 
 grant select on app.projects, app.project_signing_keys, app.api_keys, app.tenants to control_auth;
 grant update (last_used_at) on app.api_keys to control_auth;
-grant execute on function internal.effective_tier, internal.signing_keys, internal.edge_json, internal.project_is_sandbox, api.edge_key, api.edge_project to control_auth;
+grant execute on function internal.effective_tier, internal.signing_keys, internal.edge_json, internal.template_hash, internal.project_is_sandbox, api.edge_key, api.edge_project to control_auth;

@@ -1,30 +1,43 @@
 import type { Client } from 'pg'
 import { type Finding, lineOf, sourcesOf } from '#server/checks/finding.ts'
+import { checkFunctions, type Signatures } from '#server/checks/names.ts'
+import { checkPolicyRules } from '#server/checks/policies.ts'
 import { checkRoutes } from '#server/checks/routes.ts'
-import { checkBodies, checkPolicies, checkSyntax, checkTables } from '#server/checks/sql.ts'
+import { checkBodies, checkPolicies, checkTables } from '#server/checks/sql.ts'
 import { root } from '#server/database/files.ts'
 import { StartError } from '#server/errors.ts'
 import type { Area } from '#server/http/route.ts'
 
 export { lineOf } from '#server/checks/finding.ts'
 
-/**
- * What requests would find wrong with this database, which holds the files of `base`: said before a request does. `errorsOnly` leaves out what
- * is only ever a warning, and the time that it takes.
- */
+type CheckOptions = {
+  readonly base?: string
+  /** Leaves out what is only ever a warning, and the time that it takes. */
+  readonly errorsOnly?: boolean
+  /** The functions that were there before: only what may have become wrong since is looked at. Null: none of their bodies is. */
+  readonly former?: Signatures | null
+  /** Only functions were loaded, and policies are not yet: privileges are not looked at. */
+  readonly isTrial?: boolean
+}
+
+/** What requests would find wrong with this database, which holds the files of `base`: said before a request does. */
 export const checkDatabase = async (
   client: Client,
   kind: 'control' | 'tenant',
   areas: readonly Area[],
-  { base = root, errorsOnly = false }: { readonly base?: string; readonly errorsOnly?: boolean } = {},
+  { base = root, errorsOnly = false, former, isTrial = false }: CheckOptions = {},
 ): Promise<Finding[]> => {
   const sources = sourcesOf(base)
-  const errors = [...(await checkRoutes(client, kind, areas, sources)), ...(await checkTables(client, kind, sources))]
+  const errors = [
+    ...(await checkRoutes(client, kind, areas, sources, { isTrial })),
+    ...(await checkTables(client, kind, sources)),
+    ...(former === null ? [] : await checkFunctions(client, sources, former)),
+  ]
   if (errorsOnly) return errors
   return [
     ...errors,
-    ...(await checkSyntax(client, sources)),
     ...(await checkPolicies(client, kind, sources)),
+    ...(await checkPolicyRules(client, kind, sources)),
     ...(await checkBodies(client, kind, sources)),
   ]
 }

@@ -88,50 +88,6 @@ const unregistered = async (client: Client): Promise<{ name: string; column: str
   return rows
 }
 
-/**
- * Functions that Postgres cannot compile. Files are loaded with check_function_bodies off, since functions refer to each other in any order: without this
- * check the first request that calls a function would find a syntax error in its body, or a name that does not exist in a function of SQL.
- */
-export const checkSyntax = async (client: Client, sources: Sources): Promise<Finding[]> => {
-  await client.query(syntaxProblem)
-  try {
-    const { rows } = await client.query<{ name: string; message: string }>(uncompiled)
-    return rows.map(({ name, message }) => ({
-      place: sources.find(new RegExp(`function ${escapeRegExp(name)}\\(`), 'functions/'),
-      severity: 'error',
-      problem: `${name} does not compile: ${message}.`,
-      remedy: 'Correct its body.',
-    }))
-  } finally {
-    await client.query('drop function pg_temp.syntax_problem')
-  }
-}
-
-/** Each function in a subtransaction, so that all problems are reported at once. */
-const syntaxProblem = `
-  create function pg_temp.syntax_problem(function oid, language name) returns text
-  language plpgsql set check_function_bodies = on set search_path = '' as $$
-  begin
-    if language = 'sql' then
-      perform pg_catalog.fmgr_sql_validator(function);
-    else
-      perform pg_catalog.plpgsql_validator(function);
-    end if;
-    return null;
-  exception when others then
-    return sqlerrm;
-  end $$`
-
-const uncompiled = `
-  select * from (
-    select n.nspname || '.' || p.proname as name, pg_temp.syntax_problem(p.oid, l.lanname) as message
-      from pg_catalog.pg_proc p
-      join pg_catalog.pg_namespace n on n.oid = p.pronamespace and n.nspname in ('api', 'internal', 'ops')
-      join pg_catalog.pg_language l on l.oid = p.prolang and l.lanname in ('sql', 'plpgsql')
-     where p.prokind = 'f' and p.prosqlbody is null) f
-   where message is not null
-   order by name`
-
 type Body = {
   readonly name: string
   readonly schema: string

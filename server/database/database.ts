@@ -65,6 +65,8 @@ export type CallSettings = {
    * Records what somebody was paid for, and so waits behind nobody's calls: not those of the user whom its claims name, who could make it wait in vain.
    */
   readonly isBooking?: boolean
+  /** The id of the request, for the log. */
+  readonly request?: string
   /** Who waits for the answer: a call that has no connection yet is given up when its asker has gone. */
   readonly asker?: Asker
 }
@@ -307,6 +309,12 @@ export const createDatabase = (options: DatabaseOptions): Database => {
     const failure = failureOf(error)
     const { code } = (error ?? {}) as DatabaseError
     const failed = settings.failure ?? 'INTERNAL_ERROR'
+    const where = () => ({
+      request: settings.request,
+      function: name,
+      database: place.database,
+      ...loggable(error),
+    })
     // a server that has become a standby; the next call finds the primary
     if (isOfStandby(error, settings))
       return unavailable(place.kind === 'tenant' ? 'TENANT_UNAVAILABLE' : 'SERVICE_UNAVAILABLE')
@@ -322,7 +330,10 @@ export const createDatabase = (options: DatabaseOptions): Database => {
         options.log.warn({ function: name, sqlstate: code }, 'a value that no schema caught')
         return refusal(400, settings.invalid ?? 'INVALID_INPUT', failure.message)
       case 'missing':
-        if (place.kind === 'tenant' && options.isBehind?.(place)) return migrationPending()
+        if (place.kind === 'tenant' && options.isBehind?.(place)) {
+          options.log.warn(where(), 'a migration is pending, and this call needs it')
+          return migrationPending()
+        }
         break
       case 'unavailable':
         // not a transient error: every call fails until an operator repairs the login
@@ -331,7 +342,7 @@ export const createDatabase = (options: DatabaseOptions): Database => {
         if (place.kind === 'tenant') return unavailable('TENANT_UNAVAILABLE')
         return unavailable('SERVICE_UNAVAILABLE')
     }
-    options.log.error({ function: name, database: place.database, ...loggable(error) }, 'a database call failed')
+    options.log.error(where(), 'a database call failed')
     return refusal(500, failed, 'Something went wrong here. The request id helps us find it.')
   }
 

@@ -158,7 +158,9 @@ const launch = async (
       const found = await readPostmaster(place.cluster)
       if (found?.pid === child.pid && found?.status === 'ready') {
         await writeFile(join(place.home, 'port'), `${port}\n`)
-        log(`Postgres ${binaries.version} runs on port ${port} (process ${found.pid}), with its data in ${place.home}.`)
+        log(
+          `Postgres ${binaries.version.replace(/(\.0)?-.*$/, '')} runs on port ${port} (process ${found.pid}), with its data in ${place.home}.`,
+        )
         child.once('exit', () => log(`Postgres (process ${found.pid}) has ended.`))
         return found
       }

@@ -1,8 +1,16 @@
 import type { Client } from 'pg'
+import { type Signatures, signaturesOf } from '#server/checks/names.ts'
 import { applyPlain, remember, run } from '#server/database/apply.ts'
 import type { Program, SqlFile } from '#server/database/files.ts'
 import { loadFresh } from '#server/database/load_fresh.ts'
-import { applyFirst, dropUndeclared, functionsLoaded, objectsOf } from '#server/database/load_functions.ts'
+import {
+  applyFirst,
+  dropUndeclared,
+  functionsLoaded,
+  isMissingFunction,
+  isSignatureChange,
+  objectsOf,
+} from '#server/database/load_functions.ts'
 import { applyPolicies, CommentedPolicy, withdraw } from '#server/database/load_policies.ts'
 import { setAside } from '#server/database/set_aside.ts'
 import { inTransaction } from '#server/database/transactions.ts'
@@ -61,6 +69,34 @@ export const changedFiles = async (client: Client, program: Program): Promise<st
   const files = [...program.base, ...program.functions, ...program.policies, ...program.seeds]
   const changed = files.filter((file) => known.get(file.path) !== file.hash).map((file) => file.path)
   return [...changed, ...absentFiles(program, known)]
+}
+
+/**
+ * Loads the functions that changed, checks what there is then, and undoes it: control is in use, and there is no draft of it. A file with a function whose signature
+ * changes is left out, because others lean on it. So are the privileges that policy files give.
+ */
+export const tryFunctions = async (
+  client: Client,
+  program: Program,
+  check: (client: Client, kind: Program['kind'], former: Signatures, isTrial: boolean) => Promise<void>,
+): Promise<void> => {
+  const known = await appliedFiles(client)
+  const todo = program.functions.filter((file) => known.get(file.path) !== file.hash)
+  if (todo.length === 0) return
+  const former = await signaturesOf(client)
+  await client.query(`begin; set local check_function_bodies = off; set local search_path = ''`)
+  try {
+    for (const file of todo) {
+      await client.query('savepoint file')
+      await run(client, file).catch(async (error) => {
+        if (!isSignatureChange(error) && !isMissingFunction(error)) throw error
+        await client.query('rollback to savepoint file')
+      })
+    }
+    await check(client, program.kind, former, true)
+  } finally {
+    await client.query('rollback')
+  }
 }
 
 /** sql/: idempotent, so it is simply run again when its content changed. */

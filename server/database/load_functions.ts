@@ -6,12 +6,12 @@ import { applyPolicies, regrant } from '#server/database/load_policies.ts'
 import { type MadeObject, setAside } from '#server/database/set_aside.ts'
 import { inTransaction } from '#server/database/transactions.ts'
 
-const isSignatureChange = (
+export const isSignatureChange = (
   error: unknown, // 42725: the former signature stands beside the new one, and a comment or a grant without arguments fits both
 ) => ['42P13', '2BP01', '42725'].includes((error as DatabaseError).code ?? '')
 
 /** For example, a policy file refers to a function of a file that is applied later. */
-const isMissingFunction = (error: unknown) => (error as DatabaseError).code === '42883'
+export const isMissingFunction = (error: unknown) => (error as DatabaseError).code === '42883'
 
 /** Other files of the upgrade: all policy files (`policies`), files that the new version no longer has (`absent`), and files from which a grant or policy may have moved (`leaving`). */
 type Others = {

@@ -1,6 +1,7 @@
 import { runMigrations } from 'graphile-worker'
 import pg from 'pg'
 import type { Logger } from 'pino'
+import type { Signatures } from '#server/checks/names.ts'
 import { adminConfig, bootstrapRoles, type Cluster, connectAdmin, databaseExists } from '#server/database/cluster.ts'
 import type { Program } from '#server/database/files.ts'
 import { checkKeys, storeKeys } from '#server/database/keys.ts'
@@ -15,12 +16,27 @@ import type { Secrets } from '#server/secrets.ts'
 
 export type Programs = { readonly control: Program; readonly tenant: Program }
 
-/** Throws when a database that holds the program would fail requests. */
-export type Check = (client: pg.Client, kind: 'control' | 'tenant') => Promise<void>
+/**
+ * Throws when a database that holds the program would fail requests. `former` is what it, or the database that it takes the place of, held before; null where that
+ * was nothing, or the same.
+ */
+export type Check = (
+  client: pg.Client,
+  kind: 'control' | 'tenant',
+  former: Signatures | null,
+  /** Functions were loaded, and policies are not yet. */
+  isTrial?: boolean,
+) => Promise<void>
 
-export const checked = async (cluster: Cluster, database: string, kind: 'control' | 'tenant', check: Check) => {
+export const checked = async (
+  cluster: Cluster,
+  database: string,
+  kind: 'control' | 'tenant',
+  check: Check,
+  former: Signatures | null = null,
+) => {
   const client = await connectAdmin(cluster, database)
-  await check(client, kind).finally(() => client.end())
+  await check(client, kind, former).finally(() => client.end())
 }
 
 type PrepareOptions = {
@@ -82,7 +98,13 @@ export const prepareInstallation = (
       }
       const isBuilt = await isTemplateBuilt(cluster, admin, prefix, programs.tenant)
       const prepareControl = async () => {
-        await timed(progress, control, 'migrated', () => migrateControl(cluster, control, programs.control, log))
+        await timed(
+          progress,
+          control,
+          'migrated',
+          () => migrateControl(cluster, control, programs.control, log),
+          (applied) => applied.length > 0,
+        )
         // control is as it is by now, so it is checked each time; a template that is refused is built again next time
         await checked(cluster, control, 'control', check)
         if (!isBuilt) onControl(await withControl(cluster, control, ensureCluster))
@@ -90,7 +112,7 @@ export const prepareInstallation = (
       const prepareTemplate = () =>
         timed(progress, template, 'built', () =>
           buildDraft(cluster, admin, template, programs.tenant, {
-            check: (draft) => checked(cluster, draft, 'tenant', check),
+            check: (draft, former) => checked(cluster, draft, 'tenant', check, former),
             isRolledOut,
           }),
         )
@@ -144,13 +166,13 @@ const migrateControl = async (
   control: string,
   program: Program,
   log: Pick<Logger, 'warn'>,
-): Promise<void> => {
+): Promise<string[]> => {
   const jobs = new pg.Pool({ ...adminConfig(cluster, control), max: 1 })
   jobs.on('error', () => undefined)
   jobs.on('connect', (client) => client.on('error', () => undefined))
   const afterBase = () => runMigrations({ pgPool: jobs, schema: 'graphile_worker' })
   try {
-    await migrateDatabase(cluster, control, program, { afterBase, log, isProvisional: true })
+    return await migrateDatabase(cluster, control, program, { afterBase, log, isProvisional: true })
   } finally {
     await jobs.end()
   }

@@ -29,15 +29,16 @@ export const logged =
     else log.info(fields, sentenceOf(step))
   }
 
-/** Reports when `work` is done, and its duration. The caller reports failures. */
+/** Reports when `work` is done, and its duration; nothing when its result says that there was nothing to do. The caller reports failures. */
 export const timed = async <T>(
   progress: Progress,
   database: string,
   action: Step['action'],
   work: () => Promise<T>,
+  isSomething: (result: T) => boolean = () => true,
 ): Promise<T> => {
   const began = performance.now()
   const result = await work()
-  progress({ database, action, seconds: (performance.now() - began) / 1000 })
+  if (isSomething(result)) progress({ database, action, seconds: (performance.now() - began) / 1000 })
   return result
 }

@@ -2,6 +2,7 @@ import type pg from 'pg'
 import type { Logger } from 'pino'
 import { bootstrapRoles, type Cluster, connectAdmin, maintenanceDatabase } from '#server/database/cluster.ts'
 import type { Program } from '#server/database/files.ts'
+import { tryFunctions } from '#server/database/load.ts'
 import { withClusterLock } from '#server/database/locks.ts'
 import { migrateDatabase } from '#server/database/migrate.ts'
 import {
@@ -101,7 +102,7 @@ type ReloadOptions = {
 
 /**
  * Functions, policies, seeds and sql/ of control and of the template, without migrations. The template is closed to connections
- * and is therefore built anew, and checked before it takes the place of the former. Answers the cluster's id, whether each of the two
+ * and is therefore built anew, and checked before it takes the place of the former; the functions of control are tried and undone before. Answers the cluster's id, whether each of the two
  * changed, and what tenants need that follow at once.
  */
 export const reloadInstallation = (
@@ -117,8 +118,12 @@ export const reloadInstallation = (
     const control = controlName(prefix)
     const template = templateName(prefix)
     const reloadControl = async () => {
-      const applied = await timed(progress, control, 'updated', () =>
-        migrateDatabase(cluster, control, withoutMigrations(programs.control)),
+      const applied = await timed(
+        progress,
+        control,
+        'updated',
+        () => migrateDatabase(cluster, control, withoutMigrations(programs.control)),
+        ({ length }) => length > 0,
       )
       await checked(cluster, control, 'control', check)
       await withControl(cluster, prefix, (connected) => noteRestored(connected, own.id, restored))
@@ -128,18 +133,22 @@ export const reloadInstallation = (
     const buildTemplate = () =>
       timed(progress, template, 'built', () =>
         buildDraft(cluster, admin, template, programs.tenant, {
-          check: (draft) => checked(cluster, draft, 'tenant', check),
+          check: (draft, former) => checked(cluster, draft, 'tenant', check, former),
           onCopying: copying.resolve,
           isRolledOut: true,
         }),
       )
     const building = isCurrent ? Promise.resolve(null) : buildTemplate()
     // the check of control reads the modules of all routes, for which there is time while Postgres copies
-    const reloading = Promise.race([copying.promise, building]).then(reloadControl)
+    const trying = Promise.race([copying.promise, building]).then(() =>
+      withControl(cluster, prefix, (client) => tryFunctions(client, programs.control, check)),
+    )
     // each is ended before an error of the other is thrown
-    const [reloaded, built] = await Promise.allSettled([reloading, building])
-    if (reloaded.status === 'rejected') throw reloaded.reason
+    const [tried, built] = await Promise.allSettled([trying, building])
+    if (tried.status === 'rejected') throw tried.reason
     if (built.status === 'rejected') throw built.reason
+    // both are known to be right: from here on something changes
+    const isReloaded = await reloadControl()
     if (!isCurrent) {
       await publishDraft(admin, template)
       await withControl(cluster, prefix, (connected) =>
@@ -149,7 +158,7 @@ export const reloadInstallation = (
         ]),
       )
     }
-    return { clusterId: own.id, control: reloaded.value, template: !isCurrent, upgrade: built.value }
+    return { clusterId: own.id, control: isReloaded, template: !isCurrent, upgrade: built.value }
   })
 
 const checkReloadable = async (

@@ -1,4 +1,5 @@
 import type pg from 'pg'
+import { type Signatures, signaturesOf } from '#server/checks/names.ts'
 import { type Cluster, connectAdmin, databaseExists } from '#server/database/cluster.ts'
 import type { Program } from '#server/database/files.ts'
 import { changedFiles } from '#server/database/load.ts'
@@ -60,7 +61,7 @@ const fewFiles = 20
 
 type DraftOptions = {
   /** Throws when the draft would fail requests: it then stays a draft. */
-  readonly check?: (draft: string) => Promise<void>
+  readonly check?: (draft: string, former: Signatures | null) => Promise<void>
   /** Called as soon as Postgres copies files, for some tenths of a second in which this process is idle. */
   readonly onCopying?: () => void
   /** Whether tenants follow at once: then what they need of the former template and the new one is read while the new one is made and checked. */
@@ -84,6 +85,7 @@ export const buildDraft = async (
   const former = await whileOpen(cluster, admin, template, async (client) => ({
     ...(await distanceOf(client, program)),
     fingerprint: (await knownOf(client))?.fingerprint ?? null,
+    signatures: await signaturesOf(client),
   }))
   const source = former?.isNear ? `"${template}" strategy wal_log` : `template0 encoding 'UTF8'`
   const copied = admin.query(`create database "${draft}" owner trellis_owner template ${source}`)
@@ -103,7 +105,7 @@ export const buildDraft = async (
       const reader = await connectAdmin(cluster, draft)
       return readTarget(reader, managed, noting).finally(() => reader.end())
     }
-    const [target] = await allOf([before && read(before), noting, check(draft)])
+    const [target] = await allOf([before && read(before), noting, check(draft, former?.signatures ?? null)])
     return former?.fingerprint && before && target ? { former: former.fingerprint, before, target } : null
   } finally {
     await client.end()

@@ -45,6 +45,7 @@ import { streamedTypes } from '#server/http/stream.ts'
 import { endTrace, traceRequests } from '#server/http/trace.ts'
 import { routeUpgrades, wantsWebSocket } from '#server/http/upgrade.ts'
 import { withVary } from '#server/http/vary.ts'
+import { welcome } from '#server/http/welcome.ts'
 import type { Services } from '#server/services.ts'
 import type { Stopping } from '#server/stopping.ts'
 
@@ -128,6 +129,7 @@ export const createApp = ({ areas, services, observe }: AppOptions): FastifyInst
   void app.register(devicePage)
   void app.register(invitePage)
   void app.register(consolePages, { services })
+  void app.register(welcome, { services })
   closeInTime(app, services.stopping)
   app.addHook('onSend', (request, reply, payload, done) => {
     reply.header('x-request-id', request.id)
@@ -256,7 +258,8 @@ const addRoute = (app: FastifyInstance, area: Area, route: Route, services: Serv
     handler: async (request, reply) => {
       const answer = withVary(route, await serve(area, route, request, services))
       const { status, body } = answer
-      observe?.(route, area, status, body instanceof Readable ? '' : body.toString(), { ...answer.headers })
+      const isText = !(body instanceof Readable) && answer.headers?.['content-encoding'] === undefined
+      observe?.(route, area, status, isText ? body.toString() : '', { ...answer.headers })
       if (answer.takeOver) {
         reply.hijack()
         answer.takeOver()
@@ -397,6 +400,7 @@ const isReading = (route: Route) => route.readOnly ?? route.method === 'GET'
 const settingsOf = (area: Area, route: Route, request: FastifyRequest, readOnly: boolean) => ({
   readOnly,
   asker: request.raw.socket,
+  request: String(request.id),
   ...(route.stale ? { stale: true } : {}),
   ...(route.failure ? { failure: route.failure } : {}),
   invalid: invalidCode(area, route, 'body'),

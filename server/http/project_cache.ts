@@ -33,6 +33,8 @@ export type CachedProject = {
   readonly hold: Hold | null
   readonly schemaVersion: string
   readonly contentHash: string
+  /** Whether its database has yet to be brought to what new projects are made of. */
+  readonly isBehind: boolean
 }
 
 /** Why a project is not served although it has a database. */
@@ -64,6 +66,7 @@ type CachedProjectRow = {
     database_name: string
     schema_version: string
     content_hash: string
+    is_behind: boolean
     hold: Hold | null
     most_connections: number | null
   } | null
@@ -119,6 +122,7 @@ export const createProjectCache = (
       hold: ready?.hold ?? null,
       schemaVersion: ready?.schema_version ?? '',
       contentHash: ready?.content_hash ?? '',
+      isBehind: ready?.is_behind ?? false,
     }
   }
   const placeOn = (cluster: Cluster, { database_name, most_connections }: TenantPlace): Place => ({

@@ -1,4 +1,6 @@
 import { createHash } from 'node:crypto'
+import { promisify } from 'node:util'
+import { gzip } from 'node:zlib'
 import { z } from 'zod'
 import { anyone } from '#server/http/callers.ts'
 import { openApi } from '#server/http/openapi.ts'
@@ -6,13 +8,17 @@ import { area, type HandlerContext, route } from '#server/http/route.ts'
 import { NotModified } from '#server/http/schemas.ts'
 import type { Services } from '#server/services.ts'
 
-type Document = { readonly bytes: Buffer; readonly etag: string }
+type Document = { readonly bytes: Buffer; readonly compressed: Buffer; readonly etag: string }
 
 const documents = new WeakMap<Services, { readonly publicUrl: string; readonly document: Promise<Document> }>()
 
 const makeDocument = async ({ areas, publicUrl }: Services): Promise<Document> => {
   const bytes = Buffer.from(JSON.stringify(await openApi(areas, publicUrl)))
-  return { bytes, etag: `"${createHash('sha256').update(bytes).digest('base64url')}"` }
+  return {
+    bytes,
+    compressed: await promisify(gzip)(bytes, { level: 9 }),
+    etag: createHash('sha256').update(bytes).digest('base64url'),
+  }
 }
 
 /** The bytes of the document: routes do not change while a server runs; its address changes once, when it listens. */
@@ -25,24 +31,38 @@ const documentOf = (services: Services): Promise<Document> => {
   return document
 }
 
-/** Whether `If-None-Match` matches this version; a proxy may have made the ETag weak. */
-const isKnown = (header: string | undefined, etag: string) =>
-  header?.split(',').some((tag) => ['*', etag].includes(tag.trim().replace(/^W\//, '')))
+/** Whether `If-None-Match` matches this version, in either of its forms; a proxy may have made the ETag weak. */
+const isKnown = (header: string | undefined, etags: readonly string[]) =>
+  header?.split(',').some((tag) => ['*', ...etags].includes(tag.trim().replace(/^W\//, '')))
+
+/** Whether a client says that it reads gzip. */
+const takesGzip = (header: string | string[] | undefined) =>
+  String(header ?? '')
+    .split(',')
+    .some((one) => /^\s*(gzip|x-gzip|\*)\s*(;(?!\s*q=0(\.0*)?\s*$).*)?$/i.test(one))
 
 const describe = async ({ services, request }: HandlerContext) => {
-  const { bytes, etag } = await documentOf(services)
-  const isNotModified = isKnown(request.headers['if-none-match'], etag)
+  const { bytes, compressed, etag } = await documentOf(services)
+  const isCompressed = takesGzip(request.headers['accept-encoding'])
+  const etags = [`"${etag}"`, `"${etag}-gzip"`]
+  const isNotModified = isKnown(request.headers['if-none-match'], etags)
   return {
     status: isNotModified ? 304 : 200,
-    body: isNotModified ? '' : bytes,
-    headers: { etag, 'cache-control': 'public, max-age=60', 'access-control-allow-origin': '*' },
+    body: isNotModified ? '' : isCompressed ? compressed : bytes,
+    headers: {
+      etag: etags[isCompressed ? 1 : 0] ?? '',
+      'cache-control': 'public, max-age=60',
+      'access-control-allow-origin': '*',
+      vary: 'accept-encoding',
+      ...(isCompressed && !isNotModified ? { 'content-encoding': 'gzip' } : {}),
+    },
   }
 }
 
 const declaration = {
   caller: { ...anyone, refusals: {} },
   summary: 'This OpenAPI document',
-  description: '304 when `If-None-Match` matches the current ETag.',
+  description: 'Compressed for a client that accepts gzip. 304 when `If-None-Match` matches the current ETag.',
   headers: { 'If-None-Match': z.string().optional() },
   handle: describe,
   replies: { 200: z.looseObject({ openapi: z.string() }), 304: NotModified },

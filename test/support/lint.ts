@@ -1,3 +1,5 @@
+import { policyRules } from '#server/checks/policies.ts'
+
 /** One rule of the house's SQL: a query that finds offenders, and a statement that makes one, so that the rule is seen to catch it. */
 export type Rule = {
   readonly name: string
@@ -29,24 +31,12 @@ export const rules: readonly Rule[] = [
     bad: 'create table app.lint_bad (id int)',
   },
   {
-    name: 'a policy reads settings inside (select ...)',
-    find: `select p.polname || ' on ' || p.polrelid::regclass as offender
-             from pg_policy p
-            where concat_ws(' ', pg_get_expr(p.polqual, p.polrelid), pg_get_expr(p.polwithcheck, p.polrelid))
-                  ~ '(?<!SELECT )(internal\\.[a-z_]+_id\\(|internal\\.caller\\(|current_setting\\()'`,
+    ...policyRules.settings,
     bad: `create table app.lint_bad (id uuid); alter table app.lint_bad enable row level security;
           create policy "bad" on app.lint_bad for select using (id = internal.user_id())`,
   },
   {
-    name: 'one permissive policy for each command and role',
-    find: `with each as (
-             select p.polrelid, p.polname, c.cmd, r.role
-               from pg_policy p
-              cross join lateral unnest(p.polroles) as r (role)
-              cross join lateral unnest(case p.polcmd when '*' then array['r', 'a', 'w', 'd']::"char"[] else array[p.polcmd] end) as c (cmd)
-              where p.polpermissive)
-           select e.polrelid::regclass || ' ' || e.cmd::text || ' ' || e.role::regrole as offender
-             from each e group by e.polrelid, e.cmd, e.role having count(*) > 1`,
+    ...policyRules.permissive,
     bad: `create table app.lint_bad (id uuid); alter table app.lint_bad enable row level security;
           create policy "one" on app.lint_bad for select to login_lint using (true);
           create policy "two" on app.lint_bad for all to login_lint using (true)`,

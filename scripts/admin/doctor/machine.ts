@@ -1,13 +1,17 @@
 import { readdir, stat, statfs } from 'node:fs/promises'
-import { join } from 'node:path'
+import { dirname, join, resolve } from 'node:path'
 import { StartError } from '#server/errors.ts'
 import type { Run } from '../arguments.ts'
 import { type Finding, fail, graded, ok, skip, warn } from './findings.ts'
 
 const gigabytes = (bytes: number) => `${(bytes / 1e9).toFixed(1)} GB`
 
+/** With a Postgres of one's own DATA_DIR is made when something is stored in it: until then the folder in which it will be. */
+const existing = async (folder: string): Promise<string> =>
+  (await stat(folder).catch(() => null)) || dirname(folder) === folder ? folder : existing(dirname(folder))
+
 const disk = async (folder: string): Promise<Finding> => {
-  const { bavail, blocks, bsize } = await statfs(folder)
+  const { bavail, blocks, bsize } = await statfs(await existing(resolve(folder)))
   const free = bavail * bsize
   const found = `${gigabytes(free)} free of ${gigabytes(blocks * bsize)} where DATA_DIR is`
   const remedy = 'Free some space, or move DATA_DIR to a larger disk: Postgres stops when it cannot write.'

@@ -1,0 +1,39 @@
+import type { FastifyInstance } from 'fastify'
+import { envelopeOf, nothingHere, send } from '#server/http/errors.ts'
+import type { Services } from '#server/services.ts'
+
+const escaped = (text: string) => text.replaceAll('&', '&amp;').replaceAll('<', '&lt;').replaceAll('"', '&quot;')
+
+const page = (url: string) => `<!doctype html>
+<html lang="en">
+<meta charset="utf-8">
+<meta name="viewport" content="width=device-width">
+<title>Trellis</title>
+<h1>Trellis is running</h1>
+<ul>
+<li><a href="/console">Console</a>: sign up, create a project, look at its users and data
+<li><a href="/docs">API reference</a>, made from <a href="/openapi.json">openapi.json</a>
+<li><a href="/health">Health</a>
+</ul>
+<p>The first call opens an account:</p>
+<pre>curl -s ${escaped(url)}/v1/auth/developer/signup -H 'content-type: application/json' \\
+     -d '{"email":"you@example.com","password":"a long passphrase"}'</pre>
+</html>
+`
+
+/** GET / in a browser: where the console and the reference are. Programs get the 404 of any path without a route. */
+export const welcome = async (app: FastifyInstance, { services }: { services: Services }): Promise<void> => {
+  app.get('/', async (request, reply) => {
+    reply.header('vary', 'accept')
+    if (!/\btext\/html\b/.test(request.headers.accept ?? ''))
+      return send(reply, { status: 404, body: envelopeOf(nothingHere) })
+    return reply
+      .type('text/html; charset=utf-8')
+      .header(
+        'content-security-policy',
+        "default-src 'none'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'",
+      )
+      .header('cache-control', 'no-cache')
+      .send(page(services.publicUrl))
+  })
+}
