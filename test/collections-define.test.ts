@@ -35,6 +35,7 @@ describe('making', () => {
       references: null,
       dimensions: null,
       moderated: false,
+      graphql_name: 'title',
     })
     expect(made.data.columns[7].references).toEqual({ collection: 'posts', on_delete: 'restrict' })
     expect(made.data.columns[9]).toMatchObject({ default: '9007199254740993', max: '9223372036854775807' })

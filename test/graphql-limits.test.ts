@@ -1,7 +1,8 @@
-import { afterAll, describe, expect, test } from 'vitest'
-import { connectAdmin, maintenanceDatabase } from '#server/database/cluster.ts'
+import { afterAll, describe, expect, test, vi } from 'vitest'
+import { connectAdmin, maintenanceDatabase, targetOf } from '#server/database/cluster.ts'
 import { createGraphQL } from '#server/graphql/graphql.ts'
 import { limits } from '#server/graphql/limits.ts'
+import { mostParts } from '#server/graphql/shape.ts'
 import { ask, dataFor, graphqlProject, introspection } from '#test/support/graphql.ts'
 import { startHarness } from '#test/support/harness.ts'
 import { expectRefusal } from '#test/support/refusals.ts'
@@ -112,7 +113,7 @@ test.each([
   [
     'a cursor',
     '{ users(after: "no cursor") { nodes { id } } }',
-    'after must be the cursor of a row of an earlier page.',
+    'after must be the cursor of a row of an earlier page, in the same order.',
   ],
 ])('%s that is none is bad input, and the text of Postgres is not told', async (_name, query, message) => {
   const answer = await ask(project, query)
@@ -179,7 +180,7 @@ describe('a slow query', () => {
     await dataFor(own, '{ users { totalCount } }')
     const asked = own.developer.post(`/admin/projects/${own.id}/graphql`, { query: '{ groups { totalCount } }' })
     await expect.poll(() => running(own), { interval: 20, timeout: 20_000 }).toBeGreaterThan(0)
-    process.kill(graphql.processId ?? 0, 'SIGKILL')
+    for (const id of graphql.processIds) process.kill(id, 'SIGKILL')
     expectRefusal(await asked, 503, 'GRAPHQL_UNAVAILABLE')
     await dataFor(own, '{ users { totalCount } }')
   }, 60_000)
@@ -199,14 +200,15 @@ test('a database that takes no connections is 503', async () => {
   await dataFor(own, '{ users { totalCount } }')
 })
 
-describe('the process', () => {
+describe('the processes', () => {
   const ends: (() => Promise<void>)[] = []
   afterAll(() => Promise.all(ends.map((end) => end())))
   const log = { error: () => undefined, warn: () => undefined }
+  const { services } = harness.running
   const question = {
-    target: { key: 'x', host: '127.0.0.1', port: 1, database: 'x', user: 'x', password: 'x' },
-    asking: { projectId: 'p', developerId: 'd', sessionId: '' },
-    query: '{ a }',
+    target: targetOf(services.control.cluster, project.database, 'app_dashboard', services.secrets),
+    asking: { projectId: project.id, developerId: project.developer.id, sessionId: '' },
+    query: '{ __typename }',
     operationName: null,
     variables: {},
   }
@@ -222,37 +224,82 @@ describe('the process', () => {
       return false
     }
   }
+  const stuckProgram = new URL('./support/graphql_stuck.ts', import.meta.url).pathname
 
-  test('that answers nothing is ended, and its callers are told', async () => {
+  test('that make nothing are ended, their callers are told, and the schema is not begun anew', async () => {
     // a program that only waits
-    const stuck = made({ program: new URL('./support/graphql_stuck.ts', import.meta.url).pathname, timeoutMs: 300 })
+    const stuck = made({ program: stuckProgram, buildMs: 300 })
     const answers = await Promise.allSettled([stuck.ask(question), stuck.ask(question)])
     for (const answer of answers)
-      expect(answer).toMatchObject({ status: 'rejected', reason: { status: 503, code: 'GRAPHQL_UNAVAILABLE' } })
-    await expect.poll(() => stuck.processId, { interval: 20 }).toBeUndefined()
+      expect(answer).toMatchObject({
+        status: 'rejected',
+        reason: { status: 503, code: 'GRAPHQL_UNAVAILABLE', headers: { 'Retry-After': '30' } },
+      })
+    await expect.poll(() => stuck.processIds, { interval: 20 }).toEqual([])
+    await expect(stuck.ask(question)).rejects.toMatchObject({ code: 'GRAPHQL_UNAVAILABLE' })
+    expect(stuck.processIds).toEqual([])
   })
 
-  test('ends when nobody asks, and with the server', async () => {
+  test('end when nobody asks, and with the server', async () => {
     const idle = made({ idleMs: 50 })
-    const asked = idle.ask(question)
-    const id = idle.processId ?? 0
-    await expect(asked).rejects.toMatchObject({ code: 'TENANT_UNAVAILABLE' })
+    expect(JSON.parse((await idle.ask(question)).body)).toEqual({ data: { __typename: 'Query' } })
+    const [id = 0] = idle.processIds
     await expect.poll(() => isAlive(id), { interval: 20, timeout: 10_000 }).toBe(false)
-    const closed = made({})
+    const closed = made({ program: stuckProgram })
     const waiting = closed.ask(question).catch((error) => error)
-    const second = closed.processId ?? 0
-    expect(isAlive(second)).toBe(true)
+    await expect.poll(() => closed.processIds.length, { interval: 20 }).toBe(1)
+    const [second = 0] = closed.processIds
     await closed.close()
-    expect((await waiting).code).toMatch(/GRAPHQL_UNAVAILABLE|TENANT_UNAVAILABLE/)
+    expect((await waiting).code).toBe('GRAPHQL_UNAVAILABLE')
     expect(isAlive(second)).toBe(false)
     await expect(closed.ask(question)).rejects.toMatchObject({ code: 'GRAPHQL_UNAVAILABLE' })
-  })
+  }, 60_000)
 
-  test('has no secret in its environment', async () => {
+  test('have no secret in their environment', async () => {
     await dataFor(project, '{ users { totalCount } }')
     const { readFile } = await import('node:fs/promises')
-    const text = await readFile(`/proc/${graphql.processId}/environ`, 'utf8').catch(() => '')
+    const [id] = graphql.processIds
+    const text = await readFile(`/proc/${id}/environ`, 'utf8').catch(() => '')
     if (process.platform === 'linux') expect(text).toContain('GRAPHILE_ENV')
     expect(text).not.toMatch(/SECRETS_KEY|DATABASE_URL|PASSWORD/)
+  })
+})
+
+test('a project with too many columns is refused by name, and no process begins with it', async () => {
+  const own = await graphqlProject(harness)
+  await own.sql(`do $$ begin
+    for t in 1 .. 5 loop
+      execute (select format('create table collections.wide_%s (%s)', t, string_agg(format('c%s int', n), ', ')) from generate_series(1, 1300) n);
+      execute format('grant select on collections.wide_%s to app_dashboard', t);
+    end loop;
+  end $$`)
+  const before = graphql.processIds
+  const answer = await ask(own, '{ users { totalCount } }')
+  expect([answer.status, answer.codes, answer.data]).toEqual([200, ['QUERY_TOO_LARGE'], undefined])
+  expect(answer.errors[0]?.message).toContain(`more than ${mostParts} parts`)
+  expect(graphql.processIds).toEqual(before)
+  await own.sql('drop table collections.wide_1')
+  harness.running.services.graphql.drop(`tenant:${own.id}`)
+})
+
+describe('a cursor', () => {
+  const cursorOf = (value: unknown) => Buffer.from(JSON.stringify(value)).toString('base64')
+  test.each([
+    ['of another order', ['natural', 1]],
+    ['of another order of the same length', ['d41d8cd98f', 1]],
+    ['of no order', []],
+    ['that is no list', { a: 1 }],
+    ['with a nested value', [{ a: 1 }, 2]],
+  ])('%s is bad input, and nothing is logged', async (_name, value) => {
+    const problems = vi.spyOn(harness.running.services.log, 'error')
+    const { codes, status, errors } = await ask(
+      project,
+      'query ($after: Cursor) { users(orderBy: [CREATED_AT_ASC], after: $after) { nodes { id } } }',
+      { after: cursorOf(value) },
+    )
+    expect([status, codes]).toEqual([200, ['INVALID_INPUT']])
+    expect(errors[0]?.message).toBe('after must be the cursor of a row of an earlier page, in the same order.')
+    expect(problems).not.toHaveBeenCalled()
+    problems.mockRestore()
   })
 })

@@ -1,4 +1,5 @@
 import { describe, expect, test } from 'vitest'
+import { prefersGraphQL } from '#server/routes/graphql.ts'
 import { personalToken, withBearer } from '#test/support/accounts.ts'
 import { ask, dataFor, graphqlProject } from '#test/support/graphql.ts'
 import { startHarness } from '#test/support/harness.ts'
@@ -94,6 +95,47 @@ describe('requests', () => {
   test('the path is for POST, and for a browser', async () => {
     const { status, body, headers } = await project.developer.get(path)
     expect([status, body.error?.code, headers.get('allow')]).toEqual([405, 'METHOD_NOT_ALLOWED', 'GET, HEAD, POST'])
+  })
+})
+
+describe('the media type of GraphQL', () => {
+  const type = 'application/graphql-response+json'
+  const sent = (query: string, accept: string, more: object = {}) =>
+    project.developer.with({ accept }).post(path, { query, ...more })
+
+  test.each([
+    ['data', '{ users { totalCount } }', {}, 200],
+    ['a syntax error', '{ users {', {}, 400],
+    ['a field that is not there', '{ nothing }', {}, 400],
+    ['a variable that is none', 'query ($n: Int) { users(first: $n) { totalCount } }', { variables: { n: 'x' } }, 400],
+    ['no operation', '{ a: __typename }', { operationName: 'b' }, 400],
+    ['too much', '{ users(first: 201) { totalCount } }', {}, 400],
+    ['an error of a field', '{ users(condition: { createdAt: "no time" }) { totalCount } }', {}, 200],
+  ])('answers %s with the status that it has', async (_name, query, more, status) => {
+    const own = await sent(query, type, more)
+    expect([own.status, own.headers.get('content-type')]).toEqual([status, `${type}; charset=utf-8`])
+    expect('errors' in own.body).toBe(status !== 200 || own.body.data.users === null)
+    // application/json says 200, as it always did
+    const json = await sent(query, 'application/json', more)
+    expect([json.status, json.headers.get('content-type')]).toEqual([200, 'application/json; charset=utf-8'])
+    expect(json.body).toEqual(own.body)
+  })
+
+  test.each([
+    [undefined, false],
+    ['*/*', false],
+    ['application/json', false],
+    [type, true],
+    [`${type}; charset=utf-8, application/json; q=0.9`, true],
+    [`application/json, ${type}`, true],
+    [`application/json, ${type};q=0.5`, false],
+    [`${type};q=0`, false],
+    ['Application/GraphQL-Response+JSON', true],
+  ])('is meant by %s: %s', (accept, expected) => expect(prefersGraphQL(accept)).toBe(expected))
+
+  test('is of the answers of GraphQL, and not of what is refused before it', async () => {
+    const { status, headers } = await project.developer.with({ accept: type }).post(path, { query: '' })
+    expect([status, headers.get('content-type')]).toEqual([400, 'application/json; charset=utf-8'])
   })
 })
 

@@ -11,8 +11,8 @@ export class TooLarge extends Error {}
 /** The time of a request is over. */
 export class TooLate extends Error {}
 
-/** Connections of one project's database that GraphQL may hold. */
-const perDatabase = 2
+/** Connections of one project's database that one process of GraphQL may hold. */
+const usualPerDatabase = 2
 
 /** What the statements of one request may take together, and each of them. */
 export type Budget = { readonly requestMs: number; readonly statementMs: number; readonly bytes: number }
@@ -49,7 +49,7 @@ const encoded = (value: unknown): string | null => {
  * Runs the statements that PostGraphile makes as those of every other caller: one round trip and one transaction each, which reads only, with all
  * settings set anew (server/database/call.ts). Nothing is prepared, so that a pooler may be between.
  */
-export const createConnections = (): Connections => {
+export const createConnections = (perDatabase = usualPerDatabase): Connections => {
   const pools = new Map<string, pg.Pool>()
 
   const poolOf = (target: Target): pg.Pool => {

@@ -5,6 +5,7 @@ import type { GraphQLSchema } from 'postgraphile/graphql'
 import { PostGraphileAmberPreset } from 'postgraphile/presets/amber'
 import { usualPage } from '#server/graphql/limits.ts'
 import { createNames, Keys } from '#server/graphql/names.ts'
+import type { NamedTable } from '#server/graphql/naming.ts'
 
 /** Every list has a size. */
 const Pages: GraphileConfig.Plugin = {
@@ -28,7 +29,6 @@ const unused = [
   'PgMutationUpdateDeletePlugin',
   'PgMutationPayloadEdgePlugin',
   'SubscriptionPlugin',
-  'StreamDeferPlugin',
   'PgProceduresPlugin',
   'PgJWTPlugin',
   // reads rows of tables while the schema is built
@@ -47,12 +47,33 @@ const unused = [
   'PgContextPlugin',
 ]
 
-const presetFor = (withPgClient: WithPgClient): GraphileConfig.Preset => ({
+/** The generator leaves out what it cannot add, a field whose name is taken say: the schema is made without it, and the log says so. */
+const reporting = (problems: string[]): GraphileConfig.Plugin => ({
+  name: 'TrellisProblems',
+  schema: {
+    hooks: {
+      build(build) {
+        build.handleRecoverableError = (error: Error) => void problems.push(error.message)
+        return build
+      },
+    },
+  },
+})
+
+const presetFor = (
+  withPgClient: WithPgClient,
+  tables: readonly NamedTable[],
+  problems: string[],
+): GraphileConfig.Preset => ({
   extends: [PostGraphileAmberPreset, PgSimplifyInflectionPreset],
-  plugins: [createNames(), Keys, Pages],
+  plugins: [createNames(tables), Keys, Pages, reporting(problems)],
   disablePlugins: unused,
   gather: { installWatchFixtures: false, muteWarnings: true },
-  schema: { defaultBehavior: '-insert -update -delete -list -resource:connection:backwards' },
+  schema: {
+    defaultBehavior: '-insert -update -delete -list -resource:connection:backwards',
+    // they are reported instead
+    dontSwallowErrors: true,
+  },
   grafast: { explain: false, timeouts: { planning: 2000, execution: 15_000 } },
   pgServices: [
     {
@@ -65,10 +86,19 @@ const presetFor = (withPgClient: WithPgClient): GraphileConfig.Preset => ({
   ],
 })
 
-export type Made = { readonly schema: GraphQLSchema; readonly resolvedPreset: GraphileConfig.ResolvedPreset }
+export type Made = {
+  readonly schema: GraphQLSchema
+  readonly resolvedPreset: GraphileConfig.ResolvedPreset
+  /** What is not in the schema, and should be. */
+  readonly problems: readonly string[]
+}
 
-/** Makes the schema of what the role of this connection may read. It keeps nothing of the connection: databases of one shape share a schema. */
-export const buildSchema = async (withPgClient: WithPgClient): Promise<Made> => {
-  const { schema, resolvedPreset } = await makeSchema(presetFor(withPgClient))
-  return { schema, resolvedPreset }
+/**
+ * Makes the schema of what the role of this connection may read; `tables` is internal.graphql_tables() of the same database. It keeps nothing of the
+ * connection: databases of one shape share a schema.
+ */
+export const buildSchema = async (withPgClient: WithPgClient, tables: readonly NamedTable[]): Promise<Made> => {
+  const problems: string[] = []
+  const { schema, resolvedPreset } = await makeSchema(presetFor(withPgClient, tables, problems))
+  return { schema, resolvedPreset, problems }
 }

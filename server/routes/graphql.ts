@@ -1,8 +1,10 @@
 import { z } from 'zod'
 import { targetOf } from '#server/database/cluster.ts'
 import { refusal } from '#server/errors.ts'
+import { keepNames } from '#server/graphql/kept_names.ts'
+import type { Outcome } from '#server/graphql/messages.ts'
 import { dashboard } from '#server/http/callers.ts'
-import { area, type HandlerContext, route } from '#server/http/route.ts'
+import { type Answer, area, type HandlerContext, route } from '#server/http/route.ts'
 import { JsonObject, Text } from '#server/http/schemas.ts'
 
 const Response = z.strictObject({
@@ -27,7 +29,23 @@ type Body = {
   readonly variables?: Record<string, unknown> | null
 }
 
-const ask = async ({ body, text, resolved, services }: HandlerContext) => {
+const graphqlType = 'application/graphql-response+json'
+/** GraphQL over HTTP: only with its own media type the status says how a query went. */
+const statuses: Readonly<Record<Outcome, number>> = { data: 200, refused: 400, failed: 500 }
+
+/** Whether the caller wants the media type of GraphQL: named, and with no lower weight than JSON. */
+export const prefersGraphQL = (accept: string | undefined): boolean => {
+  const weights = new Map<string, number>()
+  for (const part of (accept ?? '').split(',')) {
+    const [type = '', ...parameters] = part.split(';').map((text) => text.trim().toLowerCase())
+    const weight = parameters.find((parameter) => parameter.startsWith('q='))?.slice(2)
+    weights.set(type, weight === undefined ? 1 : Number(weight) || 0)
+  }
+  const weight = weights.get(graphqlType) ?? 0
+  return weight > 0 && weight >= (weights.get('application/json') ?? 0)
+}
+
+const ask = async ({ body, text, resolved, services, request }: HandlerContext): Promise<Answer> => {
   const { place, project, developer } = resolved
   if (!project?.graphqlEnabled) {
     throw refusal(
@@ -39,7 +57,7 @@ const ask = async ({ body, text, resolved, services }: HandlerContext) => {
   const { query, operationName = null } = body as Body
   // numbers as they are written: GraphQL has types of its own
   const { variables } = JSON.parse(text) as Body
-  const answer = await services.graphql.ask({
+  const response = await services.graphql.ask({
     target: targetOf(place.cluster, place.database, 'app_dashboard', services.secrets),
     asking: {
       projectId: project.projectId,
@@ -49,8 +67,14 @@ const ask = async ({ body, text, resolved, services }: HandlerContext) => {
     query,
     operationName,
     variables: variables ?? {},
+    keepNames: () => keepNames(services, place, project.projectId),
   })
-  return { status: 200, body: answer }
+  if (!prefersGraphQL(request.headers.accept)) return { status: 200, body: response.body }
+  return {
+    status: statuses[response.outcome],
+    body: response.body,
+    headers: { 'content-type': `${graphqlType}; charset=utf-8` },
+  }
 }
 
 export const graphql = area({
@@ -65,7 +89,9 @@ export const graphql = area({
       summary: "Query the project's database with GraphQL; it reads only",
       description:
         'Off until `graphql_enabled` is set on the project. The response is that of GraphQL, `{"data", "errors"}` with status 200, also for a query that is refused: ' +
-        '`errors[].extensions.code` is `INVALID_QUERY`, `INVALID_INPUT`, `QUERY_TOO_LARGE`, `QUERY_TIMEOUT` or `INTERNAL_ERROR`. A browser that opens this path gets an editor.',
+        '`errors[].extensions.code` is `INVALID_QUERY`, `INVALID_INPUT`, `QUERY_TOO_LARGE`, `QUERY_TIMEOUT` or `INTERNAL_ERROR`. A caller that prefers ' +
+        '`application/graphql-response+json` gets that media type, and 400 for a query that is refused. A browser that opens this path gets an editor.',
+      relays: true,
       body: z.object({
         query: Text(50_000, 1),
         operationName: Text(200).nullable().optional(),

@@ -37,7 +37,7 @@ begin
     perform internal.collection_type_may_change(collection_column_after.c, collection_column_after.k, sent ->> 'type',
                                                 internal.collection_type_change(collection_column_after.k, sent ->> 'type'));
   end if;
-  whole := internal.collection_column_json(collection_column_after.k)::jsonb;
+  whole := internal.collection_column_json(collection_column_after.k)::jsonb - 'graphql_name';
   if sent ->> 'type' <> 'vector' then
     whole := whole || '{"dimensions": null}';
   end if;
@@ -172,6 +172,7 @@ begin
          max_length = after.max_length, min = after.min, max = after.max, enum = after.enum, dimensions = after.dimensions, is_moderated = after.is_moderated
    where k.id = before.id;
   if after.name <> before.name then
+    delete from app.graphql_names n where n.column_id = before.id;
     update app.collection_indexes i
        set columns = array_replace(i.columns, before.name, after.name),
            where_filter = internal.filter_with_renamed(i.where_filter::jsonb, before.name, after.name)::json

@@ -18,7 +18,8 @@ language sql stable as $$
     'references', case when (collection_column_json.k).references_collection_id is not null then json_build_object(
        'collection', (select c.name from app.collections c where c.id = (collection_column_json.k).references_collection_id),
        'on_delete', (collection_column_json.k).on_delete) end,
-    'dimensions', (collection_column_json.k).dimensions, 'moderated', (collection_column_json.k).is_moderated)
+    'dimensions', (collection_column_json.k).dimensions, 'moderated', (collection_column_json.k).is_moderated,
+    'graphql_name', internal.graphql_name((collection_column_json.k).collection_id, (collection_column_json.k).id))
 $$;
 comment on function internal.collection_column_json is 'A column as its definition shows it.';
 
@@ -61,7 +62,7 @@ language sql stable as $$
     'owner_scope', (collection_json.c).owner_scope, 'read_policy', (collection_json.c).read_policy,
     'write_policy', (collection_json.c).write_policy, 'sync', (collection_json.c).sync, 'realtime', (collection_json.c).realtime,
     'row_count_estimate', internal.collection_rows_estimate((collection_json.c).name),
-    'schema_version', (collection_json.c).schema_version,
+    'schema_version', (collection_json.c).schema_version, 'graphql_name', internal.graphql_name((collection_json.c).id, null),
     'created_at', internal.iso((collection_json.c).created_at), 'updated_at', internal.iso((collection_json.c).updated_at))
 $$;
 comment on function internal.collection_json is 'A collection''s definition, as supplement C1 shows it.';

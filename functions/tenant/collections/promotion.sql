@@ -11,7 +11,7 @@ language sql stable as $$
   select c.name, jsonb_build_object(
            'description', c.description, 'owner_scope', c.owner_scope, 'read_policy', c.read_policy, 'write_policy', c.write_policy,
            'sync', c.sync, 'realtime', c.realtime,
-           'columns', coalesce((select jsonb_agg(internal.collection_without_nulls(internal.collection_column_json(k)) order by k.position)
+           'columns', coalesce((select jsonb_agg(internal.collection_without_nulls(internal.collection_column_json(k)) - 'graphql_name' order by k.position)
                                   from app.collection_columns k where k.collection_id = c.id), '[]'),
            'indexes', coalesce((select jsonb_agg(internal.collection_without_nulls(internal.collection_index_json(i)) - 'is_ready' order by i.created_at, i.id)
                                   from app.collection_indexes i where i.collection_id = c.id), '[]'))

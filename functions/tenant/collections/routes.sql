@@ -14,6 +14,18 @@ language sql stable as $$
 $$;
 comment on function api.collection_get is 'A collection''s definition. Refuses 404 COLLECTION_NOT_FOUND.';
 
+create or replace function api.collection_column_get(name text, "column" text) returns api.reply
+language plpgsql stable as $$
+declare
+  c constant app.collections := internal.collection_find(collection_column_get.name);
+  k app.collection_columns;
+begin
+  select o.* into k from app.collection_columns o where o.collection_id = c.id and o.name = collection_column_get."column";
+  perform internal.check_found(k.id is not null, 'column');
+  return internal.reply(200, internal.collection_column_json(k));
+end $$;
+comment on function api.collection_column_get is 'A column''s definition. Refuses 404 COLLECTION_NOT_FOUND, NOT_FOUND.';
+
 create or replace function api.collection_create(definition json, dry_run boolean default false) returns api.reply
 language sql volatile as $$
   select internal.reply(case when collection_create.dry_run then 200 else 201 end,

@@ -1,4 +1,5 @@
 import { z } from 'zod'
+import { keepNames } from '#server/graphql/kept_names.ts'
 import { administrator } from '#server/http/callers.ts'
 import { type Answer, area, type HandlerContext, route } from '#server/http/route.ts'
 import { data, Flag, Page, page, SentNumber, Text, Time, Uuid } from '#server/http/schemas.ts'
@@ -93,6 +94,7 @@ const Column = z.strictObject({
   references: z.strictObject({ collection: z.string(), on_delete: OnDelete }).nullable(),
   dimensions: z.int().nullable(),
   moderated: z.boolean(),
+  graphql_name: z.string().nullable(),
 })
 
 const Index = z.strictObject({
@@ -116,6 +118,7 @@ const Collection = z.strictObject({
   realtime: z.boolean(),
   row_count_estimate: z.int(),
   schema_version: z.int(),
+  graphql_name: z.string().nullable(),
   created_at: Time,
   updated_at: Time,
 })
@@ -150,6 +153,24 @@ const changing = async (context: HandlerContext, name: string, args: Record<stri
   const { projectId: _, ...named } = params
   return context.call(name, { ...named, ...query, ...args }, { timeoutMs: changeMs })
 }
+
+/** An answer that tells names in GraphQL: where one is not made yet it is made and kept, and the definition read again. */
+const named =
+  (run: (context: HandlerContext) => Promise<Answer>, read: (context: HandlerContext) => Promise<Answer>) =>
+  async (context: HandlerContext): Promise<Answer> => {
+    const reply = await run(context)
+    const { place, project } = context.resolved
+    if (!project || !/"graphql_name" ?: ?null/.test(String(reply.body))) return reply
+    await keepNames(context.services, place, project.projectId)
+    return { ...(await read(context)), status: reply.status }
+  }
+const readCollection = ({ call, params, body }: HandlerContext) =>
+  call('collection_get', { name: params['name'] ?? body['name'] })
+const readColumn = ({ call, params, body }: HandlerContext) =>
+  call('collection_column_get', { name: params['name'], column: body['name'] ?? params['column'] })
+const listCollections = ({ call, query }: HandlerContext) =>
+  call('collections_list', { page_limit: query['limit'], page_offset: query['offset'] })
+
 const change =
   (name: string, args: (context: HandlerContext) => Record<string, unknown> = () => ({})) =>
   (context: HandlerContext) =>
@@ -193,7 +214,10 @@ export const collectionDefinitions = area({
       query: dryRun,
       body: NewCollection,
       example: { name: 'notes', columns: [{ name: 'title', type: 'text', max_length: 200 }] },
-      handle: change('collection_create', ({ body }) => ({ definition: body })),
+      handle: named(
+        change('collection_create', ({ body }) => ({ definition: body })),
+        readCollection,
+      ),
       replies: { 200: data(Plan), 201: data(Collection) },
       refusals: {
         400: [...invalid, 'RESERVED_NAME', 'INVALID_POLICY'],
@@ -206,7 +230,7 @@ export const collectionDefinitions = area({
       caller: administrator,
       summary: "The project's collections, newest first",
       query: Page,
-      call: 'collections_list',
+      handle: named(listCollections, listCollections),
       replies: { 200: page(Collection) },
       refusals: { 400: ['INVALID_INPUT'] },
       failure: 'LIST_FAILED',
@@ -223,7 +247,7 @@ export const collectionDefinitions = area({
       caller: administrator,
       summary: "A collection's definition",
       params: ofCollection,
-      call: 'collection_get',
+      handle: named(readCollection, readCollection),
       replies: { 200: data(Collection) },
       refusals: missing,
       failure: 'FETCH_FAILED',
@@ -235,7 +259,10 @@ export const collectionDefinitions = area({
       params: ofCollection,
       query: dryRun,
       body: CollectionChanges,
-      handle: change('collection_update', ({ body }) => ({ patch: body })),
+      handle: named(
+        change('collection_update', ({ body }) => ({ patch: body })),
+        readCollection,
+      ),
       replies: { 200: data(z.union([Collection, Plan])) },
       refusals: { 400: [...invalid, 'INVALID_POLICY'], ...missing, 409: ['OWNER_SCOPE_IMMUTABLE'], ...busy },
       failure: 'UPDATE_FAILED',
@@ -264,7 +291,10 @@ export const collectionDefinitions = area({
       query: dryRun,
       body: NewColumn,
       example: { name: 'title', type: 'text' },
-      handle: change('collection_column_add', ({ body }) => ({ definition: body })),
+      handle: named(
+        change('collection_column_add', ({ body }) => ({ definition: body })),
+        readColumn,
+      ),
       replies: { 200: data(Plan), 201: data(Column) },
       refusals: {
         400: [...invalid, 'RESERVED_NAME'],
@@ -281,7 +311,10 @@ export const collectionDefinitions = area({
       params: ofColumn,
       query: dryRun,
       body: ColumnChanges,
-      handle: change('collection_column_change', ({ body }) => ({ patch: body })),
+      handle: named(
+        change('collection_column_change', ({ body }) => ({ patch: body })),
+        readColumn,
+      ),
       replies: { 200: data(z.union([Column, Plan])) },
       refusals: {
         400: [...invalid, 'RESERVED_NAME'],
