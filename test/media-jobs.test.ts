@@ -3,9 +3,10 @@ import { mkdir, readdir, stat, truncate, utimes, writeFile } from 'node:fs/promi
 import { join } from 'node:path'
 import { Readable } from 'node:stream'
 import sharp from 'sharp'
-import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { afterAll, beforeAll, describe, expect, test, vi } from 'vitest'
 import { outOfMemory } from '#server/media/image_work.ts'
 import { createImages, ImageError } from '#server/media/images.ts'
+import { createShares, createTurns, mostWaiting, type Share } from '#server/media/shares.ts'
 import { type Client, startHarness, type User } from '#test/support/harness.ts'
 import { register, setTier, storedOf, upload } from '#test/support/media.ts'
 import { endPrograms, temporaryFolder } from '#test/support/process.ts'
@@ -289,15 +290,35 @@ describe('the processes', () => {
       `process.on('disconnect', () => process.exit(0)); process.on('message', (m) => { const ok = { ok: true, format: 'png', size: 1, width: 1, height: 1 }; const what = m.operations[0].type; ${code} })`,
     )
     const work = join(folder, 'work')
+    const one = { projectId: 'p', owner: 'o' }
     const images = createImages({ folder: work, processes: 2, program, ...more })
-    const change = (type: string) =>
+    const change = (type: string, share: Share = one, signal?: AbortSignal) =>
       images.change(
         async () => Readable.from([Buffer.from('x')]),
         [{ type: type as 'resize' }],
         async ({ width }) => width,
+        share,
+        signal,
       )
     return { images, change, work, left: () => readdir(work) }
   }
+
+  test('that hang for one project leave a process to others, whose images are made meanwhile', async () => {
+    const { images, change } = await poolOf(
+      `if (what === 'hang') setTimeout(() => process.send(ok), 2500); else process.send(ok)`,
+      { timeoutMs: 10_000 },
+    )
+    const greedy = { projectId: 'greedy', owner: 'user/1' }
+    // what it takes is known after the first
+    await change('hang', greedy)
+    const hanging = Promise.allSettled(Array.from({ length: 30 }, () => change('hang', greedy)))
+    const began = performance.now()
+    await change('ok', { projectId: 'other', owner: 'user/2' })
+    expect(performance.now() - began).toBeLessThan(2000)
+    await images.close()
+    const answers = await hanging
+    expect(answers.every(({ status }) => status === 'rejected')).toBe(true)
+  })
 
   test('get few images at once: the others wait and take no room', async () => {
     const { images } = await poolOf(`setTimeout(() => process.send(ok), 5)`)
@@ -307,10 +328,15 @@ describe('the processes', () => {
       most = Math.max(most, copied - done)
       return Readable.from([Buffer.from('x')])
     }
-    const change = () =>
-      images.change(source, [{ type: 'resize' }], async () => {
-        done += 1
-      })
+    const change = (_: unknown, n: number) =>
+      images.change(
+        source,
+        [{ type: 'resize' }],
+        async () => {
+          done += 1
+        },
+        { projectId: `p${n % 3}`, owner: 'o' },
+      )
     await Promise.all(Array.from({ length: 60 }, change))
     expect([copied, most]).toEqual([60, 8])
     await images.close()
@@ -365,13 +391,93 @@ describe('the processes', () => {
     const { images, change } = await poolOf(
       `globalThis.n = (globalThis.n ?? 0) + 1; process.send({ ...ok, width: process.pid })`,
     )
-    const answers = await Promise.allSettled(Array.from({ length: 1000 }, () => change('ok')))
+    const answers = await Promise.allSettled(
+      Array.from({ length: 1000 }, (_, n) => change('ok', { projectId: `p${n % 10}`, owner: 'o' })),
+    )
     const pids = answers.flatMap((answer) => (answer.status === 'fulfilled' ? [answer.value] : []))
     const busy = answers.flatMap((answer) => (answer.status === 'rejected' ? [(answer.reason as ImageError).code] : []))
     expect(new Set(pids).size).toBeLessThanOrEqual(2)
     expect(new Set(busy)).toEqual(busy.length > 0 ? new Set(['IMAGES_BUSY']) : new Set())
     expect(pids.length).toBeGreaterThanOrEqual(200)
     await images.close()
+  })
+
+  test('have room for those who come, when one owner and one project have taken their share', async () => {
+    const turns = createTurns(8)
+    const taken: Promise<() => void>[] = []
+    const ask = (projectId: string, owner: string) => {
+      const turn = turns.take({ projectId, owner })
+      turn.catch(() => undefined)
+      taken.push(turn)
+      return turn
+    }
+    // six work, and as many wait as may
+    for (let n = 0; n < 6 + mostWaiting.owner; n += 1) ask('greedy', 'user/1')
+    await expect(ask('greedy', 'user/1')).rejects.toThrow('of this owner')
+    for (let n = mostWaiting.owner; n < mostWaiting.project; n += 1) ask('greedy', 'user/2')
+    await expect(ask('greedy', 'user/3')).rejects.toThrow('of this project')
+    // two places are left to others, at once
+    await Promise.all([ask('other', 'user/1'), ask('third', 'user/1')])
+    const waits = ask('fourth', 'user/1')
+    const end = await (taken[0] as Promise<() => void>)
+    end()
+    await waits
+    turns.close('over')
+  })
+
+  test('are for those that wait for them: whoever goes gives the turn up', async () => {
+    const turns = createTurns(1)
+    const share = { projectId: 'p', owner: 'o' }
+    const end = await turns.take(share)
+    const controller = new AbortController()
+    const gone = turns.take(share, controller.signal)
+    const next = turns.take(share)
+    controller.abort()
+    await expect(gone).rejects.toThrow('Nobody waits')
+    end()
+    const endNext = await next
+    await expect(turns.take(share, controller.signal)).rejects.toThrow('Nobody waits')
+    endNext()
+  })
+
+  test('serve the project that has used the least of late', () => {
+    let now = 0
+    const shares = createShares(2, () => now)
+    const work = (projectId: string) => ({ share: { projectId, owner: 'o' } })
+    const used = (projectId: string, ms: number) => {
+      const end = shares.begin({ projectId, owner: 'o' })
+      now += ms
+      end()
+    }
+    used('a', 500)
+    expect(shares.choose([work('a'), work('b')])?.share.projectId).toBe('b')
+    used('b', 1500)
+    expect(shares.choose([work('a'), work('b')])?.share.projectId).toBe('a')
+    // whose work takes long has one of two processes, whoever waits
+    used('slow', 30_000)
+    const end = shares.begin({ projectId: 'slow', owner: 'o' })
+    expect(shares.choose([work('slow')])).toBeUndefined()
+    end()
+    expect(shares.choose([work('slow')])?.share.projectId).toBe('slow')
+  })
+
+  test('that are busy cost a job no attempt', async () => {
+    const { id } = await picture()
+    await project.drain()
+    const { data } = await post(id, [{ type: 'strip_metadata' }])
+    const { media } = harness.running.services
+    const busy = vi
+      .spyOn(media.images, 'change')
+      .mockRejectedValue(new ImageError('IMAGES_BUSY', 'Too many images wait to be changed.', false))
+    for (let n = 0; n < 5; n += 1) {
+      await project.drain()
+      expect(await jobOf(data.id)).toMatchObject({ status: 'queued', attempts: 0, error: null })
+      harness.advance(20)
+    }
+    busy.mockRestore()
+    await project.drain()
+    expect(await jobOf(data.id)).toMatchObject({ status: 'succeeded', attempts: 1 })
+    harness.setTime(null)
   })
 
   test('that break off are tried three times', async () => {
@@ -427,6 +533,51 @@ describe('variants in signed URLs', () => {
     await user.delete(`/client/media/${id}`)
     expect(await stored()).toEqual([])
     expect((await fetch(data.url)).status).toBe(404)
+  })
+
+  test('that could not be made in time are not begun again for a while', async () => {
+    const { media } = harness.running.services
+    const { id } = await picture()
+    const late = vi
+      .spyOn(media.images, 'change')
+      .mockRejectedValue(new ImageError('IMAGE_TIMEOUT', 'The work took too long.', false))
+    const link = { projectId: project.id, assetId: id, key: 'user/1/x', mimeType: 'image/png', variant: null }
+    const [row] = await project.sql('select object_version as object from app.media_assets where id = $1', [id])
+    const asked = () => media.variantOf({ ...link, object: row.object }, '4096-4096-cover-avif')
+    await expect(asked()).rejects.toMatchObject({ status: 503, code: 'IMAGE_TIMEOUT', headers: { 'Retry-After': '5' } })
+    await expect(asked()).rejects.toMatchObject({ code: 'IMAGE_TIMEOUT' })
+    expect(late).toHaveBeenCalledTimes(1)
+    harness.advance(601)
+    await expect(asked()).rejects.toMatchObject({ code: 'IMAGE_TIMEOUT' })
+    expect(late).toHaveBeenCalledTimes(2)
+    harness.setTime(null)
+    late.mockRestore()
+  })
+
+  test('whose clients have gone are not made', async () => {
+    const { media } = harness.running.services
+    const { id } = await picture()
+    const signals: AbortSignal[] = []
+    const change = vi.spyOn(media.images, 'change').mockImplementation((async (...args: unknown[]) => {
+      const signal = args[4] as AbortSignal
+      signals.push(signal)
+      await new Promise((_, reject) =>
+        signal.addEventListener('abort', () => reject(new ImageError('IMAGES_BUSY', 'gone', false))),
+      )
+    }) as never)
+    const [row] = await project.sql('select object_version as object from app.media_assets where id = $1', [id])
+    const link = { projectId: project.id, assetId: id, key: 'user/1/x', mimeType: 'image/png', variant: null }
+    const clients = [new AbortController(), new AbortController()]
+    const asked = clients.map(({ signal }) =>
+      media.variantOf({ ...link, object: row.object }, '31-31-cover-webp', { signal }).catch((error) => error.code),
+    )
+    await expect.poll(() => signals.length).toBe(1)
+    clients[0]?.abort()
+    expect(signals[0]?.aborted).toBe(false)
+    clients[1]?.abort()
+    expect(signals[0]?.aborted).toBe(true)
+    expect(await Promise.all(asked)).toEqual(['IMAGES_BUSY', 'IMAGES_BUSY'])
+    change.mockRestore()
   })
 
   test('are at most 32 of an image', async () => {

@@ -68,6 +68,6 @@ grant select on app.media_jobs to app_admin;
 grant execute on function internal.media_job_json, internal.media_jobs_page, internal.media_job_create, api.media_job_create, api.media_job_get,
   api.media_jobs_list
   to app_admin;
-grant execute on function internal.media_job_begin, internal.media_job_fail, internal.media_job_succeed, internal.purge__media_jobs,
+grant execute on function internal.media_job_begin, internal.media_job_fail, internal.media_job_wait, api.media_job_wait, internal.media_job_succeed, internal.purge__media_jobs,
   api.media_job_begin, api.media_job_fail, api.media_job_succeed
   to app_worker;

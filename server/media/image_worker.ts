@@ -57,9 +57,18 @@ const settled = async (image: Sharp, sharp: SharpModule): Promise<Sharp> => {
   return sharp(data, { raw: info })
 }
 
+/** AVIF of many pixels takes half a minute of computing with the usual effort, and a few seconds with the least; the file is larger. */
+const manyPixels = 4_000_000
+const largest = (operations: readonly Operation[], width = 0, height = 0): number => {
+  const sizes = operations.flatMap(({ width, height }) =>
+    width || height ? [(width ?? height ?? 0) * (height ?? width ?? 0)] : [],
+  )
+  return sizes.length > 0 ? Math.max(...sizes) : width * height
+}
+
 const change = async (sharp: SharpModule, { input, output, operations }: ImageRequest): Promise<ImageReply> => {
   const source = sharp(input, { limitInputPixels: mostPixels, failOn: 'error' })
-  const { format: found = '' } = await source.metadata()
+  const { format: found = '', width, height } = await source.metadata()
   let image = source.autoOrient()
   let isSized = false
   let format = (formats.includes(found) ? found : found === 'gif' ? 'webp' : 'png') as Format
@@ -80,7 +89,10 @@ const change = async (sharp: SharpModule, { input, output, operations }: ImageRe
     quality = operation.quality ?? quality
   }
   const written = await (keeps ? image.keepMetadata() : image)
-    .toFormat(format, quality === undefined ? {} : { quality })
+    .toFormat(format, {
+      ...(quality === undefined ? {} : { quality }),
+      ...(format === 'avif' && largest(operations, width, height) > manyPixels ? { effort: 0 } : {}),
+    })
     .toFile(output)
   return { ok: true, format, size: (await stat(output)).size, width: written.width, height: written.height }
 }

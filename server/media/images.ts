@@ -7,6 +7,7 @@ import { pipeline } from 'node:stream/promises'
 import { fileURLToPath } from 'node:url'
 import type { ImageReply, ImageRequest, Operation } from '#server/media/image_work.ts'
 import { outOfMemory } from '#server/media/image_work.ts'
+import { createShares, createTurns, type Share } from '#server/media/shares.ts'
 
 /** Work on an image that failed. `isFinal`: it would fail again. */
 export class ImageError extends Error {
@@ -22,11 +23,16 @@ export class ImageError extends Error {
 export type ImageResult = Extract<ImageReply, { ok: true }> & { readonly file: string }
 
 export type Images = {
-  /** Changes an image and hands the result to `use`; the file is gone afterwards. Throws an ImageError. */
+  /**
+   * Changes an image and hands the result to `use`; the file is gone afterwards. Throws an ImageError. Once `signal` is aborted a turn that has not come yet
+   * is given up.
+   */
   change<T>(
     source: () => Promise<Readable>,
     operations: readonly Operation[],
     use: (result: ImageResult) => Promise<T>,
+    share: Share,
+    signal?: AbortSignal,
   ): Promise<T>
   /** Removes files that a crash left, at most once an hour. */
   clean(): Promise<void>
@@ -44,13 +50,12 @@ export type ImagesOptions = {
 }
 
 type Work = {
+  readonly share: Share
   readonly request: ImageRequest
   readonly resolve: (reply: ImageReply) => void
   readonly reject: (error: Error) => void
 }
 
-/** So many wait at most: who comes then is told to come later. */
-const mostWaiting = 200
 /** So many images are on the disk for each process: the one that it works on and the next ones. */
 const copiesOfProcess = 4
 const idleMs = 30_000
@@ -74,6 +79,7 @@ export const createImages = ({ folder, processes, timeoutMs = 30_000, program }:
   const waiting: Work[] = []
   const all = new Set<ChildProcess>()
   const idle = new Map<ChildProcess, NodeJS.Timeout>()
+  const shares = createShares(processes)
   let isClosed = false
   let cleaned = Promise.resolve()
   let cleanedAt = Number.NEGATIVE_INFINITY
@@ -115,17 +121,23 @@ export const createImages = ({ folder, processes, timeoutMs = 30_000, program }:
     return rested
   }
   const next = (): void => {
-    if (isClosed || waiting.length === 0) return
-    const child = wake()
-    if (child) work(child, waiting.shift() as Work)
+    if (isClosed) return
+    const chosen = shares.choose(waiting)
+    const child = chosen ? wake() : null
+    if (!chosen || !child) return
+    waiting.splice(waiting.indexOf(chosen), 1)
+    work(child, chosen)
+    next()
   }
-  const work = (child: ChildProcess, { request, resolve, reject }: Work) => {
+  const work = (child: ChildProcess, { share, request, resolve, reject }: Work) => {
+    const ended = shares.begin(share)
     let isLate = false
     const timer = setTimeout(() => {
       isLate = true
       child.kill('SIGKILL')
     }, timeoutMs)
     const over = () => {
+      ended()
       clearTimeout(timer)
       child.off('message', answered).off('exit', gone).off('error', failed)
     }
@@ -148,40 +160,31 @@ export const createImages = ({ folder, processes, timeoutMs = 30_000, program }:
       if (error) child.kill('SIGKILL')
     })
   }
-  const ask = (request: ImageRequest): Promise<ImageReply> => {
+  const ask = (request: ImageRequest, share: Share): Promise<ImageReply> => {
     if (isClosed) return Promise.reject(new ImageError('IMAGES_BUSY', 'The server is stopping.', false))
     return new Promise((resolve, reject) => {
-      waiting.push({ request, resolve, reject })
+      waiting.push({ share, request, resolve, reject })
       next()
     })
   }
 
-  let copies = 0
-  const turns: { readonly resolve: () => void; readonly reject: (error: Error) => void }[] = []
-  /** Waits before the image is copied: those that wait take no room on the disk. */
-  const turn = async (): Promise<void> => {
-    if (isClosed || turns.length >= mostWaiting)
-      throw new ImageError('IMAGES_BUSY', 'Too many images wait to be changed.', false)
-    if (copies < processes * copiesOfProcess) copies += 1
-    else await new Promise<void>((resolve, reject) => turns.push({ resolve, reject }))
-  }
-  const turnOver = () => {
-    const following = turns.shift()
-    if (following) following.resolve()
-    else copies -= 1
-  }
-  const inTurn = async <T>(work: () => Promise<T>): Promise<T> => {
-    await turn()
+  // those that wait for their turn are not copied yet: they take no room on the disk
+  const turns = createTurns(processes * copiesOfProcess)
+  const inTurn = async <T>(share: Share, signal: AbortSignal | undefined, work: () => Promise<T>): Promise<T> => {
+    if (isClosed) throw new ImageError('IMAGES_BUSY', 'The server is stopping.', false)
+    const end = await turns.take(share, signal).catch((error: Error) => {
+      throw new ImageError('IMAGES_BUSY', error.message, false)
+    })
     try {
       return await work()
     } finally {
-      turnOver()
+      end()
     }
   }
 
   return {
-    change: (source, operations, use) =>
-      inTurn(async () => {
+    change: (source, operations, use, share, signal) =>
+      inTurn(share, signal, async () => {
         await clean()
         const at = await mkdtemp(join(folder, 'image-'))
         try {
@@ -193,7 +196,7 @@ export const createImages = ({ folder, processes, timeoutMs = 30_000, program }:
               throw new ImageError('IMAGE_TIMEOUT', 'The image did not come in time.', false)
             },
           )
-          const reply = await ask({ input, output, operations })
+          const reply = await ask({ input, output, operations }, share)
           if (!reply.ok) throw new ImageError(reply.code, reply.message, true)
           return await use({ ...reply, file: output })
         } finally {
@@ -203,7 +206,8 @@ export const createImages = ({ folder, processes, timeoutMs = 30_000, program }:
     clean,
     async close() {
       isClosed = true
-      for (const { reject } of [...turns.splice(0), ...waiting.splice(0)])
+      turns.close('The server is stopping.')
+      for (const { reject } of waiting.splice(0))
         reject(new ImageError('IMAGES_BUSY', 'The server is stopping.', false))
       await Promise.all(
         [...all].map(

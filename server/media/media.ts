@@ -6,7 +6,7 @@ import { createImages, type Images } from '#server/media/images.ts'
 import { createLinks, type Links, type ObjectLink } from '#server/media/links.ts'
 import { createS3Storage } from '#server/media/s3.ts'
 import type { MediaStorage } from '#server/media/storage.ts'
-import { createVariants } from '#server/media/variants.ts'
+import { type Asking, createVariants } from '#server/media/variants.ts'
 import type { Secrets } from '#server/secrets.ts'
 
 /** Files of users: where they are, the URLs to them, and what is made of images. */
@@ -17,7 +17,7 @@ export type Media = {
   readonly links: Links
   readonly images: Images
   /** The object that a variant of an image is. */
-  variantOf(link: ObjectLink, variant: string, admit?: () => void): Promise<ObjectLink>
+  variantOf(link: ObjectLink, variant: string, asking?: Asking): Promise<ObjectLink>
   close(): Promise<void>
 }
 
@@ -41,7 +41,7 @@ export const createMedia = ({ config, secrets, publicUrl, now }: MediaOptions): 
     uploads,
     links: createLinks(secrets, publicUrl, now),
     images,
-    variantOf: createVariants(storage, images),
+    variantOf: createVariants(storage, images, now),
     close: async () => {
       await images.close()
       await storage.close()

@@ -21,6 +21,13 @@ const discardMs = 30_000
 /** Signed URLs that this server gives to a storage, which then sends the bytes. */
 const passedOnSeconds = 300
 
+/** Aborted when the client disconnects; when the answer is complete nobody listens any more. */
+const goneSignal = (reply: FastifyReply): AbortSignal => {
+  const controller = new AbortController()
+  reply.raw.once('close', () => controller.abort())
+  return controller.signal
+}
+
 const forbidden = () => refusal(403, 'FORBIDDEN', 'The URL was altered, has expired, or is for another method or file.')
 /** What another variant took the place of, between its making and its sending: there is an image. */
 const replaced = () =>
@@ -110,7 +117,10 @@ export const download = async (
   { disposition, shared, admit }: Sending = {},
 ) => {
   const { storage } = services.media
-  const link = asked.variant === null ? asked : await services.media.variantOf(asked, asked.variant, admit)
+  const link =
+    asked.variant === null
+      ? asked
+      : await services.media.variantOf(asked, asked.variant, { ...(admit ? { admit } : {}), signal: goneSignal(reply) })
   const isElsewhere = services.media.uploads === null
   const headers = {
     'cache-control': shared

@@ -30,16 +30,39 @@ const operationsOf = (text: string): { operations: readonly Operation[]; format:
 const mostKept = 32
 const mostKeptBytes = 67_108_864
 
-const answerOf = (error: unknown): Error => {
+const answerOf = (error: unknown, retryAfterSeconds = 5): Error => {
   if (!(error instanceof ImageError)) return error as Error
   if (error.isFinal && error.code !== 'IMAGES_UNAVAILABLE') return refusal(422, error.code, error.message)
-  return refusal(503, error.code, error.message, null, { 'Retry-After': '5' })
+  return refusal(503, error.code, error.message, null, { 'Retry-After': String(retryAfterSeconds) })
 }
 
+/** A variant that could not be made in time is not begun again for so long. */
+const rememberedMs = 600_000
+const rememberedVariants = 10_000
+
+/** The first two parts of a key: `user/<id>`, or `project` and a time, which is an owner of its own. */
+const ownerOf = ({ key }: ObjectLink) => (key.startsWith('user/') ? key.split('/').slice(0, 2).join('/') : 'project')
+
+export type Asking = {
+  /** Asked before a variant is made that is neither kept nor being made; throws what it refuses. */
+  readonly admit?: () => void
+  /** Aborted when the client has gone: a turn that nobody waits for any more is given up. */
+  readonly signal?: AbortSignal
+}
+
+type Making = { readonly work: Promise<void>; readonly controller: AbortController; waiting: number }
+
 /** Makes each variant once, keeps it beside the object that it was made from, and answers where it is. */
-export const createVariants = (storage: MediaStorage, images: Images) => {
-  const making = new Map<string, Promise<void>>()
-  const make = async (link: ObjectLink, object: string, operations: readonly Operation[], mimeType: string) => {
+export const createVariants = (storage: MediaStorage, images: Images, now: () => Date) => {
+  const making = new Map<string, Making>()
+  const late = new Map<string, { readonly until: number; readonly error: ImageError }>()
+  const make = async (
+    link: ObjectLink,
+    object: string,
+    operations: readonly Operation[],
+    mimeType: string,
+    signal: AbortSignal,
+  ) => {
     await images.change(
       () => storage.read(link),
       operations,
@@ -55,23 +78,64 @@ export const createVariants = (storage: MediaStorage, images: Images) => {
         }
         await storage.write({ ...link, object }, result.file, mimeType)
       },
+      { projectId: link.projectId, owner: ownerOf(link) },
+      signal,
     )
   }
-  /** `admit` is asked before a variant is made that is neither kept nor being made, and throws what it refuses. */
-  return async (link: ObjectLink, variant: string, admit?: () => void): Promise<ObjectLink> => {
+  const remember = (key: string, error: unknown) => {
+    if (!(error instanceof ImageError) || error.code !== 'IMAGE_TIMEOUT') return
+    late.delete(key)
+    late.set(key, { until: now().getTime() + rememberedMs, error })
+    for (const oldest of late.keys()) {
+      if (late.size <= rememberedVariants) break
+      late.delete(oldest)
+    }
+  }
+  const begin = (key: string, work: (signal: AbortSignal) => Promise<void>): Making => {
+    const controller = new AbortController()
+    const one: Making = {
+      controller,
+      waiting: 0,
+      work: work(controller.signal)
+        .catch((error: unknown) => {
+          remember(key, error)
+          throw error
+        })
+        .finally(() => {
+          if (making.get(key) === one) making.delete(key)
+        }),
+    }
+    making.set(key, one)
+    return one
+  }
+  return async (link: ObjectLink, variant: string, { admit, signal }: Asking = {}): Promise<ObjectLink> => {
     const { operations, format } = operationsOf(variant)
     const hash = createHash('sha256').update(variant).digest('hex').slice(0, 16)
     const object = `${versionOf(link.object)}.${hash}.${format}`
     const found = { ...link, object, mimeType: `image/${format}`, variant: null }
     if (await storage.stat(found)) return found
-    if (!(await storage.stat(link))) throw refusal(404, 'NOT_FOUND', 'There is no such file.')
     const key = `${link.projectId} ${link.assetId} ${object}`
+    const failed = late.get(key)
+    if (failed && failed.until > now().getTime())
+      throw answerOf(failed.error, Math.ceil((failed.until - now().getTime()) / 1000))
+    if (!(await storage.stat(link))) throw refusal(404, 'NOT_FOUND', 'There is no such file.')
     if (!making.has(key)) admit?.()
-    const work = making.get(key) ?? make(link, object, operations, found.mimeType).finally(() => making.delete(key))
-    making.set(key, work)
-    await work.catch((error: unknown) => {
-      throw answerOf(error)
-    })
+    const one = making.get(key) ?? begin(key, (gone) => make(link, object, operations, found.mimeType, gone))
+    one.waiting += 1
+    const leave = () => {
+      one.waiting -= 1
+      if (one.waiting > 0) return
+      // who comes now begins anew
+      if (making.get(key) === one) making.delete(key)
+      one.controller.abort()
+    }
+    if (signal?.aborted) leave()
+    else signal?.addEventListener('abort', leave, { once: true })
+    await one.work
+      .catch((error: unknown) => {
+        throw answerOf(error)
+      })
+      .finally(() => signal?.removeEventListener('abort', leave))
     return found
   }
 }

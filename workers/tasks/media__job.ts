@@ -48,6 +48,9 @@ const failureOf = (error: unknown): { code: string; message: string; is_final: b
   return { code: 'IMAGE_FAILED', message: 'The file could not be read or stored.', is_final: false }
 }
 
+/** How long a job waits when too many images wait before it. */
+const waitMs = 15_000
+
 /** Runs an image job. A failure that may pass is tried three times, by the back-off of the outbox. */
 export const mediaJob = outboxTask(
   'media__job',
@@ -58,10 +61,16 @@ export const mediaJob = outboxTask(
     const { storage, images } = services.media
     const source = () => storage.read({ projectId, assetId: job.asset_id, object: job.version })
     try {
-      await images.change(source, job.operations, (result) => store(context, String(key), job, result))
+      const share = { projectId, owner: 'jobs' }
+      await images.change(source, job.operations, (result) => store(context, String(key), job, result), share)
       return null
     } catch (error) {
       if (error instanceof Stopped) throw error
+      if (error instanceof ImageError && error.code === 'IMAGES_BUSY') {
+        // the state of the server, and no fault of the image: it costs no attempt
+        await call('media_job_wait', { job_id: key })
+        return new Date(services.now().getTime() + waitMs)
+      }
       const isOver = dataOf<boolean>(await call('media_job_fail', { job_id: key, ...failureOf(error) }))
       if (isOver) return null
       throw error

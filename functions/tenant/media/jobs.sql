@@ -153,6 +153,20 @@ language sql volatile as $$
 $$;
 comment on function api.media_job_fail is 'For the task media__job: internal.media_job_fail.';
 
+create or replace function internal.media_job_wait(job_id uuid) returns void
+language sql volatile security definer set search_path = '' as $$
+  update app.media_jobs n set status = 'queued', attempts = n.attempts - 1 where n.id = media_job_wait.job_id and n.status = 'running'
+$$;
+comment on function internal.media_job_wait is 'Takes an attempt back that did not begin, because too many images wait on the server. Locks the job.';
+
+create or replace function api.media_job_wait(job_id uuid) returns api.reply
+language plpgsql volatile as $$
+begin
+  perform internal.media_job_wait(media_job_wait.job_id);
+  return internal.reply(200, 'true');
+end $$;
+comment on function api.media_job_wait is 'For the task media__job: internal.media_job_wait.';
+
 create or replace function internal.media_job_succeed(job_id uuid, result_id uuid, result_version text, mime_type text, ending text, size_bytes bigint,
                                                       is_free boolean) returns boolean
 language plpgsql volatile security definer set search_path = '' as $$
