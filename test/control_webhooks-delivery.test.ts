@@ -301,15 +301,50 @@ describe('the circuit breaker', () => {
   })
 })
 
-describe('the tasks of one webhook', () => {
+describe('the tasks of webhooks', () => {
+  const queuesOf = async () =>
+    (
+      await harness.control(
+        `select distinct q.queue_name as name from graphile_worker._private_jobs j
+           join graphile_worker._private_job_queues q on q.id = j.job_queue_id order by 1`,
+      )
+    ).map(({ name }) => name as string)
+
+  test('of one owner have two queues, however many they are, and a third for those that fail', async () => {
+    for (let n = 0; n < 8; n += 1) await watchCreations()
+    await create('many')
+    const healthy = await queuesOf()
+    expect(healthy).toHaveLength(2)
+    const owners = new Set(healthy.map((name) => name.split(' ')[1]))
+    expect(owners.size).toBe(1)
+    await harness.control(
+      `insert into app.webhook_breakers (webhook_id, dlq_in_row, failed_in_row, failing_since)
+       select w.id, 0, 1, internal.now() from app.webhooks w`,
+    )
+    await harness.control('delete from graphile_worker._private_jobs')
+    await create('more')
+    expect(await queuesOf()).toEqual([`webhooks ${[...owners][0]} failing`])
+    // another owner waits for none of them
+    const other = await harness.developer()
+    const watched = await other.post(path, { event_types: ['*'], target_url: receiver.url })
+    expect(watched.status).toBe(201)
+    await other.post('/admin/projects', { name: 'of another' })
+    const theirs = (await queuesOf()).filter((name) => !name.includes([...owners][0] as string))
+    expect(theirs).toHaveLength(1)
+  })
+
   test('share a queue: a slow receiver has one slot of the workers', async () => {
-    const [first, second] = [await watchCreations(), await watchCreations()]
+    await watchCreations()
+    await watchCreations()
     await create('1')
     await create('2')
     const queues = await harness.control(
       `select q.queue_name, count(*)::int as n from graphile_worker._private_jobs j
          join graphile_worker._private_job_queues q on q.id = j.job_queue_id group by 1 order by 1`,
     )
-    expect(queues).toEqual([first.id, second.id].sort().map((id) => ({ queue_name: `webhook ${id}`, n: 2 })))
+    const lanes = queues.map(({ queue_name }) => queue_name)
+    expect(queues.reduce((sum, { n }) => sum + n, 0)).toBe(4)
+    for (const lane of lanes) expect(lane).toMatch(/^webhooks [0-9a-f-]{36} [01]$/)
+    expect(lanes.length).toBeLessThanOrEqual(2)
   })
 })

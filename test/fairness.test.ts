@@ -5,7 +5,7 @@ import { startHarness } from '#test/support/harness.ts'
 import { startSecond } from '#test/support/second.ts'
 import { openTransaction } from '#test/support/transaction.ts'
 import { drainAlone, drainsEnded, drainTenant } from '#workers/drain.ts'
-import { slotsOf, startWorkers } from '#workers/runner.ts'
+import { outboundSlotsOf, slotsOf, startWorkers } from '#workers/runner.ts'
 import { job, type OutboxTask, outboxTask, type Urgency } from '#workers/task.ts'
 import { createWakeSignal } from '#workers/wake_signal.ts'
 
@@ -68,6 +68,33 @@ describe('slots of workers', () => {
     await workers.stop()
     await second.running.stop()
   })
+})
+
+test('jobs that wait for servers of strangers have slots of their own', { timeout: 180_000 }, async () => {
+  const second = await startSecond(harness)
+  const { opened, open } = gate()
+  const running = { outbound: 0, background: 0 }
+  const waits = (name: keyof typeof running, isOutbound: boolean) =>
+    job(
+      `test__${name}`,
+      async () => {
+        running[name] += 1
+        await opened
+      },
+      'background',
+      { isOutbound },
+    )
+  const tasks = [waits('outbound', true), waits('background', false)]
+  await addJob('test__outbound', 40)
+  const workers = await startWorkers(second.running.services, second.running.jobs, 8, tasks)
+  await expect.poll(() => running.outbound).toBe(outboundSlotsOf(8))
+  await addJob('test__background', 40)
+  await expect.poll(() => running.background).toBe(slotsOf(8).background)
+  expect(running.outbound).toBe(outboundSlotsOf(8))
+  await harness.control(`delete from graphile_worker._private_jobs where locked_by is null`)
+  open()
+  await workers.stop()
+  await second.running.stop()
 })
 
 describe('the queue', () => {

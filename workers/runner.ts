@@ -38,6 +38,9 @@ export const slotsOf = (concurrency: number): Readonly<Record<Urgency, number>> 
   return { prompt, usual, background: concurrency - prompt - usual }
 }
 
+/** Slots beside those, for jobs that wait for servers of strangers: they hold hardly more than a timer while they wait. */
+export const outboundSlotsOf = (concurrency: number): number => (concurrency < 3 ? 1 : 6)
+
 /** Runs jobs of the control database until stopped. Any number of processes may do so. */
 export const startWorkers = async (
   services: Services,
@@ -55,18 +58,30 @@ export const startWorkers = async (
   const crontab = declared ? '' : await readFile(new URL('./crontab', import.meta.url), 'utf8')
   const slots = slotsOf(concurrency)
   const runners: Workers[] = []
-  for (const [rank, urgency] of urgencies.entries()) {
-    if (slots[urgency] === 0) continue
-    const taken = tasks.filter((task) => urgencies.indexOf(task.urgency) <= rank)
+  const inbound = tasks.filter(({ isOutbound }) => !isOutbound)
+  const groups = [
+    ...urgencies.map((urgency, rank) => ({
+      concurrency: slots[urgency],
+      taken: inbound.filter((task) => urgencies.indexOf(task.urgency) <= rank),
+      hasCrontab: urgency === 'background',
+    })),
+    {
+      concurrency: outboundSlotsOf(concurrency),
+      taken: tasks.filter(({ isOutbound }) => isOutbound),
+      hasCrontab: false,
+    },
+  ]
+  for (const { concurrency: places, taken, hasCrontab } of groups) {
+    if (places === 0 || taken.length === 0) continue
     const options: RunnerOptions = {
       pgPool: jobs,
       schema: 'graphile_worker',
       taskList: Object.fromEntries(taken.map((task) => [task.name, taskOf(services, jobs, task)])) satisfies TaskList,
-      concurrency: slots[urgency],
+      concurrency: places,
       pollInterval: 1000,
       noHandleSignals: true,
       // only one runner schedules the crontab
-      ...(urgency === 'background' ? { crontab } : { parsedCronItems: [] }),
+      ...(hasCrontab ? { crontab } : { parsedCronItems: [] }),
       logger,
     }
     const ids = new Set<string>()

@@ -18,6 +18,8 @@ export type Job = {
   readonly kind: 'job'
   readonly name: string
   readonly urgency: Urgency
+  /** Waits for servers of strangers: it has slots of its own, so that those that are silent hold no other job up. */
+  readonly isOutbound: boolean
   readonly run: (services: Services, payload: Record<string, string>) => Promise<Again | null> | Promise<void>
 }
 
@@ -94,10 +96,16 @@ export const jobAttributes = (
 })
 
 /** Declares a job; without an urgency it is `background`. */
-export const job = (name: string, run: Job['run'], urgency: Urgency = 'background'): Job => ({
+export const job = (
+  name: string,
+  run: Job['run'],
+  urgency: Urgency = 'background',
+  { isOutbound = false }: { readonly isOutbound?: boolean } = {},
+): Job => ({
   kind: 'job',
   name,
   urgency,
+  isOutbound,
   run,
 })
 

@@ -10,14 +10,19 @@ const callOf =
 
 type Run = (services: Services, call: ReturnType<typeof callOf>, key: string) => Promise<Date | null>
 
-/** A task of the control plane's webhooks. `background`: the receiver is a stranger's, so that slow ones never occupy all slots. */
+/** A task of the control plane's webhooks: the receiver is a stranger's. Each owner has few lanes, see internal.webhook_lane. */
 const task = (name: string, run: Run): Job =>
-  job(`control_${name}`, async (services, { key = '' }) => {
-    const call = callOf(services)
-    const due = await run(services, call, key)
-    // deliveries are scheduled with the record of their attempt
-    if (due && name !== 'webhooks__deliver') await call('webhook_task_repeat', { task: name, key, due_at: due })
-  })
+  job(
+    `control_${name}`,
+    async (services, { key = '' }) => {
+      const call = callOf(services)
+      const due = await run(services, call, key)
+      // deliveries are scheduled with the record of their attempt
+      if (due && name !== 'webhooks__deliver') await call('webhook_task_repeat', { task: name, key, due_at: due })
+    },
+    'background',
+    { isOutbound: true },
+  )
 
 export const controlWebhooksDeliver = task('webhooks__deliver', attemptDelivery)
 export const controlWebhooksProbe = task('webhooks__probe', probeWebhook)

@@ -1,10 +1,30 @@
--- What functions/shared/webhooks asks of its database: tasks, here jobs of graphile-worker. The tasks of a webhook's deliveries share a queue, in which one
--- runs at a time: a slow receiver occupies one slot of the workers.
+-- What functions/shared/webhooks asks of its database: tasks, here jobs of graphile-worker. Of the jobs of a queue one runs at a time, and the webhooks of one
+-- owner share a few queues: receivers that are silent occupy as many slots of the workers, whatever the number of webhooks and organizations.
+
+create or replace function internal.webhook_lane(webhook_id uuid) returns text
+language sql stable security definer set search_path = '' as $$
+  select 'webhooks ' || coalesce(o.developer_id, m.developer_id, o.id) || ' '
+         || case when exists (select from app.webhook_breakers b where b.webhook_id = w.id and b.failed_in_row > 0) then 'failing'
+                 else (hashtext(w.id::text) & 1)::text end
+    from app.webhooks w
+    join app.organizations o on o.id = w.organization_id
+    left join lateral (select n.developer_id from app.organization_members n
+                        where n.organization_id = o.id and n.role = 'owner' order by n.joined_at, n.developer_id limit 1) m on true
+   where w.id = webhook_lane.webhook_id
+$$;
+comment on function internal.webhook_lane is
+  'The queue of a webhook''s deliveries: one of two of whoever owns its organization, and a third one for all that are failing. Webhooks that are well do so not wait
+   for one whose receiver is silent. Granted to nobody.';
+
 create or replace function internal.enqueue(task text, key text, payload jsonb default '{}', due_at timestamptz default null, lane text default null)
 returns void
 language sql volatile security definer set search_path = '' as $$
   select graphile_worker.add_job('control_' || enqueue.task, payload := (enqueue.payload || jsonb_build_object('key', enqueue.key))::json,
-                                 queue_name := enqueue.lane, run_at := coalesce(enqueue.due_at, internal.now()), max_attempts := 25,
+                                 queue_name := case
+                                   when enqueue.task = 'webhooks__probe' then internal.webhook_lane(enqueue.key::uuid)
+                                   when enqueue.lane like 'webhook %' then internal.webhook_lane(split_part(enqueue.lane, ' ', 2)::uuid)
+                                   else enqueue.lane end,
+                                 run_at := coalesce(enqueue.due_at, internal.now()), max_attempts := 25,
                                  -- of a task that is running another job is made, and the running one is not tried again
                                  job_key := enqueue.task || ' ' || enqueue.key)
 $$;
