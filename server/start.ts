@@ -221,6 +221,7 @@ export const assemble = async (
   const upstream = createUpstream({ urls: config, log, measures: telemetry.measures })
 
   const mail = createMail({
+    measures: telemetry.measures,
     smtpUrl: config.SMTP_URL,
     from: config.MAIL_FROM,
     folder: join(config.DATA_DIR, 'mail'),

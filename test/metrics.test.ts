@@ -45,7 +45,38 @@ test('metrics are for who knows the token', async () => {
   }
   const answer = await scrape()
   expect(answer.status).toBe(200)
-  expect(answer.headers.get('content-type')).toMatch(/^text\/plain/)
+  expect(answer.headers.get('content-type')).toBe('text/plain; version=0.0.4; charset=utf-8')
+})
+
+test('every family is there from the first collection on, at zero', async () => {
+  const other = await startHarness({ env: { METRICS_TOKEN: token } })
+  const answer = await fetch(`${other.url.replace(/\/v1$/, '')}/metrics`, {
+    headers: { authorization: `Bearer ${token}` },
+  })
+  const text = await answer.text()
+  const samples = samplesOf(text)
+  for (const metric of Object.values(instruments)) {
+    const name = prometheusName(metric)
+    expect(text, name).toContain(`# TYPE ${name} ${metric.kind}`)
+    expect(find(samples, metric.kind === 'histogram' ? `${name}_count` : name), name).toBeDefined()
+  }
+  for (const channel of ['webhook', 'push', 'mail'])
+    for (const outcome of ['delivered', 'failed'])
+      expect(find(samples, 'trellis_delivery_total', { channel, outcome })?.value).toBe(0)
+  expect(find(samples, 'trellis_outbox_due')?.value).toBe(0)
+  expect(find(samples, 'trellis_project_count', { status: 'failed' })?.value).toBe(0)
+  await other.stop()
+})
+
+test('deliveries are counted by channel and outcome', async () => {
+  const before = await collected()
+  const count = (samples: readonly Sample[], channel: string, outcome: string) =>
+    find(samples, 'trellis_delivery_total', { channel, outcome })?.value ?? 0
+  await running.services.mail.send({ to: 'somebody@example.com', subject: 'A', text: 'B' })
+  await running.services.mail.send({ to: 'two, addresses', subject: 'A', text: 'B' }).catch(() => undefined)
+  const after = await collected()
+  const rise = (channel: string, outcome: string) => count(after, channel, outcome) - count(before, channel, outcome)
+  expect([rise('mail', 'delivered'), rise('mail', 'failed'), rise('webhook', 'delivered')]).toEqual([1, 1, 0])
 })
 
 test('without a variable there are none', async () => {

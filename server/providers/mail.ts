@@ -7,6 +7,7 @@ import type { Logger } from 'pino'
 import { StartError } from '#server/errors.ts'
 import { type Cidr, isExempt, isPublicAddress } from '#server/providers/addresses.ts'
 import { resolveByDns, resolveBySystem } from '#server/providers/outbound.ts'
+import { type DeliveryOutcome, type Measures, noMeasures } from '#server/telemetry/measures.ts'
 import { spanned } from '#server/telemetry/spans.ts'
 
 /** One message to one person. `from` and `replyTo` default to the installation's own. */
@@ -62,6 +63,7 @@ export type MailOptions = {
   readonly allowedCidrs?: readonly Cidr[]
   /** The longest conversation with a mail server. */
   readonly longestMs?: number
+  readonly measures?: Pick<Measures, 'delivery'>
 }
 
 // header injection: an address is one token; a line break or a second recipient in it could add headers
@@ -72,7 +74,16 @@ const conversationMs = 120_000
 
 /** Mail by SMTP_URL, or, without one, as files under DATA_DIR/mail. */
 export const createMail = (options: MailOptions): Mail => {
-  const { smtpUrl, from, folder, now, log, allowedCidrs = [], longestMs = conversationMs } = options
+  const {
+    smtpUrl,
+    from,
+    folder,
+    now,
+    log,
+    allowedCidrs = [],
+    longestMs = conversationMs,
+    measures = noMeasures,
+  } = options
   const open = () => (smtpUrl ? createTransport(smtpOptions(smtpUrl)) : null)
   let smtp = open()
   const files = createTransport({ streamTransport: true, buffer: true, newline: 'windows' })
@@ -138,9 +149,15 @@ export const createMail = (options: MailOptions): Mail => {
   return {
     // not to whom
     send: (message, by) =>
-      spanned('send mail', 'client', { 'trellis.provider': by ? 'smtp' : smtp ? 'SMTP_URL' : 'folder' }, () =>
-        deliver(message, by),
-      ),
+      spanned('send mail', 'client', { 'trellis.provider': by ? 'smtp' : smtp ? 'SMTP_URL' : 'folder' }, async () => {
+        let outcome: DeliveryOutcome = 'failed'
+        try {
+          await deliver(message, by)
+          outcome = 'delivered'
+        } finally {
+          measures.delivery('mail', outcome)
+        }
+      }),
     async verify(by) {
       const own = await openTransport(by, allowedCidrs, longestMs)
       await own.transport.verify().finally(own.close)

@@ -1,5 +1,6 @@
 import { type Outbound, type Outcome, signature } from '#server/providers/outbound.ts'
 import type { Secrets } from '#server/secrets.ts'
+import type { Telemetry } from '#server/telemetry/telemetry.ts'
 
 /** One attempt as SQL returns it: `payload` is the body, and `sent_at` the Unix time that is signed. */
 export type Sendable = {
@@ -21,7 +22,11 @@ export const sealSecret = (secrets: Secrets, secret: string): string => secrets.
 
 /** Signs and posts one delivery. Throws only when this process stops before there is an outcome. Contract "Outbound webhooks". */
 export const sendDelivery = async (
-  { outbound, secrets }: { readonly outbound: Outbound; readonly secrets: Secrets },
+  {
+    outbound,
+    secrets,
+    telemetry,
+  }: { readonly outbound: Outbound; readonly secrets: Secrets; readonly telemetry?: Pick<Telemetry, 'measures'> },
   delivery: Sendable,
 ): Promise<Outcome> => {
   const secret = secrets.decrypt(purpose, delivery.secret_sealed)
@@ -38,6 +43,7 @@ export const sendDelivery = async (
   })
   // this process closed the connection: the circuit breaker must not count it as a failure of the receiver
   if (outcome.error === 'closed') throw new Error('this process ends')
+  telemetry?.measures.delivery('webhook', isAcknowledged(outcome) ? 'delivered' : 'failed')
   return outcome
 }
 

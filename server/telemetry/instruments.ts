@@ -52,6 +52,14 @@ export const instruments = {
     'provider',
     'outcome',
   ),
+  deliveries: instrument(
+    'counter',
+    'trellis.delivery',
+    '{attempt}',
+    'Attempts to deliver: webhooks to their receivers, push messages to devices, mail to the mail server. One that failed may be tried again.',
+    'channel',
+    'outcome',
+  ),
   connectionsOpen: instrument('gauge', 'db.client.connection.count', '{connection}', 'Open connections.', 'state'),
   connectionsMost: instrument(
     'gauge',

@@ -1,4 +1,5 @@
 import type { Attributes, Counter, Histogram, Meter } from '@opentelemetry/api'
+import { kindsOfTenant } from '#server/database/shares.ts'
 import { type InstrumentKey, instruments } from '#server/telemetry/instruments.ts'
 
 /** What the parts of a server report as it happens. Everything else is read when metrics are collected (sources.ts). */
@@ -9,7 +10,13 @@ export type Measures = {
   job(task: string, outcome: 'done' | 'again' | 'failed' | 'stopped', milliseconds: number): void
   outboxTask(task: string, outcome: 'done' | 'failed' | 'stopped', milliseconds: number): void
   providerCall(provider: string, outcome: string, milliseconds: number): void
+  delivery(channel: Channel, outcome: DeliveryOutcome): void
 }
+
+export const channels = ['webhook', 'push', 'mail'] as const
+export const deliveryOutcomes = ['delivered', 'failed'] as const
+export type Channel = (typeof channels)[number]
+export type DeliveryOutcome = (typeof deliveryOutcomes)[number]
 
 /** Where metrics are off: nothing is kept. */
 export const noMeasures: Measures = {
@@ -19,6 +26,7 @@ export const noMeasures: Measures = {
   job: () => undefined,
   outboxTask: () => undefined,
   providerCall: () => undefined,
+  delivery: () => undefined,
 }
 
 const seconds = [0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60]
@@ -54,6 +62,7 @@ export const createMeasures = (meter: Meter): Measures => {
   const outboxTasks = histogram(meter, 'outboxTasks')
   const providerCalls = histogram(meter, 'providerCalls')
   const refusals = counter(meter, 'refusals')
+  const deliveries = counter(meter, 'deliveries')
 
   const ofRequest = attributesOf((method: string, route: string, status: number) => ({
     'http.request.method': method,
@@ -69,6 +78,14 @@ export const createMeasures = (meter: Meter): Measures => {
   const ofTask = attributesOf((task: string, outcome: string) => ({ task, outcome }))
   const ofProvider = attributesOf((provider: string, outcome: string) => ({ provider, outcome }))
 
+  const ofDelivery = attributesOf((channel: string, outcome: string) => ({ channel, outcome }))
+
+  // a counter is there from the first collection on
+  for (const channel of channels)
+    for (const outcome of deliveryOutcomes) deliveries.add(0, ofDelivery(channel, outcome))
+  for (const caller of Object.values(kindsOfTenant).flat())
+    for (const reason of ['busy', 'user', 'gone']) refusals.add(0, ofRefusal(caller, reason))
+
   return {
     request: (method, route, status, ms) => requests.record(ms / 1000, ofRequest(method, route, status)),
     call: (database, caller, outcome, ms) => calls.record(ms / 1000, ofCall(database, caller, outcome)),
@@ -76,5 +93,6 @@ export const createMeasures = (meter: Meter): Measures => {
     job: (task, outcome, ms) => jobs.record(ms / 1000, ofTask(task, outcome)),
     outboxTask: (task, outcome, ms) => outboxTasks.record(ms / 1000, ofTask(task, outcome)),
     providerCall: (provider, outcome, ms) => providerCalls.record(ms / 1000, ofProvider(provider, outcome)),
+    delivery: (channel, outcome) => deliveries.add(1, ofDelivery(channel, outcome)),
   }
 }

@@ -45,6 +45,7 @@ type Counts = {
 type Outbox = { readonly rows: number; readonly oldest_seconds: number }
 
 const settings = { readOnly: true, timeoutMs: 2000, background: true }
+const noProjects = { provisioning: 0, ready: 0, failed: 0 }
 
 /** The queues of the tenants that wait longest; a tenant that cannot be asked is left out. */
 const outboxesOf = async ({ database, placeOf }: Sources, projectIds: readonly string[]) => {
@@ -132,7 +133,9 @@ export const observe = (meter: Meter, sources: Sources): { close(): void } => {
       result.observe(pool.leases, leases, { 'trellis.caller': caller })
       result.observe(pool.waiters, waiters, { 'trellis.caller': caller })
     }
-    for (const { name, leases, waiters } of state.busiest) {
+    // while none is in use there is a series that names none
+    const busiest = state.busiest.length > 0 ? state.busiest : [{ name: '', leases: 0, waiters: 0 }]
+    for (const { name, leases, waiters } of busiest) {
       result.observe(pool.busiestLeases, leases, { 'trellis.tenant': name })
       result.observe(pool.busiestWaiters, waiters, { 'trellis.tenant': name })
     }
@@ -163,14 +166,18 @@ export const observe = (meter: Meter, sources: Sources): { close(): void } => {
     const reply = await database.call(control, 'control_worker', { caller: 'worker' }, 'metrics', args, settings)
     const counts = dataOf<Counts>(reply)
     observePostgres(result, counts.postgres)
-    for (const { task, ready, failed, oldest_seconds } of counts.queue.tasks) {
+    const none = { task: '', ready: 0, failed: 0, oldest_seconds: 0 }
+    for (const { task, ready, failed, oldest_seconds } of counts.queue.tasks.length > 0 ? counts.queue.tasks : [none]) {
       result.observe(queue.jobsReady, ready, { task })
       result.observe(queue.jobsFailed, failed, { task })
       result.observe(queue.jobsOldest, oldest_seconds, { task })
     }
-    for (const [status, count] of Object.entries(counts.projects)) result.observe(queue.projects, count, { status })
+    for (const [status, count] of Object.entries({ ...noProjects, ...counts.projects }))
+      result.observe(queue.projects, count, { status })
     for (const [state, count] of Object.entries(counts.behind)) result.observe(queue.projectsBehind, count, { state })
-    for (const { name, rows, oldest_seconds } of await outboxesOf(sources, counts.queue.drains)) {
+    const outboxes = await outboxesOf(sources, counts.queue.drains)
+    const nothing = { name: '', rows: 0, oldest_seconds: 0 }
+    for (const { name, rows, oldest_seconds } of outboxes.length > 0 ? outboxes : [nothing]) {
       result.observe(queue.outboxDue, rows, { 'trellis.tenant': name })
       result.observe(queue.outboxOldest, oldest_seconds, { 'trellis.tenant': name })
     }

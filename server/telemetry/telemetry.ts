@@ -47,7 +47,11 @@ export const createTelemetry = async (config: Settings, log: Logger): Promise<Te
   const named = { 'service.name': 'trellis', 'process.pid': process.pid }
   const resource = resourceFromAttributes(named)
   const traces = await createTraces(config, named, log)
-  const { PrometheusExporter } = await import('@opentelemetry/exporter-prometheus')
+  const [{ PrometheusExporter, PrometheusSerializer }, { expose }] = await Promise.all([
+    import('@opentelemetry/exporter-prometheus'),
+    import('#server/telemetry/exposition.ts'),
+  ])
+  const serializer = new PrometheusSerializer(undefined, false, undefined, true, true)
   const prometheus = isScraped
     ? new PrometheusExporter({ preventServerStart: true, withoutScopeInfo: true, withoutTargetInfo: true })
     : null
@@ -76,7 +80,7 @@ export const createTelemetry = async (config: Settings, log: Logger): Promise<Te
           else if (path !== '/metrics') response.writeHead(404).end()
           else if (METRICS_TOKEN !== undefined && !isBearer(request, METRICS_TOKEN))
             response.writeHead(401, { 'www-authenticate': 'Bearer' }).end()
-          else prometheus.getMetricsRequestHandler(request, response)
+          else void expose(prometheus, serializer, log, response)
         })
 
   return {
@@ -89,7 +93,7 @@ export const createTelemetry = async (config: Settings, log: Logger): Promise<Te
       METRICS_TOKEN === undefined || !prometheus
         ? null
         : (request, response) => {
-            if (isBearer(request, METRICS_TOKEN)) prometheus.getMetricsRequestHandler(request, response)
+            if (isBearer(request, METRICS_TOKEN)) void expose(prometheus, serializer, log, response)
             else response.writeHead(401, { 'www-authenticate': 'Bearer' }).end()
           },
     async listen() {

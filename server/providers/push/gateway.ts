@@ -10,6 +10,7 @@ import {
   tooLarge,
 } from '#server/providers/push/message.ts'
 import type { Services } from '#server/services.ts'
+import type { Measures } from '#server/telemetry/measures.ts'
 import { spanned } from '#server/telemetry/spans.ts'
 
 /** A connected provider with its config, which only this server can read. */
@@ -60,7 +61,12 @@ const log: Pick<Provider, 'send'> = {
 }
 
 /** One notification to one device: not to which. */
-const sendTraced = (projectId: string, provider: string, send: () => Promise<Answer>): Promise<Answer> =>
+const sendTraced = (
+  measures: Pick<Measures, 'delivery'>,
+  projectId: string,
+  provider: string,
+  send: () => Promise<Answer>,
+): Promise<Answer> =>
   spanned(
     `send ${provider}`,
     'client',
@@ -72,6 +78,7 @@ const sendTraced = (projectId: string, provider: string, send: () => Promise<Ans
         'trellis.outcome': answer.outcome,
         'trellis.code': answer.code ?? undefined,
       })
+      measures.delivery('push', answer.outcome === 'sent' ? 'delivered' : 'failed')
       return answer
     },
   )
@@ -96,7 +103,9 @@ export const sendAll = (
     // disconnected since the claim: nothing was sent
     const absent: Answer = { outcome: 'failed', status: null, code: 'PUSH_NOT_CONFIGURED' }
     const send = providers.get(device.provider)?.send
-    const answer = send ? await sendTraced(projectId, device.provider, () => send(delivery, device)) : absent
+    const answer = send
+      ? await sendTraced(services.telemetry.measures, projectId, device.provider, () => send(delivery, device))
+      : absent
     return { ...answer, push_token_id: device.id, provider: device.provider }
   }
   return Promise.all(
