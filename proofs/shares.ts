@@ -10,6 +10,7 @@ import { say } from '../bench/support/results.ts'
 import type { Steady, SteadyCommand } from '../bench/support/steady.ts'
 import { connectAdmin } from '../server/database/cluster.ts'
 import { report } from './support/page.ts'
+import { graphqlBeside, imagesBeside } from './support/shared_pools.ts'
 
 const isShort = process.argv.includes('--short')
 const [rounds, seconds] = isShort ? [3, 5] : [5, 6]
@@ -151,6 +152,19 @@ for (const [name, { path, body }] of Object.entries(heavy)) {
   say(`${name}: ${figure(ratio)}`)
 }
 
+// processes that all projects share: those of GraphQL, and those that make images
+const [greedyTenant, otherTenant] = [await createTestProject(url), other]
+const greedyUser = await signIn(url, greedyTenant.key)
+const schemas = await graphqlBeside(
+  url,
+  { ...greedyTenant, user: greedyUser },
+  { ...otherTenant, user: others[0] as User },
+  isShort ? 20 : 40,
+)
+say(`GraphQL: ${figure(schemas.longest)} ms at most`)
+const images = await imagesBeside(url, greedyUser, others[0] as User, 60)
+say(`images: ${figure(images.longest)} ms at most`)
+
 await holder.end()
 await steady.end()
 await installation.end()
@@ -166,6 +180,14 @@ await report(
     {
       text: `${atOnce} of the dearest requests of one user at once, over and over: reads by users of another project take at the 95th percentile at most ${figure(worst)} times what they take alone (less than 3)`,
       holds: worst < 3 && lines.every((line) => line[4] === '0'),
+    },
+    {
+      text: `a project changes its collections without end and has each schema made: another's ${schemas.answers} queries of GraphQL wait ${figure(schemas.longest)} ms at most (less than 10,000), and ${schemas.refused} were refused`,
+      holds: schemas.longest < 10_000 && schemas.refused === 0,
+    },
+    {
+      text: `one user has 60 of the dearest variants of an image made: ${images.answers} small ones of another project wait ${figure(images.longest)} ms at most (less than 30,000), and ${images.refused} were refused`,
+      holds: images.longest < 30_000 && images.refused === 0,
     },
   ],
   [

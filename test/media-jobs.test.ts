@@ -541,7 +541,14 @@ describe('variants in signed URLs', () => {
     const late = vi
       .spyOn(media.images, 'change')
       .mockRejectedValue(new ImageError('IMAGE_TIMEOUT', 'The work took too long.', false))
-    const link = { projectId: project.id, assetId: id, key: 'user/1/x', filename: 'x.png', mimeType: 'image/png', variant: null }
+    const link = {
+      projectId: project.id,
+      assetId: id,
+      key: 'user/1/x',
+      filename: 'x.png',
+      mimeType: 'image/png',
+      variant: null,
+    }
     const [row] = await project.sql('select object_version as object from app.media_assets where id = $1', [id])
     const asked = () => media.variantOf({ ...link, object: row.object }, '4096-4096-cover-avif')
     await expect(asked()).rejects.toMatchObject({ status: 503, code: 'IMAGE_TIMEOUT', headers: { 'Retry-After': '5' } })
@@ -566,7 +573,14 @@ describe('variants in signed URLs', () => {
       )
     }) as never)
     const [row] = await project.sql('select object_version as object from app.media_assets where id = $1', [id])
-    const link = { projectId: project.id, assetId: id, key: 'user/1/x', filename: 'x.png', mimeType: 'image/png', variant: null }
+    const link = {
+      projectId: project.id,
+      assetId: id,
+      key: 'user/1/x',
+      filename: 'x.png',
+      mimeType: 'image/png',
+      variant: null,
+    }
     const clients = [new AbortController(), new AbortController()]
     const asked = clients.map(({ signal }) =>
       media.variantOf({ ...link, object: row.object }, '31-31-cover-webp', { signal }).catch((error) => error.code),

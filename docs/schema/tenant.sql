@@ -1675,6 +1675,19 @@ create policy "dashboards read every row" on app.friendships for select to app_d
 create policy "users read their own friendships" on app.friendships for select to app_user
   using (((user_a = ( SELECT internal.user_id() AS user_id)) OR (user_b = ( SELECT internal.user_id() AS user_id))));
 
+-- The names of collections (column_id null) and of their columns in GraphQL. They are made of the names of the definitions, and of two that would be the same
+-- the later one gets another; a name that was told once stays.
+create table app.graphql_names (
+  collection_id uuid not null,
+  column_id uuid,
+  name text not null,
+  constraint graphql_names_one_each UNIQUE NULLS NOT DISTINCT (collection_id, column_id),
+  constraint graphql_names_collection_id_fkey FOREIGN KEY (collection_id) REFERENCES app.collections(id) ON DELETE CASCADE,
+  constraint graphql_names_column_id_fkey FOREIGN KEY (column_id) REFERENCES app.collection_columns(id) ON DELETE CASCADE
+);
+CREATE INDEX graphql_names_of_column ON app.graphql_names USING btree (column_id);
+alter table app.graphql_names enable row level security;
+
 -- Codes that let their holders into a group, so many and until a time.
 create table app.group_invites (
   id uuid not null default internal.new_id(),

@@ -16,7 +16,7 @@ export type Lease = Pick<Postgrest, 'http' | 'pid'> & RestTokens & { release(): 
 /** The REST doors of one server process: a PostgREST for each project that uses its door. */
 export type Doors = {
   /** Starts the project's PostgREST if it does not run. Refuses 503 REST_UNAVAILABLE, REST_BUSY. */
-  lease(projectId: string, place: Place): Promise<Lease>
+  lease(projectId: string, place: Place, organizationId?: string): Promise<Lease>
   /** `project:<id>` and `tenant:<id>`: what runs for it ends once it serves no request, and its sockets are checked. */
   drop(changed: string): void
   /** A socket of the project is open: `check` is called when the project may have changed. Returns what ends that. */
@@ -46,6 +46,7 @@ export type DoorsOptions = {
 
 type Door = {
   readonly place: Place
+  readonly organizationId: string | undefined
   readonly started: Promise<Postgrest>
   readonly tokens: RestTokens
   process: Postgrest | null
@@ -81,12 +82,12 @@ export const createDoors = ({ config, database, secrets, log, clock }: DoorsOpti
     return door.started.then((process) => process.stop()).catch(() => undefined)
   }
 
-  const start = (projectId: string, place: Place): Door => {
+  const start = (projectId: string, place: Place, organizationId: string | undefined): Door => {
     const binary = findPostgrest(config.POSTGREST_BIN)
     if (!binary) throw unavailable('There is no PostgREST for this server: see POSTGREST_BIN.', 3600)
     if (performance.now() - (failedAt.get(projectId) ?? Number.NEGATIVE_INFINITY) < pauseMs)
       throw unavailable('PostgREST did not start: try again in a moment.', 2)
-    const room = makeRoom()
+    const room = makeRoom(organizationId)
     const secret = randomBytes(32).toString('hex')
     const begin = async () => {
       await room
@@ -101,6 +102,7 @@ export const createDoors = ({ config, database, secrets, log, clock }: DoorsOpti
     }
     const door: Door = {
       place,
+      organizationId,
       started: begin(),
       tokens: createRestTokens({ secret, timeoutMs: config.STATEMENT_TIMEOUT_MS, clock }),
       process: null,
@@ -133,11 +135,17 @@ export const createDoors = ({ config, database, secrets, log, clock }: DoorsOpti
     return door
   }
 
-  /** The one that was not used for the longest time ends for another project; none that serves a request does. */
-  const makeRoom = (): Promise<void> => {
-    if (doors.size < config.REST_PROCESSES) return Promise.resolve()
+  /**
+   * The one that was not used for the longest time ends for another project; none that serves a request does. An organization has three quarters of the
+   * processes at most: requests that last in many projects of one leave others a way in.
+   */
+  const share = Math.ceil(config.REST_PROCESSES * 0.75)
+  const makeRoom = (organizationId: string | undefined): Promise<void> => {
+    const isTheirs = ([, door]: [string, Door]) => door.organizationId === organizationId
+    const hasShare = organizationId !== undefined && [...doors].filter(isTheirs).length >= share
+    if (!hasShare && doors.size < config.REST_PROCESSES) return Promise.resolve()
     let oldest: [string, Door] | undefined
-    for (const [id, door] of doors)
+    for (const [id, door] of hasShare ? [...doors].filter(isTheirs) : doors)
       if (door.leases === 0 && door.usedAt < (oldest?.[1].usedAt ?? Number.POSITIVE_INFINITY)) oldest = [id, door]
     if (!oldest) throw busy()
     return end(...oldest).then(() => undefined)
@@ -158,12 +166,12 @@ export const createDoors = ({ config, database, secrets, log, clock }: DoorsOpti
   }
 
   return {
-    async lease(projectId, place) {
+    async lease(projectId, place, organizationId) {
       if (isStopped) throw unavailable('The server is stopping.', 2)
       const known = doors.get(projectId)
       if (known && !isCurrent(known, place) && known.leases === 0) await end(projectId, known)
       const now = doors.get(projectId)
-      const door = now && isCurrent(now, place) ? now : start(projectId, place)
+      const door = now && isCurrent(now, place) ? now : start(projectId, place, organizationId)
       clearTimeout(door.idle)
       door.leases += 1
       try {

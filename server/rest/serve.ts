@@ -45,7 +45,7 @@ const answer = async (services: Services, request: FastifyRequest, reply: Fastif
   request.trellisProject = projectId
   request.trellisCaller = claims.caller
   takeRateLimits({}, resolved, services)
-  const lease = await services.rest.lease(projectId, place)
+  const lease = await services.rest.lease(projectId, place, project?.organizationId)
   reply.raw.once('close', lease.release)
   const isWrite = request.method !== 'GET' && request.method !== 'HEAD'
   if (isWrite) services.waker.written(projectId)
