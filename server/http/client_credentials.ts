@@ -82,7 +82,8 @@ export const liveSession = async (
   const claims = await sessionOf(request, services, project)
   const place = tenantPlace(services, project, route)
   const testsSince = project.developmentSince
-  const live = await services.sessions.users.get(`${project.projectId} ${claims.sid} ${testsSince}`, async () => {
+  const key = `${project.projectId} ${claims.sid}`
+  const load = async () => {
     const reply = await services.database.call(
       place,
       'app_auth',
@@ -90,8 +91,13 @@ export const liveSession = async (
       'auth_session',
       { sid: claims.sid, tests_since: testsSince },
     )
-    return dataOf<{ is_live: boolean }>(reply).is_live ? { ...claims, projectId: project.projectId } : null
-  })
+    return dataOf<{ is_live: boolean }>(reply).is_live ? { ...claims, projectId: project.projectId, testsSince } : null
+  }
+  const known = await services.sessions.users.get(key, load)
+  const isOfNow = known === null || known.testsSince === testsSince
+  // looked up before the project left development, or came back: a session for tests has ended since
+  if (!isOfNow) services.sessions.users.drop(key)
+  const live = isOfNow ? known : await load()
   if (!live) throw unauthorized('The session has ended: sign in again.')
   return claims
 }

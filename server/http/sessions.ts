@@ -6,7 +6,8 @@ import type { SessionClaims } from '#server/http/tokens.ts'
 export type Sessions = ReturnType<typeof createSessions>
 
 export const createSessions = () => {
-  const users = createCache<SessionClaims & { projectId: string }>(50_000, 30_000)
+  /** With since when its project was in development when it was looked up: that decides whether a session for tests lives. */
+  const users = createCache<SessionClaims & { projectId: string; testsSince?: string | null }>(50_000, 30_000)
   const developers = createCache<DeveloperCredential>(10_000, 30_000)
   /** Verifying a signature is the most expensive part of a request: a verified token is cached until it expires. */
   const signatures = createCache<SessionClaims & { projectId: string }>(50_000, 3600_000)

@@ -20,7 +20,9 @@ export const canonicalAddress = (text: string): string => {
   const domain = trimmed.slice(at + 1)
   if (at < 0 || domain.length > 254 || !/[^\0-\x7f]/.test(domain) || unseen.test(domain) || noDomain.test(domain))
     return trimmed
-  return `${trimmed.slice(0, at)}@${domainToASCII(domain) || domain}`
+  const ascii = domainToASCII(domain)
+  // a letter that DNS takes for another one (a long s, full-width forms) is not what was meant, or not by whom
+  return domainToUnicode(ascii) === domain.toLowerCase() ? `${trimmed.slice(0, at)}@${ascii}` : trimmed
 }
 
 const form =

@@ -128,8 +128,9 @@ $$;
 comment on function internal.session_is_young is 'Whether the caller signed in less than 10 minutes ago, so that no further proof of identity is needed.';
 
 create or replace function internal.is_test_over(s app.user_sessions, tests_since timestamptz) returns boolean
-language sql immutable parallel safe
-return (is_test_over.s).is_test and coalesce((is_test_over.s).signed_in_at < is_test_over.tests_since, true);
+language sql immutable parallel safe as $$
+  select (is_test_over.s).is_test and coalesce((is_test_over.s).signed_in_at < is_test_over.tests_since, true)
+$$;
 comment on function internal.is_test_over is
   'Whether a session for tests has ended because its project left development: tests_since is since when it is there without a break, null outside of it.';
 
