@@ -14,6 +14,7 @@ import { createFcm } from '#server/providers/push/fcm.ts'
 import type { Claimed } from '#server/providers/push/message.ts'
 import { sendSms } from '#server/providers/sms.ts'
 import { createUpstream, type ProviderName, type ProviderUrls, providers } from '#server/providers/upstream.ts'
+import { createTraces } from '#server/telemetry/traces.ts'
 import { startApns, startFcm } from '#test/support/push_providers.ts'
 
 /**
@@ -171,6 +172,21 @@ const paths: Record<string, readonly [call: (port: number) => Promise<unknown>, 
       for await (const _ of storage.list('p'));
     },
     4_000,
+  ],
+  'a collector of OTLP': [
+    async (port) => {
+      const config = {
+        OTEL_EXPORTER_OTLP_ENDPOINT: `http://127.0.0.1:${port}`,
+        OTEL_TRACES_EXPORTER: 'otlp',
+        OTEL_TRACES_SAMPLER: 'always_on',
+        OTEL_TRACES_SAMPLER_ARG: 1,
+      } as const
+      const traces = await createTraces(config, {}, log)
+      traces.job('a job', {}, []).end()
+      await traces.close()
+      throw new Error('the spans are lost')
+    },
+    10_000,
   ],
   ...Object.fromEntries(
     (['openai', 'anthropic', 'github', 'revenuecat', 'superwall'] as const).map((name) => [

@@ -59,7 +59,12 @@ export const createTelemetry = async (config: Settings, log: Logger): Promise<Te
     ...(prometheus ? [prometheus] : []),
     ...(OTEL_EXPORTER_OTLP_ENDPOINT === undefined
       ? []
-      : [new PeriodicExportingMetricReader({ exporter: await otlpExporter(OTEL_EXPORTER_OTLP_ENDPOINT) })]),
+      : [
+          new PeriodicExportingMetricReader({
+            exporter: await otlpExporter(OTEL_EXPORTER_OTLP_ENDPOINT),
+            exportTimeoutMillis: 5000,
+          }),
+        ]),
   ]
   const provider = new MeterProvider({
     resource,

@@ -58,7 +58,8 @@ export const createTraces = async (
     sampler: samplerOf(sdk, config),
     spanLimits: { attributeValueLengthLimit: longestValue },
     // a queue that is full drops what comes then: a collector that is down costs 2,048 spans of memory
-    spanProcessors: [new sdk.BatchSpanProcessor({ exporter: reporting(exporter, log) })],
+    // the exporter's own limit is the longest silence: one that sends a byte now and then would hold the server's stop for half a minute
+    spanProcessors: [new sdk.BatchSpanProcessor({ exporter: reporting(exporter, log), exportTimeoutMillis: 5000 })],
   })
   const tracer: Tracer = provider.getTracer('trellis')
 
