@@ -223,7 +223,7 @@ test('events are shown as they come, on a terminal without what it would obey, a
 test('a user is found by id, mail address and external id', async () => {
   const { run } = await linked()
   const user = await project.user()
-  await project.admin.patch(`/users/${user.id}`, { external_id: 'crm-7', display_name: 'A\u001b[31mb' })
+  await project.admin.patch(`/users/${user.id}`, { external_id: 'crm-7', avatar_url: 'A\u001b[31mb' })
   for (const wanted of [user.id, 'crm-7']) {
     const { code, stdout } = await run(['users', 'show', wanted, '--json'])
     expect([code, JSON.parse(stdout).id]).toEqual([0, user.id])
