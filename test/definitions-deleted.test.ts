@@ -279,6 +279,7 @@ describe('a user who goes', () => {
     ...{ id, type: 'INITIAL_PURCHASE', app_user_id, event_timestamp_ms: harness.now().getTime() },
     ...{ original_transaction_id: app_user_id, product_id: 'monthly', entitlement_ids: ['premium'] },
     ...{ store: 'APP_STORE', period_type: 'NORMAL', purchased_at_ms: harness.now().getTime() },
+    expiration_at_ms: harness.now().getTime() + 86_400_000,
   })
   const ingest = async (app_user_id: string, id: string) => {
     const [{ outcome }] = await project.sql(
