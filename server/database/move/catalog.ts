@@ -120,10 +120,15 @@ type Ends = {
  * Gives the target what the source has besides rows: partitions, tables of collections, what somebody made by hand. A round makes objects, and the next
  * what belongs to them. Nobody is served from the target meanwhile, so that each group of statements is a transaction of its own.
  */
-const reproduce = async (wanted: Catalog, { owner, admin }: Ends, made: Made): Promise<void> => {
+const reproduce = async (
+  wanted: Catalog,
+  { owner, admin }: Ends,
+  made: Made,
+  isLeft: (item: CatalogItem) => boolean = () => false,
+): Promise<void> => {
   await owner.query(`set check_function_bodies = off; set synchronous_commit = off; set search_path = ''`)
   for (let round = 1; ; round += 1) {
-    const found = await readCatalog(owner)
+    const found = new Map([...(await readCatalog(owner))].filter(([, item]) => !isLeft(item)))
     const left = differences(wanted, found, made)
     if (left.length === 0) return
     const steps = stepsOf(wanted, found, made)
@@ -153,7 +158,13 @@ const isLate = ({ rank, kind, identity }: CatalogItem) =>
 
 /** The first half: everything in which rows come. Afterwards the target has neither triggers nor foreign keys. */
 export const reproduceTables = (wanted: Catalog, ends: Ends, made: Made = new Map()): Promise<void> =>
-  reproduce(new Map([...wanted].filter(([, item]) => !isLate(item))), ends, made)
+  reproduce(
+    new Map([...wanted].filter(([, item]) => !isLate(item))),
+    ends,
+    made,
+    // an owner is no obstacle, and nothing takes it away
+    (item) => isLate(item) && item.unmake === null,
+  )
 
 /** All of it: with the rows that are there by now. */
 export const reproduceAll = (wanted: Catalog, ends: Ends, made: Made = new Map()): Promise<void> =>
