@@ -250,7 +250,9 @@ export const assemble = async (
     if (project.place && project.isBehind) behind.add(project.place.database)
     else if (project.place) behind.delete(project.place.database)
     if (project.contentHash === programs.tenant.contentHash) return
-    const needed = programs.tenant.newestOf(areaOf(route).stem)
+    // some routes of the REST access are of no area, and need no migration of one
+    const stem = areaByRoute.get(route)?.stem
+    const needed = stem === undefined ? undefined : programs.tenant.newestOf(stem)
     if (needed && project.schemaVersion < needed) throw migrationPending()
   }
 
