@@ -158,7 +158,9 @@ describe('a row has at most 1 MB', () => {
 
 describe('a row that was too long before the rule came', () => {
   const old = async () => {
-    await project.sql('drop trigger collection_size on collections.pages')
+    await project.sql(
+      'drop trigger collection_size on collections.pages; drop trigger collection_size_changed on collections.pages',
+    )
     const { id } = await make({ a: letters(1_000_000), slug: 'old' })
     await project.sql(`update collections.pages set b = repeat('x', 1000000)`)
     await project.sql(`update app.collections set generator = 1 where name = 'pages'`)

@@ -16,7 +16,7 @@ export type ParsedJson =
 /** A text that Postgres can store: `size` counts its numbers written out. */
 export type CheckedJson =
   | { readonly kind: 'checked'; readonly size: number; readonly isObject: boolean; readonly scan: Scan }
-  | { readonly kind: 'broken'; readonly reason: string }
+  | { readonly kind: 'broken'; readonly reason: string; readonly problem: Problem }
 
 const reasons: Readonly<Record<Problem, string>> = {
   syntax: 'is not valid JSON',
@@ -31,9 +31,10 @@ const reasons: Readonly<Record<Problem, string>> = {
  * callers is validated here before it reaches SQL.
  */
 export const checkJson = (bytes: Buffer, subject = 'The body'): CheckedJson => {
-  if (!isUtf8(bytes)) return { kind: 'broken', reason: `${subject} is not valid UTF-8.` }
+  if (!isUtf8(bytes)) return { kind: 'broken', reason: `${subject} is not valid UTF-8.`, problem: 'syntax' }
   const scan: Scan = scanJson(bytes, deepest, Math.max(0, mostBytes - bytes.length))
-  if (scan.problem !== null) return { kind: 'broken', reason: `${subject} ${reasons[scan.problem]}.` }
+  const { problem } = scan
+  if (problem !== null) return { kind: 'broken', reason: `${subject} ${reasons[problem]}.`, problem }
   return { kind: 'checked', size: bytes.length + scan.gained, isObject: isObjectText(bytes), scan }
 }
 

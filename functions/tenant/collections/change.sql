@@ -183,6 +183,8 @@ begin
                  || array(select s from internal.collection_trigger_sql(c.name, internal.collection_reference_names(c.id) || k.name) as s)
             else '{}' end
     || case when k.is_moderated then array[internal.collection_moderation_sql(c.name, true)] else '{}' end
+    || case when internal.collection_is_bounded(k.type) then array(select s from internal.collection_size_sql(c.name, internal.collection_columns_whole(c.id) || k) as s)
+            else '{}' end
     || array[format('grant insert (%1$I), update (%1$I) on collections.%2$I to app_user', k.name, c.name)];
   if collection_column_add.dry_run then
     return internal.collection_plan_json(statements, is_volatile, rows, 10 + rows / case when is_volatile then 200 else 2000 end,
@@ -221,9 +223,11 @@ declare
 begin
   -- triggers that refer to the column would prevent its drop
   statements := case when k.references_collection_id is not null
-                     then array[format('drop trigger if exists collection_references_moved on collections.%I', c.name),
-                                format('drop trigger if exists collection_references_in on collections.%I', c.name)] else '{}' end
+                     then array(select s from internal.collection_trigger_drop_sql(c.name) as s) else '{}' end
+    || case when internal.collection_is_bounded(k.type) then array(select s from internal.collection_size_drop_sql(c.name) as s) else '{}' end
     || array[format('alter table collections.%I drop column %I', c.name, k.name)]
+    || case when internal.collection_is_bounded(k.type) then array(select s from internal.collection_size_sql(c.name, internal.collection_columns_whole(c.id, k.name)) as s)
+            else '{}' end
     || case when k.references_collection_id is not null
             then array(select s from internal.collection_trigger_sql(c.name, internal.collection_reference_names(c.id, k.name)) as s) else '{}' end;
   if collection_column_drop.dry_run then

@@ -195,6 +195,8 @@ declare
   is_typed constant boolean := (collection_column_plan.after).type <> (collection_column_plan.before).type;
   changes constant text := case when is_typed then internal.collection_type_change(collection_column_plan.before, (collection_column_plan.after).type)
                                 else quote_ident((collection_column_plan.before).name) end;
+  is_bounded constant boolean := is_typed and (internal.collection_is_bounded((collection_column_plan.before).type)
+                                               or internal.collection_is_bounded((collection_column_plan.after).type));
   default_before constant text := internal.collection_column_default(collection_column_plan.before);
   default_after constant text := internal.collection_column_default(collection_column_plan.after);
   renamed app.collection_columns := collection_column_plan.before;
@@ -226,6 +228,9 @@ begin
       from unnest(gone) as g (rule));
   if is_typed or default_after is distinct from default_before then
     statements := statements || case when default_before is not null then array[format('alter table %s alter column %I drop default', tab, new_name)] else '{}' end;
+  end if;
+  if is_bounded then
+    statements := statements || array(select s from internal.collection_size_drop_sql((collection_column_plan.c).name) as s);
   end if;
   if is_typed then
     statements := statements || format('alter table %s alter column %I type %s using %s', tab, new_name, (collection_column_plan.after).sql_type,
@@ -265,6 +270,11 @@ begin
                 where r.n > 1 order by r.n);
   end if;
 
+  if is_bounded then
+    statements := statements || array(
+      select s from internal.collection_size_sql((collection_column_plan.c).name,
+        internal.collection_columns_whole((collection_column_plan.c).id, old_name) || collection_column_plan.after) as s);
+  end if;
   if (collection_column_plan.after).is_moderated <> (collection_column_plan.before).is_moderated then
     statements := statements || internal.collection_moderation_sql((collection_column_plan.c).name, (collection_column_plan.after).is_moderated
       or exists (select from app.collection_columns o

@@ -3,9 +3,9 @@
 
 create or replace function internal.collection_generator() returns int
 language sql immutable parallel safe
-return 4;
+return 5;
 comment on function internal.collection_generator is
-  'The version of internal.collection_policies_sql, internal.collection_size_sql and internal.collection_publish_sql. If you change their output, increase it here and in
+  'The version of internal.collection_policies_sql, internal.collection_size_sql, internal.collection_trigger_sql and internal.collection_publish_sql. If you change their output, increase it here and in
    sql/seeds/tenant/collections.sql.';
 
 create or replace function internal.collection_condition(policy text, owner_scope text) returns text
@@ -130,9 +130,11 @@ begin
     for statement in
       select s from internal.collection_policies_sql(c, internal.collection_column_names(c.id)) as s
       union all
-      select internal.collection_size_sql(c.name)
+      select t from internal.collection_size_sql(c.name, internal.collection_columns_whole(c.id)) as t
       union all
       select internal.collection_publish_sql(c.name)
+      union all
+      select t from internal.collection_trigger_sql(c.name, internal.collection_reference_names(c.id)) as t
     loop
       execute statement;
     end loop;

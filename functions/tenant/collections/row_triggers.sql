@@ -1,7 +1,7 @@
 -- Triggers on the generated tables: rules for the rows of every collection, for every role that writes them.
 
 create or replace function internal.collection_references(collection text) returns table (col text, on_delete text, target text)
-language sql stable as $$
+language sql stable security definer set search_path = '' as $$
   select k.name, k.on_delete, target.name
     from app.collection_columns k
     join app.collections c on c.id = k.collection_id and c.name = collection_references.collection
@@ -9,7 +9,7 @@ language sql stable as $$
    order by k.position
 $$;
 comment on function internal.collection_references is
-  'The columns of a collection that refer to the collection target, in the order of the columns. Granted to nobody.';
+  'The columns of a collection that refer to the collection target, in the order of the columns.';
 
 create or replace function internal.collection_row_is_live(collection text, row_id uuid) returns boolean
 language plpgsql volatile as $$
@@ -133,27 +133,121 @@ comment on function internal.collection_row_bytes is
   'The size of a row: the bytes of the JSON object of its own columns, without null values. Server-managed columns do not count, so that
    no change of them alone can be refused.';
 
+create or replace function internal.number_is_long(n numeric) returns boolean
+language sql immutable parallel safe
+return abs(number_is_long.n) >= 1e1000 or scale(number_is_long.n) > 1000;
+comment on function internal.number_is_long is 'Whether a number has more than 1,000 digits before or after its point, written out; also true of NaN and infinity.';
+
+create or replace function internal.collection_value_excess(value jsonb) returns text
+language sql immutable parallel safe as $$
+  select case
+    when exists (select from jsonb_path_query(collection_value_excess.value, 'strict $.** ? (@.type() == "number")') as n (value)
+                  where internal.number_is_long(n.value::numeric))
+    then 'has a number of more than 1000 digits before or after its point, written out'
+    when jsonb_path_exists(collection_value_excess.value, 'strict $.**{200} ? (@.type() == "object" || @.type() == "array")')
+    then 'nests more than 200 deep'
+  end
+$$;
+comment on function internal.collection_value_excess is
+  'Which bound of JSON a stored value exceeds, to follow its column''s name in a message, or null: the bounds that bodies have (server/http/json.ts).';
+
+create or replace function internal.collection_lists_bytes(collection text, r anyelement, out bytes bigint, out long_column text)
+language plpgsql stable as $$
+declare
+  col text;
+  is_long boolean;
+  held bigint;
+begin
+  bytes := 0;
+  for col in
+    select k.name from app.collection_columns k
+      join app.collections c on c.id = k.collection_id and c.name = collection_lists_bytes.collection
+     where k.type = 'numeric[]' order by k.position
+  loop
+    execute format('select bool_or(internal.number_is_long(n)) from unnest(($1).%I) as n', col) into is_long using collection_lists_bytes.r;
+    if is_long then
+      long_column := col;
+      return;
+    end if;
+    -- one number at a time: the text of the whole list could be a thousand times as long as the list
+    execute format('select sum(octet_length(n::text) + 1) from unnest(($1).%I) as n', col) into held using collection_lists_bytes.r;
+    bytes := bytes + coalesce(held, 0);
+  end loop;
+end $$;
+comment on function internal.collection_lists_bytes is
+  'The size of a row''s lists of numbers, written out, without writing them out at once; or the first of these columns that has a number of more than 1,000
+   digits. Granted to nobody.';
+
+create or replace function internal.collection_size_refusal(limit_bytes bigint, size bigint) returns void
+language sql volatile
+return internal.fail(400, 'INVALID_BODY', 'The row would have more than 1 MB.',
+                     json_build_object('reason', 'a row has at most 1 MB', 'limit', collection_size_refusal.limit_bytes, 'size', collection_size_refusal.size));
+comment on function internal.collection_size_refusal is 'Refuses a row that is too long: 400 INVALID_BODY.';
+
 create or replace function internal.tg_collection_rows__size() returns trigger
 language plpgsql volatile security definer set search_path = '' as $$
 declare
   limit_bytes constant int := 1048576;
-  made constant json := row_to_json(new);
+  managed constant text[] := array['id', 'user_id', 'group_id', 'created_at', 'updated_at', 'deleted_at'];
+  -- numbers are not written out in it
+  whole constant jsonb := to_jsonb(new) - managed;
+  before jsonb;
+  changed jsonb := whole;
+  written text;
   size bigint;
+  lists record;
+  excess record;
 begin
-  -- the size with all columns is an upper bound
-  if octet_length(made::text) <= limit_bytes then
+  if tg_op = 'UPDATE' then
+    -- a row that exceeded a bound before the rule came may be deleted, change its owner and its other values
+    before := to_jsonb(old) - managed;
+    changed := (select jsonb_object_agg(f.key, f.value) from jsonb_each(whole) as f where f.value is distinct from before -> f.key);
+    if changed is null then
+      return null;
+    end if;
+  end if;
+  if tg_nargs > 0 then
+    select l.bytes, l.long_column into lists from internal.collection_lists_bytes(tg_table_name, new) l;
+    if changed ? lists.long_column then
+      perform internal.collection_refuse_column(lists.long_column, 'has a number of more than 1000 digits before or after its point, written out');
+    end if;
+    if lists.bytes > limit_bytes
+       and (tg_op = 'INSERT' or lists.bytes > (select l.bytes from internal.collection_lists_bytes(tg_table_name, old) l)) then
+      perform internal.collection_size_refusal(limit_bytes, lists.bytes);
+    end if;
+  end if;
+  written := changed::text;
+  -- what no text without these has: a number of more than 1,000 digits, and nesting of more than 200 within the row
+  if written ~ '[0-9]{250}' or octet_length(written) - octet_length(replace(replace(written, '[', ''), '{', '')) > 200 then
+    for excess in
+      select f.key, internal.collection_value_excess(f.value) as problem from jsonb_each(changed) as f
+       where jsonb_typeof(f.value) in ('number', 'array', 'object')
+    loop
+      if excess.problem is not null then
+        perform internal.collection_refuse_column(excess.key, excess.problem);
+      end if;
+    end loop;
+  end if;
+  -- one that was too large before may shrink
+  if tg_op = 'UPDATE' and octet_length(written) <= coalesce(octet_length((
+       -- a column without a value has no size
+       select jsonb_object_agg(k.key, before -> k.key) from jsonb_object_keys(changed) as k (key) where before -> k.key <> 'null')::text), 0) then
     return null;
   end if;
-  size := internal.collection_row_bytes(made);
-  -- a row that was too large before may shrink, be deleted, and change its owner
+  written := row_to_json(new)::text;
+  -- the size with all columns is an upper bound
+  if octet_length(written) <= limit_bytes then
+    return null;
+  end if;
+  size := internal.collection_row_bytes(written::json);
   if size > limit_bytes and (tg_op = 'INSERT' or size > internal.collection_row_bytes(row_to_json(old))) then
-    perform internal.fail(400, 'INVALID_BODY', 'The row would have more than 1 MB.',
-                          json_build_object('reason', 'a row has at most 1 MB', 'limit', limit_bytes, 'size', size));
+    perform internal.collection_size_refusal(limit_bytes, size);
   end if;
   return null;
 end $$;
 comment on function internal.tg_collection_rows__size is
-  'After any role wrote a row above some length: its JSON has at most 1 MB. Refuses 400 INVALID_BODY. Supplement C1.';
+  'After any role wrote a row that may exceed a bound: its JSON has at most 1 MB, its numbers at most 1,000 digits before and after their point, its values nest
+   at most 200 deep. Values that an update leaves as they were are not refused. Refuses 400 INVALID_BODY. Supplement C1.';
 
 create or replace function internal.collection_reference_refusal(col text, target text) returns void
 language sql volatile
@@ -199,6 +293,46 @@ begin
   return null;
 end $$;
 comment on function internal.tg_collection_rows__reference_moved is 'As tg_collection_rows__references, for an update of a reference.';
+
+create or replace function internal.tg_collection_rows__references_read() returns trigger
+-- as the writer, whose policies decide; the statements of our own routes ask the same before they write
+language plpgsql volatile set search_path = '' as $$
+declare
+  r record;
+  is_hidden boolean;
+begin
+  for r in select f.col, f.target from internal.collection_references(tg_table_name) f loop
+    execute format('select exists (select from inserted i where i.%1$I is not null
+                      and not exists (select from collections.%2$I t where t.id = i.%1$I and t.deleted_at is null))', r.col, r.target)
+      into is_hidden;
+    if is_hidden then
+      perform internal.collection_reference_refusal(r.col, r.target);
+    end if;
+  end loop;
+  return null;
+end $$;
+comment on function internal.tg_collection_rows__references_read is
+  'After an insert by a user: they may read the rows referred to. Refuses 400 INVALID_BODY, as for rows that do not exist.';
+
+create or replace function internal.tg_collection_rows__reference_read_moved() returns trigger
+language plpgsql volatile set search_path = '' as $$
+declare
+  r record;
+  is_there boolean;
+  before constant jsonb := to_jsonb(old);
+  after constant jsonb := to_jsonb(new);
+begin
+  for r in select f.col, f.target from internal.collection_references(tg_table_name) f loop
+    continue when after ->> r.col is null or after ->> r.col = before ->> r.col;
+    execute format('select exists (select from collections.%I t where t.id = $1 and t.deleted_at is null)', r.target)
+      into is_there using (after ->> r.col)::uuid;
+    if not is_there then
+      perform internal.collection_reference_refusal(r.col, r.target);
+    end if;
+  end loop;
+  return null;
+end $$;
+comment on function internal.tg_collection_rows__reference_read_moved is 'As tg_collection_rows__references_read, for an update of a reference.';
 
 create or replace function internal.collection_group_refusal() returns void
 language sql volatile

@@ -128,20 +128,77 @@ language sql stable as $$
                 'for each statement execute function internal.tg_collection_rows__references()', collection_trigger_sql.collection)
    where cardinality(collection_trigger_sql.reference_columns) > 0
   union all
-  select format('create or replace trigger collection_references_moved after update on collections.%I for each row when (%s) '
-                'execute function internal.tg_collection_rows__reference_moved()', collection_trigger_sql.collection,
+  -- server keys and administrators read every row
+  select format('create or replace trigger collection_references_read after insert on collections.%I referencing new table as inserted '
+                'for each statement when (current_user in (''app_user'', ''app_rest'')) execute function internal.tg_collection_rows__references_read()',
+                collection_trigger_sql.collection)
+   where cardinality(collection_trigger_sql.reference_columns) > 0
+  union all
+  select format(t.statement, collection_trigger_sql.collection,
                 (select string_agg(format('old.%1$I is distinct from new.%1$I', c), ' or ')
                    from unnest(collection_trigger_sql.reference_columns) as c))
+    from (values ('create or replace trigger collection_references_moved after update on collections.%I for each row when (%s) '
+                  'execute function internal.tg_collection_rows__reference_moved()'),
+                 ('create or replace trigger collection_references_read_moved after update on collections.%I for each row '
+                  'when (current_user in (''app_user'', ''app_rest'') and (%s)) execute function internal.tg_collection_rows__reference_read_moved()'))
+         as t (statement)
    where cardinality(collection_trigger_sql.reference_columns) > 0
 $$;
-comment on function internal.collection_trigger_sql is 'The triggers that restrict references to live rows; none for a collection without references.';
+comment on function internal.collection_trigger_sql is
+  'The triggers that restrict references to live rows that the writer may read; none for a collection without references.';
 
-create or replace function internal.collection_size_sql(collection text) returns text
+create or replace function internal.collection_trigger_drop_sql(collection text) returns setof text
+language sql immutable parallel safe as $$
+  select format('drop trigger if exists %I on collections.%I', t.name, collection_trigger_drop_sql.collection)
+    from unnest(array['collection_references_moved', 'collection_references_in', 'collection_references_read_moved', 'collection_references_read']) as t (name)
+$$;
+comment on function internal.collection_trigger_drop_sql is 'Drops the triggers of references: a column in their conditions could not be dropped.';
+
+create or replace function internal.collection_columns_whole(collection_id uuid, less text default null) returns app.collection_columns[]
+language sql stable as $$
+  select coalesce(array_agg(k order by k.position), '{}') from app.collection_columns k
+   where k.collection_id = collection_columns_whole.collection_id and k.name is distinct from collection_columns_whole.less
+$$;
+comment on function internal.collection_columns_whole is 'The developer''s columns of a collection, in their order, except a column that is dropped.';
+
+create or replace function internal.collection_is_bounded(type text) returns boolean
 language sql immutable parallel safe
--- A row below 2,000 bytes cannot exceed the limit, however well its values are compressed, so that most rows are never encoded to be measured.
-return format('create or replace trigger collection_size after insert or update on collections.%I for each row '
-              'when (pg_catalog.pg_column_size(new.*) > 2000) execute function internal.tg_collection_rows__size()', collection_size_sql.collection);
-comment on function internal.collection_size_sql is 'The trigger that limits rows to 1 MB.';
+return collection_is_bounded.type in ('numeric', 'numeric[]', 'jsonb');
+comment on function internal.collection_is_bounded is 'Whether values of a type may be far longer written out than stored, so that internal.collection_size_sql names their columns.';
+
+create or replace function internal.collection_size_sql(collection text, columns app.collection_columns[]) returns setof text
+language sql immutable parallel safe as $$
+  -- Most rows are never encoded to be measured. A row below 2,000 bytes cannot exceed the limit, however well its values are compressed, unless
+  -- Postgres writes its numbers out: twelve bytes of a numeric may be 131,072 digits. Where a column may hold such numbers, these conditions are true of
+  -- every row that could have one (a text of 1,000 characters has no number of 1,001 digits), and none of them writes many long numbers out. An update
+  -- of other columns, such as a deletion, writes none out.
+  select format('create or replace trigger %s on collections.%I for each row when (%s) execute function internal.tg_collection_rows__size(%s)',
+                t.what, collection_size_sql.collection,
+                concat_ws(' or ', 'pg_catalog.pg_column_size(new.*) > 2000',
+                  (select string_agg(format('(' || t.condition || '%2$s)', k.name, c.condition), ' or ' order by k.position)
+                     from unnest(collection_size_sql.columns) as k
+                    cross join lateral (select format(case k.type
+                       when 'numeric' then 'abs(new.%1$I) >= 1e1000 or scale(new.%1$I) > 1000'
+                       when 'numeric[]' then 'cardinality(new.%1$I) > 20 or 1e1000 <= any (new.%1$I) or -1e1000 >= any (new.%1$I) '
+                                             'or octet_length(new.%1$I::text) > 1000'
+                       else 'octet_length(new.%1$I::text) > 1000 or pg_catalog.jsonb_path_exists(new.%1$I, %2$L)' end,
+                       k.name, 'strict $.**{200} ? (@.type() == "object" || @.type() == "array")')) as w (widens)
+                    cross join lateral (select '(' || w.widens || ')') as c (condition)
+                    where internal.collection_is_bounded(k.type))),
+                (select quote_literal('lists') where exists (select from unnest(collection_size_sql.columns) as k where k.type = 'numeric[]')))
+    from (values ('collection_size after insert', ''),
+                 ('collection_size_changed after update', 'old.%1$I is distinct from new.%1$I and ')) as t (what, condition)
+$$;
+comment on function internal.collection_size_sql is
+  'The triggers that bound rows: at most 1 MB, numbers of at most 1,000 digits before and after their point, nesting of at most 200. Their conditions name
+   columns: they are dropped before one of these is dropped or gets another type.';
+
+create or replace function internal.collection_size_drop_sql(collection text) returns setof text
+language sql immutable parallel safe as $$
+  select format('drop trigger if exists %I on collections.%I', t.name, collection_size_drop_sql.collection)
+    from unnest(array['collection_size', 'collection_size_changed']) as t (name)
+$$;
+comment on function internal.collection_size_drop_sql is 'Drops the triggers of internal.collection_size_sql: a column in their conditions could not be changed.';
 
 create or replace function internal.collection_table_sql(c app.collections, columns app.collection_columns[]) returns setof text
 language sql stable as $$
@@ -189,7 +246,7 @@ language sql stable as $$
                 'when (old.deleted_at is null and new.deleted_at is not null) execute function internal.tg_collection_rows__deleted()',
                 (collection_table_sql.c).name)
   union all
-  select internal.collection_size_sql((collection_table_sql.c).name)
+  select s.statement from internal.collection_size_sql((collection_table_sql.c).name, collection_table_sql.columns) as s (statement)
   union all
   select internal.collection_publish_sql((collection_table_sql.c).name)
   union all

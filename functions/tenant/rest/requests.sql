@@ -10,7 +10,9 @@ language sql volatile as $$
            set_config('app.due_at', '', true), set_config('app.changed', '', true), set_config('app.effects', '', true),
            set_config('statement_timeout', c.timeout_ms, true),
            -- a request could name another one (Prefer: timezone), and times without a zone are UTC
-           set_config('timezone', 'UTC', true), set_config('search_path', '', true))
+           set_config('timezone', 'UTC', true),
+           -- the aggregates that bound an answer come before those of Postgres
+           set_config('search_path', 'rest_answers, pg_catalog, pg_temp', true))
     from json_to_record(current_setting('request.jwt.claims')::json)
          as c (caller text, user_id text, session_id text, project_id text, clock text, timeout_ms text)
 $$;
@@ -37,3 +39,17 @@ begin
   return null;
 end $$;
 comment on function internal.tg_rest_rows__id_stays is 'Before the id of a row changes: refuses 400 VALIDATION_ERROR. An upsert by id names it without changing it.';
+
+create or replace function api.rest_reference(collection text, constraint_name text) returns api.reply
+language sql stable as $$
+  select internal.reply(200, (
+    select json_build_object('column', a.attname, 'collection', target.relname)
+      from pg_catalog.pg_constraint c
+      join pg_catalog.pg_class r on r.oid = c.conrelid and r.relname = rest_reference.collection
+      join pg_catalog.pg_class target on target.oid = c.confrelid and target.relnamespace = 'collections'::regnamespace
+      join pg_catalog.pg_attribute a on a.attrelid = c.conrelid and a.attnum = c.conkey[1]
+     where c.connamespace = 'collections'::regnamespace and c.conname = rest_reference.constraint_name and c.contype = 'f'))
+$$;
+comment on function api.rest_reference is
+  'The reference of a collection that a foreign key belongs to, {column, collection}; null when the key is none. Postgres finds a missing row before the
+   triggers of references do, and both are refused in the same words.';

@@ -33,7 +33,7 @@ grant execute on function internal.collection_type, internal.collection_value_pr
   internal.collection_key_sql, internal.collection_owner_sql, internal.collection_insert_sql, internal.collection_expect,
   internal.collection_unique_index, internal.collection_conflict_sql, internal.collection_batch_sql, internal.collection_delete_sql,
   internal.collection_restore_sql, internal.collection_target_sql, internal.collection_patch_sql, internal.collection_operators_sql,
-  internal.collection_operator_sql, internal.collection_if_sql, internal.collection_compile, internal.collection_values, internal.collection_run,
+  internal.collection_operator_sql, internal.collection_if_sql, internal.collection_match_sql, internal.collection_compile, internal.collection_values, internal.collection_run,
   internal.collection_readable_sql, internal.collection_unreadable_column, internal.collection_cast_problem, internal.collection_check_values, internal.collection_record_problem,
   internal.collection_constraint_refusal, internal.collection_policy_refusal, internal.collection_role_missing, internal.collection_trigger_refusal, internal.collection_explain_error, internal.collection_explain_nothing, internal.collection_replay,
   internal.collection_resolve, internal.collection_operation, internal.collection_lock_owners, internal.collection_lock_rows, internal.collection_lock_values, internal.collection_explain,
@@ -41,5 +41,7 @@ grant execute on function internal.collection_type, internal.collection_value_pr
   to app_user, app_server, app_admin;
 grant execute on function internal.collection_scans, api.collection_plan to app_user, app_admin;
 grant execute on function internal.my_group_ids to app_server, app_admin;
+-- what the triggers of references call as the writer
+grant execute on function internal.collection_references, internal.collection_reference_refusal to app_user;
 grant execute on function internal.collection_row_may_go to app_admin;
 grant execute on function internal.purge__collections to app_worker;
