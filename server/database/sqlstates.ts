@@ -42,6 +42,9 @@ export const sqlstates: Readonly<Record<string, string>> = {
   '23503': 'foreign_key_violation',
   '23505': 'unique_violation',
 
+  // of Postgres with the module safeupdate, whose error the REST access gives without it
+  '21000': 'cardinality_violation: an update or a delete without a filter',
+
   // of Postgres: an object is not there, so the schema may be behind the program; or a kept plan is behind the schema
   '0A000': 'feature_not_supported: a kept plan whose result type changed is made anew',
   '3F000': 'invalid_schema_name',

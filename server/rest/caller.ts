@@ -17,7 +17,11 @@ const served = route('GET /rest/v1', {
   summary: 'PostgREST over the collections of a project',
   handle: elsewhere('serve'),
   replies: {},
-  refusals: { ...refusals, 503: ['REST_UNAVAILABLE', 'REST_BUSY'] },
+  refusals: {
+    ...refusals,
+    400: ['INVALID_JSON', 'INVALID_BODY', 'INVALID_INPUT', 'RESPONSE_TOO_LARGE'],
+    503: ['REST_UNAVAILABLE', 'REST_BUSY'],
+  },
 })
 export const written = route('POST /storage/v1', {
   caller: endUserOrServer,

@@ -11,13 +11,24 @@ import { createRestTokens, type RestTokens } from '#server/rest/tokens.ts'
 import type { Secrets } from '#server/secrets.ts'
 
 /** The use of a project's PostgREST for one request. Released when the response has been sent. */
-export type Lease = Pick<Postgrest, 'http' | 'pid'> & RestTokens & { release(): void }
+export type Lease = Pick<Postgrest, 'http' | 'pid' | 'loads'> &
+  RestTokens & {
+    /**
+     * After an answer that a change of a collection may have made wrong: waits until PostgREST has read the schema more often than `seen` times. False
+     * when no collection has changed in the last seconds.
+     */
+    readAgain(seen: number): Promise<boolean>
+    release(): void
+  }
 
 /** The REST doors of one server process: a PostgREST for each project that uses its door. */
 export type Doors = {
   /** Starts the project's PostgREST if it does not run. Refuses 503 REST_UNAVAILABLE, REST_BUSY. */
   lease(projectId: string, place: Place, organizationId?: string): Promise<Lease>
-  /** `project:<id>` and `tenant:<id>`: what runs for it ends once it serves no request, and its sockets are checked. */
+  /**
+   * `project:<id>` and `tenant:<id>`: what runs for it ends once it serves no request, and its sockets are checked. `collection:<project id>/<name>`:
+   * PostgREST will read the schema again.
+   */
   drop(changed: string): void
   /** A socket of the project is open: `check` is called when the project may have changed. Returns what ends that. */
   watch(projectId: string, check: () => void): () => void
@@ -52,10 +63,15 @@ type Door = {
   process: Postgrest | null
   leases: number
   usedAt: number
+  /** When a collection of the project was changed last: PostgREST reads the schema again some moments later. */
+  changedAt: number
   /** Not for new requests: its database is another one, or it has ended. */
   isStale: boolean
   idle: NodeJS.Timeout | undefined
 }
+
+/** The longest that PostgREST takes until it has read the schema again after a change. */
+const reloadMs = 5_000
 
 /** After a start that failed: the next one may be tried. */
 const pauseMs = 2_000
@@ -108,6 +124,7 @@ export const createDoors = ({ config, database, secrets, log, clock }: DoorsOpti
       process: null,
       leases: 0,
       usedAt: performance.now(),
+      changedAt: Number.NEGATIVE_INFINITY,
       isStale: false,
       idle: undefined,
     }
@@ -175,11 +192,16 @@ export const createDoors = ({ config, database, secrets, log, clock }: DoorsOpti
       clearTimeout(door.idle)
       door.leases += 1
       try {
-        const { http, pid } = door.process ?? (await door.started)
+        const { http, pid, loads, loadedAfter } = door.process ?? (await door.started)
         let isReleased = false
         return {
           http,
           pid,
+          loads,
+          readAgain: (seen) => {
+            const left = door.changedAt + reloadMs - performance.now()
+            return left > 0 ? loadedAfter(seen, left) : Promise.resolve(false)
+          },
           tokenFor: (claims) => door.tokens.tokenFor(claims),
           release() {
             if (isReleased) return
@@ -202,6 +224,10 @@ export const createDoors = ({ config, database, secrets, log, clock }: DoorsOpti
           door.isStale = true
           if (door.leases === 0) void end(projectId, door)
         }
+      if (kind === 'collection') {
+        const changed = doors.get(id.split('/')[0] ?? '')
+        if (changed) changed.changedAt = performance.now()
+      }
       if (kind !== 'project' && kind !== 'tenant') return
       for (const check of checks.get(id) ?? []) check()
       const door = doors.get(id)

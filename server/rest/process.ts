@@ -11,6 +11,10 @@ export type Postgrest = {
   readonly http: Pool
   /** When it has ended, by itself or stopped: its socket is gone then. */
   readonly ended: Promise<void>
+  /** How often it has read the schema. */
+  loads(): number
+  /** When it has read the schema more often than `seen` times; false when it has not after that many milliseconds. */
+  loadedAfter(seen: number, ms: number): Promise<boolean>
   stop(): Promise<void>
 }
 
@@ -47,6 +51,8 @@ const environmentOf = (options: PostgrestOptions, socket: string) => ({
   PGRST_DB_PRE_REQUEST: 'internal.rest_begin',
   PGRST_DB_CONFIG: 'false',
   PGRST_DB_MAX_ROWS: '1000',
+  // Prefer: tx=rollback, the dry run of a client
+  PGRST_DB_TX_END: 'commit-allow-override',
   PGRST_DB_POOL: String(options.connections),
   PGRST_DB_POOL_ACQUISITION_TIMEOUT: '5',
   PGRST_JWT_SECRET: options.secret,
@@ -68,25 +74,49 @@ const killGroup = (child: ChildProcess, signal: NodeJS.Signals) => {
   }
 }
 
-/** Resolves when PostgREST has read the schema, which it says; rejects when it ends before, or takes too long. */
-const untilReady = (child: ChildProcess): Promise<void> =>
+type Loading = Pick<Postgrest, 'loads' | 'loadedAfter'>
+
+/** Resolves when PostgREST has read the schema, which it says each time that it does; rejects when it ends before, or takes too long. */
+const untilReady = (child: ChildProcess): Promise<Loading> =>
   new Promise((resolve, reject) => {
     let said = ''
-    const settle = (error: Error | null) => {
-      clearTimeout(timer)
-      child.stderr?.removeAllListeners('data').resume()
-      if (error) reject(error)
-      else resolve()
+    let loads = 0
+    const waiting = new Set<() => void>()
+    const loading: Loading = {
+      loads: () => loads,
+      loadedAfter: (seen, ms) =>
+        new Promise((done) => {
+          if (loads > seen) return done(true)
+          const settle = (isLoaded: boolean) => {
+            clearTimeout(timer)
+            waiting.delete(loaded)
+            done(isLoaded)
+          }
+          const loaded = () => settle(true)
+          const timer = setTimeout(() => settle(false), ms)
+          waiting.add(loaded)
+        }),
     }
-    const fail = (reason: string) => settle(new Error(`PostgREST ${reason}: ${said.trim().slice(-500)}`))
+    const fail = (reason: string) => {
+      clearTimeout(timer)
+      reject(new Error(`PostgREST ${reason}: ${said.trim().slice(-500)}`))
+    }
     const timer = setTimeout(() => fail('does not become ready'), startMs)
     child.once('error', (error) => fail(error.message))
     child.once('exit', () => fail('ended'))
     child.stderr?.setEncoding('utf8').on('data', (chunk: string) => {
       said = (said + chunk).slice(-4000)
-      if (said.includes('Schema cache loaded')) settle(null)
+      const times = said.split(loadedLine).length - 1
+      if (times === 0) return
+      said = said.slice(said.lastIndexOf(loadedLine) + loadedLine.length)
+      loads += times
+      clearTimeout(timer)
+      resolve(loading)
+      for (const loaded of [...waiting]) loaded()
     })
   })
+
+const loadedLine = 'Schema cache loaded'
 
 export const startPostgrest = async (options: PostgrestOptions): Promise<Postgrest> => {
   const folder = await mkdtemp(join(tmpdir(), 'trellis-rest-'))
@@ -104,8 +134,9 @@ export const startPostgrest = async (options: PostgrestOptions): Promise<Postgre
     killGroup(child, 'SIGKILL')
     await ended
   }
+  let loading: Loading
   try {
-    await untilReady(child)
+    loading = await untilReady(child)
   } catch (error) {
     await end()
     throw error
@@ -118,5 +149,5 @@ export const startPostgrest = async (options: PostgrestOptions): Promise<Postgre
     bodyTimeout: 30_000,
   })
   void ended.then(() => http.destroy())
-  return { pid: child.pid ?? 0, http, ended, stop: end }
+  return { pid: child.pid ?? 0, http, ended, ...loading, stop: end }
 }

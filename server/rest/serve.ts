@@ -9,6 +9,8 @@ import { sendStream } from '#server/http/stream.ts'
 import { callerOf } from '#server/rest/caller.ts'
 import type { Lease } from '#server/rest/doors.ts'
 import { type Exchanged, exchange } from '#server/rest/exchange.ts'
+import { failureTold, mayBeStale, missingReference, referenceTold, type Told } from '#server/rest/failure.ts'
+import { checkBody, checkFilter, headersFor, pathFor } from '#server/rest/request.ts'
 import type { Services } from '#server/services.ts'
 
 const methods = ['GET', 'HEAD', 'POST', 'PATCH', 'PUT', 'DELETE'] as const
@@ -45,47 +47,67 @@ const answer = async (services: Services, request: FastifyRequest, reply: Fastif
   request.trellisProject = projectId
   request.trellisCaller = claims.caller
   takeRateLimits({}, resolved, services)
+  const asked = askedFor(request)
   const lease = await services.rest.lease(projectId, place, project?.organizationId)
   reply.raw.once('close', lease.release)
   const isWrite = request.method !== 'GET' && request.method !== 'HEAD'
   if (isWrite) services.waker.written(projectId)
   const role = resolved.role === 'app_server' ? 'app_server' : 'app_rest'
-  const response = await ask(lease, request, lease.tokenFor({ ...claims, role }))
+  const response = await ask(lease, asked, lease.tokenFor({ ...claims, role }))
   if (isWrite && response.status < 400) {
     // what triggers queued and published is not in the response of PostgREST
     services.waker.wake(projectId, new Date().toISOString())
     services.realtime.published(projectId)
   }
-  return passOn(response, request, reply)
+  const { status, body } = response
+  if (status < 400 || !Buffer.isBuffer(body) || request.method === 'HEAD') return passOn(response, request, reply)
+  const reference = missingReference(status, body.toString())
+  const found =
+    reference &&
+    (await services.database.call(place, 'app_worker', { caller: 'worker', projectId }, 'rest_reference', {
+      collection: reference.table,
+      constraint_name: reference.key,
+    }))
+  const { data } = (found ? JSON.parse(found.body.toString()) : {}) as { data?: { column: string; collection: string } }
+  const table = (request.params as { '*'?: string })['*'] ?? ''
+  return fail(
+    response,
+    reply,
+    data ? referenceTold(data.column, data.collection) : failureTold(status, body.toString(), table),
+  )
 }
 
-/** Of what a client sends, PostgREST gets these: neither credentials nor what proxies add. */
-const passedHeaders = ['accept', 'content-type', 'prefer', 'range', 'range-unit', 'if-none-match', 'if-match']
+const fail = (response: Exchanged, reply: FastifyReply, { status, body }: Told) => {
+  passHeaders(response, reply)
+  return reply.removeHeader('content-length').status(status).type('application/json; charset=utf-8').send(body)
+}
 
-const ask = async (lease: Lease, request: FastifyRequest, token: string): Promise<Exchanged> => {
-  const headers: Record<string, string> = { authorization: `Bearer ${token}` }
-  for (const name of passedHeaders) {
-    const value = request.headers[name]
-    if (typeof value === 'string') headers[name] = value
-  }
-  // clients name the schema public, which is that of the collections here
-  for (const name of ['accept-profile', 'content-profile']) {
-    const value = request.headers[name]
-    if (typeof value === 'string') headers[name] = value === 'public' ? 'rest' : value
-  }
+type AskedFor = Omit<Dispatcher.DispatchOptions, 'headers'> & { readonly headers: Record<string, string> }
+
+/** A request as PostgREST gets it, without credentials. Refuses what PostgREST would take amiss. */
+const askedFor = (request: FastifyRequest): AskedFor => {
+  const path = pathFor((request.raw.url ?? '').slice(prefix.length))
+  const headers = headersFor(request)
+  checkFilter(request.method, path)
+  checkBody(request)
   const body = request.body as Buffer | undefined
-  const path = (request.raw.url ?? '').slice(prefix.length)
-  try {
-    return await exchange(lease.http, {
-      path,
-      method: request.method as Dispatcher.HttpMethod,
-      headers,
-      ...(body && body.length > 0 ? { body } : {}),
+  const method = request.method as Dispatcher.HttpMethod
+  return { path, method, headers, ...(body && body.length > 0 ? { body } : {}) }
+}
+
+const ask = async (lease: Lease, asked: AskedFor, token: string): Promise<Exchanged> => {
+  const headers = { ...asked.headers, authorization: `Bearer ${token}` }
+  for (;;) {
+    const seen = lease.loads()
+    const response = await exchange(lease.http, { ...asked, headers }).catch(() => {
+      throw refusal(503, 'REST_UNAVAILABLE', 'PostgREST did not answer: try again in a moment.', null, {
+        'Retry-After': '2',
+      })
     })
-  } catch {
-    throw refusal(503, 'REST_UNAVAILABLE', 'PostgREST did not answer: try again in a moment.', null, {
-      'Retry-After': '2',
-    })
+    const { status, body } = response
+    // a table or column that was added just now: asked again once PostgREST has read the schema
+    if (status < 400 || !Buffer.isBuffer(body) || !mayBeStale(status, body.toString())) return response
+    if (!(await lease.readAgain(seen))) return response
   }
 }
 
@@ -101,35 +123,20 @@ const returnedHeaders = [
   'allow',
 ]
 
-const passOn = (response: Exchanged, request: FastifyRequest, reply: FastifyReply) => {
+const passHeaders = (response: Exchanged, reply: FastifyReply) => {
   for (const name of returnedHeaders) {
     const value = response.headers[name]
     if (typeof value === 'string') reply.header(name, value)
   }
   const profile = response.headers['content-profile']
   if (profile === 'rest') reply.header('content-profile', 'public')
+}
+
+const passOn = (response: Exchanged, request: FastifyRequest, reply: FastifyReply) => {
+  passHeaders(response, reply)
   reply.status(response.status)
   const { body } = response
   if (!Buffer.isBuffer(body)) return sendStream(reply, body)
   if (request.method === 'HEAD') return reply.send('')
-  return response.status >= 400 ? sendFailure(body.toString(), reply) : reply.send(body)
-}
-
-/** A refusal of the project's own rules (internal.fail) gets its status and code; the others are PostgREST's words. */
-const sendFailure = (text: string, reply: FastifyReply) => {
-  reply.removeHeader('content-length')
-  const { code, message, details } = fieldsOf(text)
-  if (code !== 'TR000') return reply.send(text)
-  const raised = JSON.parse(details ?? '{}') as { status: number; code: string; details?: unknown }
-  return reply
-    .status(raised.status)
-    .send(JSON.stringify({ code: raised.code, message, details: raised.details ?? null, hint: null }))
-}
-
-const fieldsOf = (text: string): { code?: string; message?: string; details?: string | null } => {
-  try {
-    return JSON.parse(text) as ReturnType<typeof fieldsOf>
-  } catch {
-    return {}
-  }
+  return reply.send(body)
 }

@@ -129,10 +129,39 @@ const reads: Case[] = [
     refuses: 'PGRST106',
     note: 'collections alone are served, as schema public',
   },
+  {
+    part: 'Not served',
+    call: '.update(values), .delete() without a filter',
+    run: (c) => c.from('books').update({ pages: 1 }),
+    refuses: '21000',
+    note: "as Supabase does; whoever means every row says `.not('id', 'is', null)`",
+  },
+  {
+    part: 'Not served',
+    call: '.maxAffected(1)',
+    // its type says that PostgREST 12 has none
+    run: (c) => (c.from('books').update({ pages: 1 }).eq('title', 'q') as any).maxAffected(1),
+    refuses: 'PGRST122',
+    note: 'PostgREST 13 has it',
+  },
+  {
+    part: 'Not served',
+    call: "computed columns: .select('full_title')",
+    run: (c) => c.from('books').select('full_title'),
+    refuses: '42703',
+    note: 'no function is exposed; a generated value is a column that the app writes',
+  },
   { part: 'Not served', call: "from('nothing')", run: (c) => c.from('nothing').select(), refuses: '42P01' },
 ]
 
 const writes: Case[] = [
+  {
+    part: 'Writes',
+    call: '.insert(row).select().rollback()',
+    run: (c) => c.from('books').insert({ title: 'dry' }).select('title').rollback(),
+    gives: titles('dry'),
+    note: 'answers as if it were done, and undoes it',
+  },
   {
     part: 'Writes',
     call: '.insert(row).select()',
@@ -240,7 +269,8 @@ const writes: Case[] = [
     part: 'Rules',
     call: '.insert(row that refers to no row)',
     run: (c) => c.from('chapters').insert({ name: 'q', book_id: '22222222-2222-4222-8222-222222222222' }),
-    refuses: '23503',
+    refuses: 'INVALID_BODY',
+    note: 'a row that is missing, deleted or hidden from the writer, all alike',
   },
 ]
 

@@ -1,0 +1,74 @@
+/** What PostgREST answers in the body of an error. */
+type Failure = {
+  readonly code?: string
+  readonly message?: string
+  readonly details?: unknown
+  readonly hint?: string | null
+}
+
+export type Told = { readonly status: number; readonly body: string }
+
+const told = (status: number, code: string, message: string, details: unknown = null, hint: string | null = null) => ({
+  status,
+  body: JSON.stringify({ code, message, details, hint }),
+})
+
+const readFailure = (text: string): Failure | null => {
+  try {
+    const read: unknown = JSON.parse(text)
+    return typeof read === 'object' && read !== null ? (read as Failure) : null
+  } catch {
+    return null
+  }
+}
+
+/** Whether a write was refused for a table, column or relationship that PostgREST may not have read yet. Nothing has been written then. */
+export const mayBeStale = (status: number, text: string): boolean => {
+  if (status !== 404 && status !== 400) return false
+  const failure = readFailure(text)
+  if (!failure) return false
+  return failure.code === undefined ? status === 404 : ['PGRST200', 'PGRST204', 'PGRST205'].includes(failure.code)
+}
+
+/** The collection and the foreign key of a reference that no row has; null of other errors. */
+export const missingReference = (status: number, text: string): { table: string; key: string } | null => {
+  if (status !== 409) return null
+  const failure = readFailure(text)
+  const words = /^insert or update on table "(.+)" violates foreign key constraint "(.+)"$/.exec(failure?.message ?? '')
+  return failure?.code === '23503' && words ? { table: words[1] as string, key: words[2] as string } : null
+}
+
+/** As internal.collection_reference_refusal: whether a row is missing, deleted or hidden, nobody can tell from the answer. */
+export const referenceTold = (column: string, collection: string): Told => {
+  const reason = `must be the id of a row of ${collection}`
+  return told(400, 'INVALID_BODY', `${column}: ${reason}.`, { column, field: column, reason })
+}
+
+/** The names of a message in the schema that clients know. Only messages about the schema are changed: others may quote values. */
+const inPublic = (code: string, text: string) => {
+  if (code === '42P01') return text.replace(/"rest\./g, '"public.')
+  if (code === 'PGRST106') return text.replace(/: rest$/, ': public')
+  return code.startsWith('PGRST20')
+    ? text.replace(/\brest\.(?=[\w"])/g, 'public.').replace("schema 'rest'", "schema 'public'")
+    : text
+}
+
+/** An error of PostgREST as clients get it. A refusal of the project's own rules (internal.fail) has its status and code. */
+export const failureTold = (status: number, text: string, table: string): Told => {
+  const failure = readFailure(text)
+  // an exception of PostgREST itself, which it answers as text
+  if (!failure) return told(status, 'INTERNAL_ERROR', 'Something went wrong here.')
+  const { code, message = '', details = null, hint = null } = failure
+  if (code === undefined)
+    return status === 404
+      ? told(status, 'PGRST205', `Could not find the table 'public.${table}' in the schema cache`)
+      : { status, body: text }
+  if (code === 'TR000') {
+    const raised = JSON.parse(String(details ?? '{}')) as { status: number; code: string; details?: unknown }
+    return told(raised.status, raised.code, message, raised.details ?? null)
+  }
+  if (code === '42883' && message.includes('st_asgeojson'))
+    return told(406, 'PGRST107', 'None of these media types are available: application/geo+json')
+  const words = (value: unknown) => (typeof value === 'string' ? inPublic(code, value) : value)
+  return told(status, code, inPublic(code, message), words(details), words(hint) as string | null)
+}

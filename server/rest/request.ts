@@ -1,0 +1,75 @@
+import { isUtf8 } from 'node:buffer'
+import type { FastifyRequest } from 'fastify'
+import { refusal } from '#server/errors.ts'
+import { checkJson } from '#server/http/json.ts'
+
+/** Of what a client sends, PostgREST gets these: neither credentials nor what proxies add. */
+const passedHeaders = ['accept', 'content-type', 'prefer', 'range', 'range-unit', 'if-none-match', 'if-match']
+/** Clients name the schema public, which is that of the collections here. */
+const profileHeaders = ['accept-profile', 'content-profile']
+
+/** The headers of a request for PostgREST. Refuses 400 INVALID_INPUT: PostgREST answers 500 to bytes that are not ASCII. */
+export const headersFor = (request: FastifyRequest): Record<string, string> => {
+  const headers: Record<string, string> = {}
+  for (const name of [...passedHeaders, ...profileHeaders]) {
+    const value = request.headers[name]
+    if (typeof value !== 'string') continue
+    if (!/^[\t -~]*$/.test(value))
+      throw refusal(400, 'INVALID_INPUT', `The header ${name} has a character that is not ASCII.`, { field: name })
+    headers[name] = profileHeaders.includes(name) && value === 'public' ? 'rest' : value
+  }
+  return headers
+}
+
+/** Decodes percent-encoded bytes; what is no encoding stays. */
+const bytesOf = (text: string): Buffer =>
+  Buffer.from(
+    text.replace(/%([0-9a-f]{2})/gi, (_, hex: string) => String.fromCharCode(Number.parseInt(hex, 16))),
+    'latin1',
+  )
+
+/** The path and query of a request below /rest/v1. Refuses 400 INVALID_INPUT: PostgREST breaks off, or answers 500. */
+export const pathFor = (url: string): string => {
+  const bytes = bytesOf(url)
+  if (bytes.includes(0) || !isUtf8(bytes))
+    throw refusal(400, 'INVALID_INPUT', 'The URL has a character that cannot be stored, or bytes that are not UTF-8.')
+  return url
+}
+
+/**
+ * JSON is checked as the body of every other route is: what Postgres would write out a thousand times as long, or cannot store, is refused before it
+ * reaches PostgREST. Values of the other forms are texts, which the table checks. Refuses 400 INVALID_JSON, and PGRST102 as PostgREST does.
+ */
+export const checkBody = (request: FastifyRequest): void => {
+  const body = request.body as Buffer | undefined
+  if (!body || body.length === 0) return
+  if (/^\s*(text\/csv|application\/x-www-form-urlencoded)\s*(;|$)/i.test(request.headers['content-type'] ?? '')) return
+  const checked = checkJson(body)
+  if (checked.kind === 'broken')
+    throw refusal(400, checked.problem === 'syntax' ? 'PGRST102' : 'INVALID_JSON', checked.reason)
+}
+
+/** Keys of the query that do not choose rows. */
+const keywords = new Set(['select', 'columns', 'order', 'limit', 'offset', 'on_conflict'])
+
+/** Whether a part of the query chooses rows of the table that a request names: a filter of it, or a limit. */
+const isFilter = (part: string): boolean => {
+  const at = part.indexOf('=')
+  // PostgREST passes over a key without a value
+  if (at < 1) return false
+  const key = bytesOf(part.slice(0, at)).toString()
+  if (key === 'limit') return /^\d+$/.test(part.slice(at + 1))
+  // a dot leads to an embedded table, whose filter leaves the rows of this one as they are
+  return !keywords.has(key) && (!key.includes('.') || key === 'not.and' || key === 'not.or')
+}
+
+/**
+ * An update or a delete without a filter would take every row: refused with the error that Postgres gives with the module safeupdate, which Supabase
+ * loads. Whoever means every row says so: `id=not.is.null`.
+ */
+export const checkFilter = (method: string, path: string): void => {
+  if (method !== 'PATCH' && method !== 'DELETE') return
+  const query = path.includes('?') ? path.slice(path.indexOf('?') + 1) : ''
+  if (query.split(/[&;]/).some(isFilter)) return
+  throw refusal(400, '21000', `${method === 'PATCH' ? 'UPDATE' : 'DELETE'} requires a WHERE clause`)
+}
