@@ -19,10 +19,10 @@ await define({ name: 'diary', read_policy: 'owner', realtime: true, columns: [{ 
 await define({ name: 'quiet', read_policy: 'public', realtime: false, columns: [{ name: 'text', type: 'text' }] })
 
 /** A client as an app has it, whose socket is closed with the test. */
-const clientOf = async (session: string, key = project.clientKey) => {
+const clientOf = async (session: string, key = project.clientKey, vsn = '2.0.0') => {
   const client = createClient(harness.url, key, {
     accessToken: async () => session,
-    realtime: { transport: WebSocket as never, reconnectAfterMs: () => 60_000 },
+    realtime: { transport: WebSocket as never, reconnectAfterMs: () => 60_000, vsn },
   })
   onTestFinished(async () => {
     await client.removeAllChannels()
@@ -48,6 +48,34 @@ const inbox = <T>() => {
     has: (count: number) => expect.poll(() => items.length, { timeout: 15_000 }).toBe(count),
   }
 }
+
+test.each(['1.0.0', '2.0.0'])('clients of protocol %s and of the other one meet', async (vsn) => {
+  const client = await clientOf(user.sessionToken, project.clientKey, vsn)
+  const peer = await clientOf(other.sessionToken, project.clientKey, vsn === '1.0.0' ? '2.0.0' : '1.0.0')
+  const [changes, words, presences] = [inbox<any>(), inbox<any>(), inbox<any>()]
+  const room = `meeting.${vsn}`
+  const channel = client
+    .channel(room, { config: { broadcast: { ack: true } } })
+    .on('postgres_changes', { event: 'INSERT', schema: 'public', table: 'posts' }, changes.add)
+    .on('broadcast', { event: 'word' }, words.add)
+    .on('presence', { event: 'join' }, presences.add)
+  expect(await joined(channel)).toBe('SUBSCRIBED')
+  const there = peer.channel(room)
+  expect(await joined(there)).toBe('SUBSCRIBED')
+  await there.send({ type: 'broadcast', event: 'word', payload: { said: 'ü' } })
+  await there.track({ at: 'home' })
+  await words.has(1)
+  await presences.has(1)
+  expect(words.items[0]).toMatchObject({ event: 'word', payload: { said: 'ü' } })
+  expect(presences.items[0]).toMatchObject({ key: other.id, newPresences: [{ at: 'home' }] })
+  const back = inbox<any>()
+  there.on('broadcast', { event: 'back' }, back.add)
+  expect(await channel.send({ type: 'broadcast', event: 'back', payload: { n: 1 } })).toBe('ok')
+  await back.has(1)
+  await user.post('/client/collections/posts', { title: vsn })
+  await changes.has(1)
+  expect(changes.items[0].new).toMatchObject({ title: vsn })
+})
 
 test('changes of rows come as they are committed, with what they were asked for', async () => {
   const client = await clientOf(user.sessionToken)
@@ -168,7 +196,7 @@ const opening = (query: string): Promise<number | string> =>
 test('the key, the version and the door are checked before the upgrade', async () => {
   const closed = await harness.project()
   expect(await opening(`apikey=${project.clientKey}&vsn=2.0.0`)).toBe('open')
-  expect(await opening(`apikey=${project.clientKey}&vsn=1.0.0`)).toBe(400)
+  expect(await opening(`apikey=${project.clientKey}&vsn=3.0.0`)).toBe(400)
   expect(await opening('apikey=svc_nothing&vsn=2.0.0')).toBe(401)
   expect(await opening('vsn=2.0.0')).toBe(401)
   expect(await opening(`apikey=${closed.clientKey}&vsn=2.0.0`)).toBe(403)

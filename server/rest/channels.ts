@@ -5,7 +5,7 @@ import { type Connection, type Credential, createPace, type Transport } from '#s
 import { type ClientFrame, closing, type Frame, limits } from '#server/realtime/protocol.ts'
 import { invalid } from '#server/rest/auth_shapes.ts'
 import { Binding, type Change, changeOf, shownChange } from '#server/rest/changes.ts'
-import { broadcastOf, listOf, type Message, readMessage } from '#server/rest/phoenix.ts'
+import type { Format, Message } from '#server/rest/phoenix.ts'
 
 /** The socket of one client of realtime-js. */
 export type Channels = {
@@ -15,6 +15,7 @@ export type Channels = {
 }
 
 export type ChannelsOptions = {
+  readonly format: Format
   readonly socket: {
     send(data: string | Buffer): void
     close(code: number, reason: string): void
@@ -100,7 +101,8 @@ const prefix = 'realtime:'
 const mostTopics = limits.channels
 
 /** Channels of realtime-js over one connection of ours, which opens with the first session token that a join brings. */
-export const createChannels = ({ socket, credentialOf, open, opened, now }: ChannelsOptions): Channels => {
+export const createChannels = (options: ChannelsOptions): Channels => {
+  const { format, socket, credentialOf, open, opened, now } = options
   const sender = randomUUID()
   const topics = new Map<string, Topic>()
   const mayReceive = createPace(limits.framesPerSecond, () => now().getTime())
@@ -117,10 +119,10 @@ export const createChannels = ({ socket, credentialOf, open, opened, now }: Chan
     else socket.send(message)
   }
   const message = (to: Topic, event: string, payload: unknown) =>
-    push(to, listOf({ joinRef: to.joinRef, ref: null, topic: to.topic, event, payload }))
+    push(to, format.write({ joinRef: to.joinRef, ref: null, topic: to.topic, event, payload }))
   const reply = ({ joinRef, ref, topic }: Message, error: unknown = null, response: object = {}) => {
     const payload = error === null ? { status: 'ok', response } : { status: 'error', response: reasonOf(error) }
-    socket.send(listOf({ joinRef, ref, topic, event: 'phx_reply', payload }))
+    socket.send(format.write({ joinRef, ref, topic, event: 'phx_reply', payload }))
   }
 
   const transport: Transport = {
@@ -152,7 +154,7 @@ export const createChannels = ({ socket, credentialOf, open, opened, now }: Chan
     switch (of.type) {
       case 'event': {
         if (channel === to.room) {
-          if (frame.sender !== sender || to.isSelf) push(to, broadcastOf(to.topic, of.event, of.payload))
+          if (frame.sender !== sender || to.isSelf) push(to, format.broadcast(to.topic, of.event, of.payload))
           return
         }
         const shown = shownChange(to.changes, channel.slice('collection:'.length), of.event, of.payload, of.at)
@@ -331,7 +333,7 @@ export const createChannels = ({ socket, credentialOf, open, opened, now }: Chan
     receive(data, isBinary) {
       if (!mayReceive()) return socket.close(closing.tooFast, 'too many frames')
       connection?.touch()
-      const of = readMessage(data, isBinary)
+      const of = format.read(data, isBinary)
       if (of) answer(of)
       else socket.close(closing.badFrame, 'this is no frame of the protocol')
     },

@@ -1,4 +1,4 @@
-/** Messages of Phoenix channels as realtime-js has them, version 2.0.0 of the protocol: lists in JSON, and broadcasts as bytes. */
+/** A message of Phoenix channels. */
 export type Message = {
   readonly joinRef: string | null
   readonly ref: string | null
@@ -15,21 +15,22 @@ const bytesKey = '$base64'
 const textOf = (value: unknown): string | null | undefined =>
   value === null || value === undefined ? null : typeof value === 'string' && value.length <= 255 ? value : undefined
 
-/** What a client sent; null where it is no message. */
-export const readMessage = (data: Buffer, isBinary: boolean): Message | null => {
-  try {
-    return isBinary ? readPush(data) : readList(data)
-  } catch {
-    return null
-  }
+const messageOf = (fields: readonly unknown[], payload: unknown): Message | null => {
+  const [joinRef, ref, topic, event] = fields.map(textOf)
+  if (joinRef === undefined || ref === undefined || !topic || !event) return null
+  return { joinRef, ref, topic, event, payload }
 }
 
 const readList = (data: Buffer): Message | null => {
   const list: unknown = JSON.parse(data.toString())
-  if (!Array.isArray(list) || list.length !== 5) return null
-  const [joinRef, ref, topic, event] = list.slice(0, 4).map(textOf)
-  if (joinRef === undefined || ref === undefined || !topic || !event) return null
-  return { joinRef, ref, topic, event, payload: list[4] }
+  return Array.isArray(list) && list.length === 5 ? messageOf(list.slice(0, 4), list[4]) : null
+}
+
+const readObject = (data: Buffer): Message | null => {
+  const sent: unknown = JSON.parse(data.toString())
+  if (typeof sent !== 'object' || sent === null || Array.isArray(sent)) return null
+  const { join_ref, ref, topic, event, payload } = sent as { [key: string]: unknown }
+  return messageOf([join_ref, ref, topic, event], payload)
 }
 
 /** One byte for each length (join ref, ref, topic, event, metadata), one for the encoding, then the texts and the payload. */
@@ -54,7 +55,7 @@ const readPush = (data: Buffer): Message | null => {
   }
 }
 
-export const listOf = ({ joinRef, ref, topic, event, payload }: Message): string =>
+const listOf = ({ joinRef, ref, topic, event, payload }: Message): string =>
   JSON.stringify([joinRef, ref, topic, event, payload])
 
 const bytesOf = (payload: unknown): Buffer | null => {
@@ -63,10 +64,49 @@ const bytesOf = (payload: unknown): Buffer | null => {
   return key === bytesKey && others.length === 0 && typeof text === 'string' ? Buffer.from(text, 'base64') : null
 }
 
-/** A broadcast as clients read it: kind, lengths of topic, event and metadata, the encoding, the texts, the payload. */
-export const broadcastOf = (topic: string, event: string, payload: unknown): Buffer => {
+/** A broadcast as bytes: kind, lengths of topic, event and metadata, the encoding, the texts, the payload. */
+const broadcastOf = (topic: string, event: string, payload: unknown): Buffer => {
   const bytes = bytesOf(payload)
   const texts = [Buffer.from(topic), Buffer.from(event)] as const
   const head = [kinds.broadcast, texts[0].length, texts[1].length, 0, bytes ? encodings.bytes : encodings.json]
   return Buffer.concat([Buffer.from(head), ...texts, bytes ?? Buffer.from(JSON.stringify(payload ?? null))])
+}
+
+/** Messages as one version of the protocol writes them. */
+export type Format = {
+  /** What a client sent; null where it is no message. */
+  read(data: Buffer, isBinary: boolean): Message | null
+  write(message: Message): string
+  broadcast(topic: string, event: string, payload: unknown): string | Buffer
+}
+
+const orNull = (read: () => Message | null): Message | null => {
+  try {
+    return read()
+  } catch {
+    return null
+  }
+}
+
+const writeObject = ({ joinRef, ...rest }: Message): string => JSON.stringify({ join_ref: joinRef, ...rest })
+
+/** By the `vsn` of the URL: objects in JSON (supabase-js before 2.91); lists in JSON, and broadcasts as bytes (since then). */
+export const formats: Readonly<Record<string, Format>> = {
+  '1.0.0': {
+    read: (data, isBinary) => (isBinary ? null : orNull(() => readObject(data))),
+    write: writeObject,
+    broadcast: (topic, event, payload) =>
+      writeObject({
+        joinRef: null,
+        ref: null,
+        topic,
+        event: 'broadcast',
+        payload: { type: 'broadcast', event, payload },
+      }),
+  },
+  '2.0.0': {
+    read: (data, isBinary) => orNull(() => (isBinary ? readPush(data) : readList(data))),
+    write: listOf,
+    broadcast: broadcastOf,
+  },
 }

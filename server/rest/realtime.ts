@@ -9,6 +9,7 @@ import { closing, limits } from '#server/realtime/protocol.ts'
 import { invalid } from '#server/rest/auth_shapes.ts'
 import { readCredentials, written } from '#server/rest/caller.ts'
 import { type Channels, createChannels } from '#server/rest/channels.ts'
+import { type Format, formats } from '#server/rest/phoenix.ts'
 import { checkHandshake, credentialOfHeaders } from '#server/routes/realtime.ts'
 import type { Services } from '#server/services.ts'
 
@@ -52,7 +53,8 @@ const connect = async (
   await readCredentials(request, services)
   const { project } = await keyOf(request, services)
   request.trellisProject = project.projectId
-  if (vsn !== '2.0.0') throw invalid('vsn', 'must be 2.0.0')
+  const format = typeof vsn === 'string' && Object.hasOwn(formats, vsn) ? formats[vsn] : undefined
+  if (!format) throw invalid('vsn', 'must be 2.0.0 or 1.0.0')
   const upgrade = upgradeOf(request.raw)
   if (!upgrade) throw refusal(426, 'UPGRADE_REQUIRED', 'This path speaks WebSocket.', null, { Upgrade: 'websocket' })
   checkHandshake(request)
@@ -72,13 +74,18 @@ const connect = async (
   }
   upgrade.socket.once('close', known)
   reply.hijack()
-  takeOver(services, request, { upgrade, projectId: project.projectId, known })
+  takeOver(services, request, { upgrade, projectId: project.projectId, format, known })
   return reply
 }
 
-type Arrival = { readonly upgrade: Upgrade; readonly projectId: string; readonly known: () => void }
+type Arrival = {
+  readonly upgrade: Upgrade
+  readonly projectId: string
+  readonly format: Format
+  readonly known: () => void
+}
 
-const takeOver = (services: Services, request: FastifyRequest, { upgrade, projectId, known }: Arrival) => {
+const takeOver = (services: Services, request: FastifyRequest, { upgrade, projectId, format, known }: Arrival) => {
   const { headers } = request
   takeUpgrade(upgrade.request)
   server.handleUpgrade(upgrade.request, upgrade.socket, upgrade.head, (socket) => {
@@ -88,6 +95,7 @@ const takeOver = (services: Services, request: FastifyRequest, { upgrade, projec
     }
     const unknown = setTimeout(() => close(closing.idle, 'nobody has signed in'), limits.idleMs).unref()
     const channels: Channels = createChannels({
+      format,
       socket: {
         send: (data) => socket.send(data),
         close,
