@@ -1,7 +1,9 @@
 import { Readable } from 'node:stream'
+import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
 import { textOf } from '#server/routes/collections/import_lines.ts'
 import { startCollections } from '#test/support/definitions.ts'
+import { sized } from '#test/support/sized.ts'
 import { loadTasks } from '#workers/task.ts'
 
 const { harness, project, define, insert } = await startCollections()
@@ -159,6 +161,106 @@ describe('rows come in', () => {
       project.sql(`select user_id, ${list} from collections.${name} order by created_at, id`)
     const sorted = (rows: object[]) => rows.map((row) => JSON.stringify(row)).sort()
     expect(sorted(await all(to))).toEqual(sorted(await all(from)))
+  })
+
+  test.each(['ndjson', 'csv'] as const)('any values that %s exports come back as they were', async (format) => {
+    const storable = (text: string) => text.isWellFormed() && !text.includes('\0')
+    const texts = fc.oneof(
+      fc.constantFrom(
+        '',
+        ' ',
+        "'",
+        "''",
+        "'=x",
+        "''=x",
+        '=x',
+        '＝x',
+        "'＠x",
+        '-1',
+        '\tx',
+        '\r',
+        '\r\n',
+        '"',
+        '""',
+        ',',
+        'null',
+        '123',
+      ),
+      fc.string().filter(storable),
+      fc.string({ unit: 'grapheme' }).filter(storable),
+    )
+    const numbers = fc.oneof(
+      fc.constantFrom(0, -0, 1e-7, 1e21, 5e-324, 0.1, '1.50', '-12345678901234567890.5', `1${'0'.repeat(400)}`),
+      fc.integer(),
+    )
+    const nothing = <T>(arbitrary: fc.Arbitrary<T>) => fc.option(arbitrary, { freq: 5 })
+    const values = {
+      t: texts,
+      i: fc.integer({ min: -(2 ** 31), max: 2 ** 31 - 1 }),
+      b: fc.bigInt({ min: -(2n ** 63n), max: 2n ** 63n - 1n }).map(String),
+      n: numbers,
+      x: fc.double({ noNaN: true, noDefaultInfinity: true }),
+      y: fc.boolean(),
+      at: fc
+        .date({ min: new Date('0002-01-01'), max: new Date('9998-01-01'), noInvalidDate: true })
+        .map((at) => at.toISOString()),
+      day: fc
+        .date({ min: new Date('0002-01-01'), max: new Date('9998-01-01'), noInvalidDate: true })
+        .map((at) => at.toISOString().slice(0, 10)),
+      u: fc.uuid(),
+      j: fc.oneof(
+        texts,
+        numbers,
+        fc.constantFrom('123', 'true', 'null', '[1]', '{"a":1}', '12345678901234567890', 'hello', '"x"'),
+        fc.jsonValue().filter((value) => storable(JSON.stringify(value)) && !JSON.stringify(value).includes('\\u')),
+      ),
+      lt: fc.array(nothing(texts)),
+      li: fc.array(nothing(fc.integer({ min: -1000, max: 1000 }))),
+      lb: fc.array(nothing(fc.constantFrom('9007199254740993', 5, -1))),
+      ln: fc.array(nothing(numbers)),
+      ly: fc.array(nothing(fc.boolean())),
+      lu: fc.array(nothing(fc.uuid())),
+      v: fc.tuple(fc.integer({ min: -9, max: 9 }), fc.constantFrom(0.5, 1e-7)),
+    }
+    const kinds = {
+      t: 'text',
+      i: 'integer',
+      b: 'bigint',
+      n: 'numeric',
+      x: 'double',
+      y: 'boolean',
+      at: 'timestamptz',
+      day: 'date',
+      u: 'uuid',
+      j: 'jsonb',
+      lt: 'text[]',
+      li: 'integer[]',
+      lb: 'bigint[]',
+      ln: 'numeric[]',
+      ly: 'boolean[]',
+      lu: 'uuid[]',
+      v: 'vector',
+    }
+    const columns = Object.entries(kinds).map(([name, type]) => ({
+      name,
+      type,
+      ...(type === 'vector' ? { dimensions: 2 } : {}),
+    }))
+    const [from, to] = [await define({ columns }), await define({ columns })]
+    const wanted = Object.fromEntries(
+      Object.entries(values).map(([name, of]) => [name, nothing<unknown>(of as fc.Arbitrary<unknown>)]),
+    )
+    const rows = fc.sample(fc.record(wanted), { seed: Number(process.env['FUZZ_SEED'] ?? 7), numRuns: sized(60, 1000) })
+    for (let at = 0; at < rows.length; at += 50)
+      expect(
+        (await user.post(`/client/collections/${from}/batch`, { rows: rows.slice(at, at + 50) })).error,
+      ).toBeUndefined()
+    const file = (await project.admin.get(`/collections/${from}/export?format=${format}`)).text
+    const done = await imported(to, file, format)
+    expect(done.result).toMatchObject({ inserted: rows.length, failed: 0 })
+    const list = columns.map((column) => `"${column.name}"::text`).join(', ')
+    const all = (name: string) => project.sql(`select ${list} from collections.${name} order by ${list}`)
+    expect(await all(to)).toEqual(await all(from))
   })
 })
 

@@ -100,6 +100,13 @@ describe('CSV', () => {
     ['"+1"', "'+1"],
     ['"-1"', "'-1"],
     ['"@sum"', "'@sum"],
+    ['"＝1"', "'＝1"],
+    ['"＋1"', "'＋1"],
+    ['"－1"', "'－1"],
+    ['"＠sum"', "'＠sum"],
+    // one quote more, so that the way back takes one away
+    ['"\'=1"', "''=1"],
+    ['"\'x"', "'x"],
     ['"\\tx"', "'\tx"],
     ['"\\rx"', '"\'\rx"'],
     ['" =1"', ' =1'],
@@ -129,7 +136,7 @@ describe('CSV', () => {
   test('names of columns are quoted as cells are; a generated cell is checked like any other', () => {
     expect(csvHead(['a,b', 'c'])).toBe('"a,b",c\r\n')
     expect(cellText('=x|y')).toBe("'=x|y")
-    expect(cellText(undefined)).toBe('')
+    expect(cellText(undefined)).toBeNull()
   })
 })
 

@@ -44,14 +44,15 @@ begin
       version := null;
     end;
     if version = (d ->> 'version')::bigint then
-      return internal.reply(200, json_build_object('rows', lines, 'next_cursor', next_cursor, 'columns', d -> 'order'));
+      return internal.reply(200, json_build_object('rows', lines, 'next_cursor', next_cursor, 'columns', d -> 'order',
+        'types', (select coalesce(json_object_agg(k.key, k.value ->> 'type'), '{}') from jsonb_each(d -> 'columns') as k where not (k.value ->> 'managed')::boolean)));
     end if;
   end loop;
   perform internal.fail(503, 'TENANT_UNAVAILABLE', 'The collection is changing: try again in a moment.', null, '{"Retry-After": "2"}');
 end $$;
 comment on function api.collection_export is
   'The next rows in the order of their ids, which is that of their creation, as JSON texts: at most 500 and 8 MB. next_cursor is null after the last. columns
-   are their names in order. Refuses 404 COLLECTION_NOT_FOUND.';
+   are their names in order, types those of the developer''s columns. Refuses 404 COLLECTION_NOT_FOUND.';
 
 create or replace function internal.collection_import_begin(name text) returns json
 language plpgsql volatile security definer set search_path = '' as $$

@@ -1,5 +1,6 @@
 import type { Readable } from 'node:stream'
 import { refusal } from '#server/errors.ts'
+import { cellJson, isJsonCell } from '#server/http/csv.ts'
 import { checkJson } from '#server/http/json.ts'
 
 /** A row of a file: the text of a JSON object, the line on which it begins, and its size in bytes with its numbers written out. */
@@ -73,21 +74,28 @@ export async function* ndjsonRows(text: AsyncIterable<string>): AsyncGenerator<I
   if (last) yield last
 }
 
-type Record = { readonly line: number; readonly cells: readonly string[] }
+/** A cell is null where there is nothing, not even quotes. */
+type Record = { readonly line: number; readonly cells: readonly (string | null)[] }
 
 /** Records of RFC 4180: cells in quotes may hold commas, quotes and line breaks. */
 async function* csvRecords(text: AsyncIterable<string>): AsyncGenerator<Record> {
-  let cells: string[] = []
+  let cells: (string | null)[] = []
   let cell = ''
+  let hasQuotes = false
   let isQuoted = false
   let wasQuote = false
   let line = 1
   let began = 1
   let length = 0
-  const record = () => {
-    const made = { line: began, cells: [...cells, cell] }
-    cells = []
+  const endCell = () => {
+    cells.push(cell === '' && !hasQuotes ? null : cell)
     cell = ''
+    hasQuotes = false
+  }
+  const record = () => {
+    endCell()
+    const made = { line: began, cells }
+    cells = []
     length = 0
     return made
   }
@@ -110,37 +118,27 @@ async function* csvRecords(text: AsyncIterable<string>): AsyncGenerator<Record> 
         isQuoted = false
         wasQuote = false
       }
-      if (letter === '"' && cell === '') isQuoted = true
-      else if (letter === ',') {
-        cells.push(cell)
-        cell = ''
-      } else if (letter === '\n') {
+      if (letter === '"' && cell === '' && !hasQuotes) {
+        isQuoted = true
+        hasQuotes = true
+      } else if (letter === ',') endCell()
+      else if (letter === '\n') {
         yield record()
         began = line
       } else if (letter !== '\r') cell += letter
     }
   }
   if (isQuoted && !wasQuote) throw broken(began, 'has a quote that does not end')
-  if (cells.length > 0 || cell !== '') yield record()
+  if (cells.length > 0 || cell !== '' || hasQuotes) yield record()
 }
 
-const number = /^-?\d+(\.\d+)?([eE][+-]?\d+)?$/
-
-/** A cell as JSON, by the type of its column; a text that is not of the type remains a string, which the insert refuses with the column's name. */
-const cellJson = (cell: string, type: string | undefined, line: number, column: string): string => {
-  if (cell === '') return 'null'
-  if (type === 'jsonb' || type === 'vector' || type?.endsWith('[]')) {
-    const checked = checkJson(Buffer.from(cell), column)
-    if (checked.kind === 'broken') throw broken(line, checked.reason.replace(/\.$/, ''))
-    return cell
-  }
-  if (type === 'boolean' && /^(true|false)$/.test(cell)) return cell
-  if (['integer', 'bigint', 'numeric', 'double'].includes(type ?? '') && number.test(cell)) {
-    return cell.replace(/^(-?)0+(?=\d)/, '$1')
-  }
-  if (cell.includes('\0')) throw broken(line, `${column} has a character that cannot be stored`)
-  // exports put a quote before texts that a spreadsheet would treat as formulas
-  return JSON.stringify(cell.replace(/^'(?=[=+\-@\t\r])/, ''))
+/** A cell as JSON: the reverse of what an export writes (server/http/csv.ts). */
+const jsonOf = (cell: string | null, type: string | undefined, line: number, column: string): string => {
+  if (cell?.includes('\0')) throw broken(line, `${column} has a character that cannot be stored`)
+  if (!cell || !isJsonCell(type)) return cellJson(cell, type)
+  const checked = checkJson(Buffer.from(cell), column)
+  if (checked.kind === 'broken') throw broken(line, checked.reason.replace(/\.$/, ''))
+  return cell
 }
 
 const managed = ['id', 'user_id', 'group_id', 'created_at', 'updated_at', 'deleted_at']
@@ -153,17 +151,17 @@ export async function* csvRows(
   let head: readonly string[] | undefined
   for await (const { line, cells } of csvRecords(text)) {
     if (!head) {
-      head = cells.map((cell) => cell.replace(/^\uFEFF/, ''))
+      head = cells.map((cell) => (cell ?? '').replace(/^\uFEFF/, ''))
       const unknown = head.find((column) => !(column in types) && !managed.includes(column))
       if (unknown !== undefined)
         throw refusal(400, 'INVALID_COLUMN', 'The first line must name columns of the collection.', { column: unknown })
       if (new Set(head).size < head.length) throw broken(line, 'names a column twice')
       continue
     }
-    if (cells.length === 1 && cells[0] === '') continue
+    if (cells.length === 1 && cells[0] === null) continue
     if (cells.length !== head.length) throw broken(line, `has ${cells.length} cells, not ${head.length}`)
     const row = head.map(
-      (column, n) => `${JSON.stringify(column)}:${cellJson(cells[n] ?? '', types[column], line, column)}`,
+      (column, n) => `${JSON.stringify(column)}:${jsonOf(cells[n] ?? null, types[column], line, column)}`,
     )
     const text = `{${row.join(',')}}`
     yield { line, row: text, size: sizeOf(text, line) }

@@ -15,6 +15,8 @@ type Part = {
   readonly rows: readonly string[]
   readonly next_cursor: string | null
   readonly columns: readonly string[]
+  /** Of the developer's columns. */
+  readonly types: Readonly<{ [column: string]: string }>
 }
 
 /** Rows in the order of their creation: rows written after the export began may appear at its end. */
@@ -24,12 +26,16 @@ const exportRows = async (context: HandlerContext) => {
   const read = async (after: string | null) =>
     dataOf<Part>(await context.call('collection_export', { name, include_deleted, ...(after ? { after } : {}) }))
   const first = await read(null)
+  const columns = first.columns.map((column) => {
+    const type = Object.hasOwn(first.types, column) ? first.types[column] : undefined
+    return type === undefined ? column : { name: column, type }
+  })
   return streamRows({
     format,
     filename: name,
     async read(cursor) {
       const { rows, next_cursor } = cursor === null ? first : await read(cursor)
-      return { lines: linesOf(format, first.columns, rows, cursor === null), next_cursor }
+      return { lines: linesOf(format, columns, rows, cursor === null), next_cursor }
     },
   })
 }
