@@ -137,6 +137,7 @@ describe.each(sides)('as $side', ({ side, who, at }) => {
     })
     expect((await who.patch(row, { a: `patched ${side}` })).status).toBe(200)
     expect((await who.get(row)).status).toBe(200)
+    expect((await who.get(row, { 'if-none-match': '*' })).status).toBe(304)
     expect((await who.delete(row)).status).toBe(200)
     expect(await send(own, wrap({ a: 'again' }), key)).toMatchObject({
       status: 409,

@@ -27,6 +27,11 @@ describe('upserts', async () => {
     const own = await user.post(`${kept}?on_conflict=update&conflict_target=user_id,slot`, { slot: 1, value: 'x' })
     const again = await user.post(`${kept}?on_conflict=update&conflict_target=slot,user_id`, { slot: 1, value: 'y' })
     expect([own.status, again.status, again.data.value]).toEqual([201, 200, 'y'])
+    // the field that a sender can change, not the owner
+    expect((await user.post(kept, { slot: 1 })).error).toMatchObject({
+      code: 'CONFLICT',
+      details: { columns: ['user_id', 'slot'], field: 'slot' },
+    })
     expect(
       (await other.post(`${kept}?on_conflict=update&conflict_target=user_id,slot`, { slot: 1, value: 'z' })).status,
     ).toBe(201)

@@ -138,6 +138,30 @@ describe('PATCH', () => {
     expect((await user.patch(`${path}/${made.data.id}`, { n: 4 }, { 'if-match': '*' })).data.n).toBe(4)
   })
 
+  test('conditions of a deletion and of a read, in every form of RFC 9110', async () => {
+    const made = await user.post(path, { name: 'w', n: 1 })
+    const row = `${path}/${made.data.id}`
+    const etag = made.headers.get('etag') as string
+    for (const known of [etag, `W/${etag}`, `"a,b", ${etag}`, '*'])
+      expect(await user.get(row, { 'if-none-match': known }), known).toMatchObject({ status: 304, text: '' })
+    for (const other of ['"0"', etag.slice(1, -1), 'W/"0", "1"'])
+      expect((await user.get(row, { 'if-none-match': other })).status, other).toBe(200)
+    expect((await user.get(`${path}/${crypto.randomUUID()}`, { 'if-none-match': '*' })).status).toBe(404)
+    // the comparison of If-Match is strong, and any tag of a list may match
+    for (const match of ['"0"', `W/${etag}`, 'x', '', `"0", W/${etag}`]) {
+      const stale = { status: 409, error: { code: 'CONFLICT', details: { current: { n: 1 } } } }
+      expect(await user.delete(row, undefined, { 'if-match': match }), match).toMatchObject(stale)
+      expect(await user.patch(row, { n: 2 }, { 'if-match': match }), match).toMatchObject(stale)
+    }
+    const changed = await user.patch(row, { n: 2 }, { 'if-match': `"0",${etag}` })
+    expect(changed.status).toBe(200)
+    expect((await user.delete(row, undefined, { 'if-match': etag })).status).toBe(409)
+    expect((await user.delete(row, undefined, { 'if-match': changed.headers.get('etag') as string })).status).toBe(200)
+    expect((await user.delete(row, undefined, { 'if-match': '*' })).status).toBe(404)
+    const next = await user.post(path, { name: 'x' })
+    expect((await user.delete(`${path}/${next.data.id}`, undefined, { 'if-match': '*' })).status).toBe(200)
+  })
+
   test('twenty at once: increments all count, and one of twenty compare-and-sets wins', async () => {
     const made = await make({ n: 0 })
     await Promise.all(Array.from({ length: 20 }, () => user.patch(`${path}/${made.id}`, { $inc: { n: 1 } })))

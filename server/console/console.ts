@@ -1,6 +1,7 @@
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
 import { type Asset, type Built, buildConsole } from '#server/console/build.ts'
 import { consoleSession } from '#server/console/session.ts'
+import { isKnown } from '#server/http/conditional.ts'
 import { envelopeOf, nothingHere, send } from '#server/http/errors.ts'
 import { readStorageUrl } from '#server/media/s3.ts'
 import type { Services } from '#server/services.ts'
@@ -28,15 +29,12 @@ const originsOf = ({ config, publicUrl }: Services): readonly string[] => [
   ...(config.STORAGE_URL ? [new URL(readStorageUrl(config.STORAGE_URL).endpoint).origin] : []),
 ]
 
-const isKnown = (request: FastifyRequest, etag: string) =>
-  (request.headers['if-none-match'] ?? '').split(',').some((tag) => tag.trim().replace(/^W\//, '') === etag)
-
 const sendAsset = (request: FastifyRequest, reply: FastifyReply, asset: Asset) => {
   reply
     .header('etag', asset.etag)
     .header('vary', 'accept-encoding')
     .header('cache-control', 'public, max-age=31536000, immutable')
-  if (isKnown(request, asset.etag)) return reply.code(304).send()
+  if (isKnown(request.headers['if-none-match'], asset.etag)) return reply.code(304).send()
   reply.type(asset.type)
   const accepted = request.headers['accept-encoding'] ?? ''
   if (/\bbr\b/.test(accepted)) return reply.header('content-encoding', 'br').send(asset.brotli)
@@ -63,7 +61,7 @@ export const consolePages = async (app: FastifyInstance, { services }: { service
       .header('cache-control', 'no-cache')
       .header('content-security-policy', policyOf(originsOf(services)))
       .header('referrer-policy', 'no-referrer')
-    if (isKnown(request, etag)) return reply.code(304).send()
+    if (isKnown(request.headers['if-none-match'], etag)) return reply.code(304).send()
     return reply.type('text/html; charset=utf-8').send(html)
   }
   // in a scope of its own: its hook is not for the pages

@@ -29,11 +29,6 @@ export const isSameFor = ({ 'if-range': header }: IncomingHttpHeaders, etag: str
   return Date.parse(wanted) === Math.floor(modifiedAt.getTime() / 1000) * 1000
 }
 
-/** If-None-Match: whether the client has this already. */
-export const isKnown = ({ 'if-none-match': header }: IncomingHttpHeaders, etag: string): boolean =>
-  header !== undefined &&
-  (header.trim() === '*' || header.split(',').some((tag) => tag.trim().replace(/^W\//, '') === etag))
-
 /** Content-Range of a part that is uploaded: `bytes 0-8388607/20000000`. */
 export const partOf = (header: string): (Range & { readonly total: number }) | null => {
   const [, start = '', end = '', total = ''] = /^bytes (\d{1,15})-(\d{1,15})\/(\d{1,15})$/i.exec(header.trim()) ?? []

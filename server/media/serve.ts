@@ -3,13 +3,14 @@ import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
 import { dataOf } from '#server/database/database.ts'
 import { refusal } from '#server/errors.ts'
 import { unserved } from '#server/http/client_credentials.ts'
+import { isKnown } from '#server/http/conditional.ts'
 import { envelopeOf } from '#server/http/errors.ts'
 import { discardBody } from '#server/http/protocol.ts'
 import { sendStream } from '#server/http/stream.ts'
 import { fileBody } from '#server/media/bytes.ts'
 import type { FileStorage } from '#server/media/files.ts'
 import type { ObjectLink, UploadLink, Verified } from '#server/media/links.ts'
-import { isKnown, isSameFor, partOf, rangeOf } from '#server/media/ranges.ts'
+import { isSameFor, partOf, rangeOf } from '#server/media/ranges.ts'
 import { mostBytes } from '#server/media/storage.ts'
 import type { Services } from '#server/services.ts'
 
@@ -151,7 +152,7 @@ export const download = async (
     'last-modified': found.modifiedAt.toUTCString(),
     'accept-ranges': 'bytes',
   })
-  if (isKnown(request.headers, etag)) return reply.status(304).removeHeader('content-type').send('')
+  if (isKnown(request.headers['if-none-match'], etag)) return reply.status(304).removeHeader('content-type').send('')
   const range = isSameFor(request.headers, etag, found.modifiedAt) ? rangeOf(request.headers.range, found.size) : null
   if (range === 'unsatisfiable') {
     const error = refusal(416, 'RANGE_NOT_SATISFIABLE', 'The file has no byte of this range.')

@@ -1,9 +1,9 @@
 import { createHash } from 'node:crypto'
 import { z } from 'zod'
 import { appKey, endUser, endUserOrServer } from '#server/http/callers.ts'
+import { isKnown } from '#server/http/conditional.ts'
 import { type Answer, area, type HandlerContext, route } from '#server/http/route.ts'
 import { between, data, JsonObject, Limit, NotModified, Offset, page, Text, Time, Uuid } from '#server/http/schemas.ts'
-import { isKnown } from '#server/media/ranges.ts'
 import { commit, get, linked, presign, register, remove } from '#server/routes/media/assets.ts'
 import { Asset, NewUpload, Registered, Signed } from '#server/routes/media/shapes.ts'
 
@@ -33,7 +33,7 @@ const catalog = async (context: HandlerContext): Promise<Answer> => {
   const reply = await linked(context, 'media_catalog_get', { slug: context.params['slug'] })
   const etag = `"${createHash('sha256').update(reply.body).digest('base64url').slice(0, 32)}"`
   const headers = { 'Cache-Control': 'public, max-age=300', ETag: etag }
-  return isKnown(context.request.headers, etag)
+  return isKnown(context.request.headers['if-none-match'], etag)
     ? { status: 304, body: '', headers }
     : { status: reply.status, body: reply.body, headers }
 }

@@ -3,6 +3,7 @@ import { promisify } from 'node:util'
 import { gzip } from 'node:zlib'
 import { z } from 'zod'
 import { anyone } from '#server/http/callers.ts'
+import { isKnown } from '#server/http/conditional.ts'
 import { openApi } from '#server/http/openapi.ts'
 import { area, type HandlerContext, route } from '#server/http/route.ts'
 import { NotModified } from '#server/http/schemas.ts'
@@ -31,10 +32,6 @@ const documentOf = (services: Services): Promise<Document> => {
   return document
 }
 
-/** Whether `If-None-Match` matches this version, in either of its forms; a proxy may have made the ETag weak. */
-const isKnown = (header: string | undefined, etags: readonly string[]) =>
-  header?.split(',').some((tag) => ['*', ...etags].includes(tag.trim().replace(/^W\//, '')))
-
 /** Whether a client says that it reads gzip. */
 const takesGzip = (header: string | string[] | undefined) =>
   String(header ?? '')
@@ -45,7 +42,8 @@ const describe = async ({ services, request }: HandlerContext) => {
   const { bytes, compressed, etag } = await documentOf(services)
   const isCompressed = takesGzip(request.headers['accept-encoding'])
   const etags = [`"${etag}"`, `"${etag}-gzip"`]
-  const isNotModified = isKnown(request.headers['if-none-match'], etags)
+  const header = request.headers['if-none-match']
+  const isNotModified = etags.some((one) => isKnown(header, one))
   return {
     status: isNotModified ? 304 : 200,
     body: isNotModified ? '' : isCompressed ? compressed : bytes,

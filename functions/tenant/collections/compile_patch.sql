@@ -123,6 +123,14 @@ begin
 end $$;
 comment on function internal.collection_operator_sql is 'One column''s $inc, $append or $remove. Null counts as 0, or as an empty array.';
 
+create or replace function internal.collection_match_sql(inout params jsonb, out sql text)
+language sql stable as $$
+  -- a list of tags with commas between them; an empty one matches no version
+  select p.params, format('internal.etag(t.updated_at) = any (string_to_array(%s, %L))', p.sql, ',')
+    from internal.collection_param(collection_match_sql.params, '["if_match"]', 'text', '{}') p
+$$;
+comment on function internal.collection_match_sql is 'The condition of If-Match: the row is one of the versions that the request names.';
+
 create or replace function internal.collection_if_sql(definition jsonb, request jsonb, inout params jsonb, out sql text)
 language plpgsql stable as $$
 declare
@@ -157,8 +165,7 @@ begin
     parts := parts || part;
   end loop;
   if collection_if_sql.request ->> 'if_match' is not null then
-    select p.params, format('internal.etag(t.updated_at) = %s', p.sql) into params, part
-      from internal.collection_param(params, '["if_match"]', 'text', '{}') p;
+    select m.params, m.sql into params, part from internal.collection_match_sql(params) m;
     parts := parts || part;
   end if;
   sql := nullif(array_to_string(parts, ' and '), '');

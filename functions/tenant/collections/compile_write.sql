@@ -350,11 +350,15 @@ language plpgsql stable as $$
 declare
   d constant jsonb := collection_delete_sql.definition;
   is_hard constant boolean := coalesce((collection_delete_sql.request ->> 'hard')::boolean, false);
+  wanted_version constant text := collection_delete_sql.request ->> 'if_match';
   conditions text;
   id text;
 begin
   select c.params, c.sql into params, conditions from internal.collection_target_sql(d, collection_delete_sql.request, collection_delete_sql.params) c;
   select p.params, p.sql into params, id from internal.collection_param(params, '["id"]', 'uuid', '{}') p;
+  if wanted_version is not null then
+    select m.params, concat_ws(' and ', conditions, m.sql) into params, conditions from internal.collection_match_sql(params) m;
+  end if;
   sql := format(
     case when is_hard then 'with made as (delete from collections.%1$I t where t.id = %2$s and %3$s and (select internal.collection_row_may_go(%1$L, %2$s)) returning t.id) '
          else 'with made as (update collections.%I t set deleted_at = internal.now() where t.id = %s and t.deleted_at is null and %s returning t.id) ' end,
@@ -364,7 +368,7 @@ begin
                                          '(select 1) one left join made m on true', writes => true);
 end $$;
 comment on function internal.collection_delete_sql is
-  'Soft-deletes a row, or with hard, for administrators only, deletes it, unless a restrict reference prevents it.';
+  'Soft-deletes a row, if it has the version that If-Match names, or with hard, for administrators only, deletes it, unless a restrict reference prevents it.';
 
 create or replace function internal.collection_restore_sql(definition jsonb, request jsonb, inout params jsonb, out sql text)
 language plpgsql stable as $$

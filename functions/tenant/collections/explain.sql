@@ -98,7 +98,10 @@ begin
     '^(\d{3}) ([A-Z_]+)(?: ([a-z0-9_.]+))?: (.+)$');
   if state = '23505' then
     perform internal.fail(409, 'CONFLICT', coalesce(comment_parts[4], 'A row with these values exists.'),
-                          json_build_object('columns', columns, 'field', columns[1]));
+                          json_build_object('columns', columns, 'field', coalesce(
+                            -- the developer's own: the owner is none that a sender can change
+                            (select c.name from unnest(columns) with ordinality as c (name, n) where c.name not in ('user_id', 'group_id') order by c.n limit 1),
+                            columns[1])));
   elsif state = '23503' and columns = array['user_id'] and internal.user_id() is not null then
     -- the caller was deleted just now
     perform internal.fail(404, 'USER_NOT_FOUND', 'There is no such user.');
@@ -295,7 +298,8 @@ begin
     end if;
     perform internal.fail(404, 'NOT_FOUND', 'There is no such row.');
   end if;
-  if collection_explain_nothing.kind = 'patch' then
+  if collection_explain_nothing.kind = 'patch'
+     or collection_explain_nothing.kind = 'delete' and collection_explain_nothing.request ->> 'if_match' is not null then
     asked := json_strip_nulls(json_build_object(
       'id', collection_explain_nothing.request ->> 'id', 'if_match', collection_explain_nothing.request ->> 'if_match',
       'data', '{}'::json));

@@ -1,7 +1,7 @@
 import { z } from 'zod'
 import { administrator } from '#server/http/callers.ts'
 import { area, route } from '#server/http/route.ts'
-import { Flag, JsonObject, Uuid } from '#server/http/schemas.ts'
+import { Flag, JsonObject, NotModified, Uuid } from '#server/http/schemas.ts'
 import {
   AggregateOptions,
   Aggregates,
@@ -145,9 +145,10 @@ export const collectionRows = area({
       caller: administrator,
       summary: 'One row',
       params: row,
-      headers: inGroup,
+      description: '304 when `If-None-Match` has the ETag that the row has.',
+      headers: { ...inGroup, 'If-None-Match': z.string().optional() },
       handle: answers.get,
-      replies: { 200: OneRow },
+      replies: { 200: OneRow, 304: NotModified },
       refusals: ofRow,
       failure: 'FETCH_FAILED',
     }),
@@ -172,7 +173,8 @@ export const collectionRows = area({
       invalidQuery: 'INVALID_BODY',
       summary: 'Delete a row; with `hard=true` permanently',
       params: row,
-      headers: inGroup,
+      description: '`If-Match` with an ETag refuses the deletion of another version: 409 with `details.current`.',
+      headers: { ...inGroup, 'If-Match': z.string().optional() },
       query: { hard: Flag() },
       handle: answers.delete,
       replies: { 200: Deleted },

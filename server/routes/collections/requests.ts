@@ -1,6 +1,7 @@
 import { z } from 'zod'
 import { vectorOf } from '#server/ai/embeddings.ts'
 import { refusal } from '#server/errors.ts'
+import { wantedTags } from '#server/http/conditional.ts'
 import { idempotencyKey } from '#server/http/idempotency.ts'
 import { parseJson } from '#server/http/json.ts'
 import type { HandlerContext } from '#server/http/route.ts'
@@ -335,14 +336,19 @@ export const batchRequest = (context: HandlerContext): Request => {
   return sent({ group: groupOf(context), rows })
 }
 
-/** `If-Match: *` does not require a particular version. */
-const matchOf = ({ request }: HandlerContext): string | undefined => {
-  const match = request.headers['if-match']
-  return match === undefined || match.trim() === '*' ? undefined : match.trim()
-}
+/** A list for `string_to_array`: tags of rows have no commas. None of it is the version of any row where no tag can match. */
+const matchOf = ({ request }: HandlerContext): string | undefined => wantedTags(request.headers['if-match'])?.join(',')
 
 export const patchRequest = (context: HandlerContext): Request =>
   sent({ group: groupOf(context), id: context.params['id'], if_match: matchOf(context), data: exactBody(context) })
 
 export const rowRequest = (context: HandlerContext): Request =>
   sent({ group: groupOf(context), id: context.params['id'] })
+
+export const deleteRequest = (context: HandlerContext): Request =>
+  sent({
+    group: groupOf(context),
+    id: context.params['id'],
+    if_match: matchOf(context),
+    hard: context.query['hard'] ? true : undefined,
+  })

@@ -1,6 +1,7 @@
 import { hash } from 'node:crypto'
 import { z } from 'zod'
 import type { Answered } from '#server/database/statements.ts'
+import { isKnown } from '#server/http/conditional.ts'
 import type { Answer, HandlerContext } from '#server/http/route.ts'
 import { data, JsonObject, Uuid } from '#server/http/schemas.ts'
 import { readCursor, writeCursor } from './cursors.ts'
@@ -8,6 +9,7 @@ import {
   AggregateOptions,
   aggregateRequest,
   batchRequest,
+  deleteRequest,
   exactBody,
   FindOptions,
   findRequest,
@@ -112,11 +114,15 @@ export const answers = {
   },
   aggregate: (context: HandlerContext) => ask(context, 'aggregate', aggregateRequest(context)),
   nearest: async (context: HandlerContext) => ask(context, 'nearest', await nearestRequest(context)),
-  get: (context: HandlerContext) => ask(context, 'get', rowRequest(context)),
+  get: async (context: HandlerContext): Promise<Answer> => {
+    const answer = await ask(context, 'get', rowRequest(context))
+    const etag = answer.headers?.['ETag']
+    const isSame = answer.status === 200 && etag && isKnown(context.request.headers['if-none-match'], etag)
+    return isSame ? { status: 304, body: '', headers: answer.headers } : answer
+  },
   insert: (context: HandlerContext) => ask(context, 'insert', insertRequest(context)),
   batch: (context: HandlerContext) => ask(context, 'batch', batchRequest(context)),
   patch: (context: HandlerContext) => ask(context, 'patch', patchRequest(context)),
-  delete: (context: HandlerContext) =>
-    ask(context, 'delete', { ...rowRequest(context), ...(context.query['hard'] ? { hard: true } : {}) }),
+  delete: (context: HandlerContext) => ask(context, 'delete', deleteRequest(context)),
   restore: (context: HandlerContext) => ask(context, 'restore', rowRequest(context)),
 }

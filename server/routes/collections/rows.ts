@@ -2,7 +2,7 @@ import { z } from 'zod'
 import { refusal } from '#server/errors.ts'
 import { endUserOrServer } from '#server/http/callers.ts'
 import { area, type HandlerContext, route } from '#server/http/route.ts'
-import { data, JsonObject, Uuid } from '#server/http/schemas.ts'
+import { data, JsonObject, NotModified, Uuid } from '#server/http/schemas.ts'
 import { countQuery, exactBody, groupOf } from './requests.ts'
 import {
   AggregateOptions,
@@ -239,9 +239,10 @@ export const collections = area({
       caller: endUserOrServer,
       summary: 'One row',
       params: row,
-      headers: inGroup,
+      description: '304 when `If-None-Match` has the ETag that the row has.',
+      headers: { ...inGroup, 'If-None-Match': z.string().optional() },
       handle: answers.get,
-      replies: { 200: OneRow },
+      replies: { 200: OneRow, 304: NotModified },
       refusals: readingRow,
       failure: 'FETCH_FAILED',
     }),
@@ -270,7 +271,8 @@ export const collections = area({
       caller: endUserOrServer,
       summary: 'Delete a row; it can be restored for 30 days',
       params: row,
-      headers: inGroup,
+      description: '`If-Match` with an ETag refuses the deletion of another version: 409 with `details.current`.',
+      headers: { ...inGroup, 'If-Match': z.string().optional() },
       handle: answers.delete,
       replies: { 200: Deleted },
       refusals: { ...writingRow, 409: ['CONFLICT'] },
