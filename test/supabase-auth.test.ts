@@ -42,7 +42,19 @@ test('sign up, sign out, sign in again', async () => {
     user_metadata: { display_name: 'Ada', level: 3 },
   })
   expect((await client.auth.getUser()).data.user?.id).toBe(made.data.user?.id)
-  expect((await client.auth.getClaims()).data?.claims['sub']).toBe(made.data.user?.id)
+  const { claims } = (await client.auth.getClaims()).data ?? {}
+  expect(claims).toMatchObject({
+    sub: made.data.user?.id,
+    iss: expect.stringMatching(/\/auth\/v1$/),
+    aud: 'authenticated',
+    role: 'authenticated',
+    aal: 'aal1',
+    session_id: claims?.['sid'],
+    pid: project.id,
+    anon: null,
+    email,
+    is_anonymous: false,
+  })
   const token = made.data.session?.access_token as string
   expect(await client.auth.signOut()).toEqual({ error: null })
   expect(await ask('/user', null, { authorization: `Bearer ${token}` }, 'GET')).toMatchObject({

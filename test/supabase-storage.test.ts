@@ -41,6 +41,17 @@ test('a file goes up raw, and as the form that a Blob is, and comes down again',
   expect((await files.info(`${own}/form.bin`)).data).toMatchObject({ size: bytes.length, bucketId: 'media' })
 })
 
+test('a text keeps its charset, and a file has a version', async () => {
+  const path = `${own}/charset.txt`
+  expect((await files.upload(path, 'h\u00e9llo', { contentType: 'text/plain;charset=UTF-8' })).error).toBeNull()
+  expect((await files.download(path)).data?.type).toBe('text/plain;charset=utf-8')
+  const url = (await files.createSignedUrl(path, 60)).data?.signedUrl ?? ''
+  expect((await fetch(url)).headers.get('content-type')).toMatch(/^text\/plain; ?charset=utf-8$/)
+  const { data } = await files.info(path)
+  expect(data).toMatchObject({ contentType: 'text/plain;charset=utf-8', version: expect.any(String) })
+  expect(data?.etag).toBe(`"${data?.version}"`)
+})
+
 test('a file is replaced where that is asked for', async () => {
   const path = `${own}/twice.txt`
   expect((await files.upload(path, 'one', text)).error).toBeNull()

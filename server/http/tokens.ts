@@ -35,7 +35,12 @@ export type Tokens = {
   developerRefresh(sid: string): Promise<{ token: string; hash: string }>
   verifyDeveloperAccess(token: string): Promise<Verified<DeveloperClaims>>
   verifyDeveloperRefresh(token: string): Promise<Verified<RefreshClaims>>
-  session(project: CachedProject, claims: { userId: string; sid: string; anon: string | null }): Promise<string>
+  /** `more`: claims beside ours, for a client that reads the token itself. */
+  session(
+    project: CachedProject,
+    claims: { userId: string; sid: string; anon: string | null },
+    more?: Readonly<Record<string, unknown>>,
+  ): Promise<string>
   clientRefresh(project: CachedProject, sid: string): Promise<{ token: string; hash: string }>
   verifySession(project: CachedProject, token: string): Promise<Verified<SessionClaims>>
   verifyClientRefresh(project: CachedProject, token: string): Promise<Verified<RefreshClaims>>
@@ -143,9 +148,9 @@ export const createTokens = (secrets: Secrets, now: () => Date): Tokens => {
       return { kind: 'valid', claims: { developerId: sub, sid, expiresAt: exp } }
     },
     verifyDeveloperRefresh: (token) => readRefresh(token, developerRefreshPurpose),
-    session: async (project, claims) => {
+    session: async (project, claims, more = {}) => {
       const { keyId, key } = signingKeyOf(project)
-      return new SignJWT({ pid: project.projectId, sid: claims.sid, anon: claims.anon })
+      return new SignJWT({ ...more, pid: project.projectId, sid: claims.sid, anon: claims.anon })
         .setProtectedHeader({ alg: 'ES256', typ: 'JWT', kid: keyId })
         .setSubject(claims.userId)
         .setIssuedAt(seconds())

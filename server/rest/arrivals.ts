@@ -21,6 +21,14 @@ const mostOfForm = 65_536
 const mostParts = 10
 
 const typeOf = (header: string) => header.split(';')[0]?.trim().toLowerCase() ?? ''
+/** The type of a file, with the charset of a text: browsers would read it in another one. */
+const fileType = (header: string) => {
+  const [, charset] = /^[^;]*;\s*charset\s*=\s*"?([\w.-]{1,40})"?\s*(?:;|$)/.exec(header) ?? []
+  const type = typeOf(header) || 'application/octet-stream'
+  return charset && ['text/plain', 'application/json'].includes(type)
+    ? `${type};charset=${charset.toLowerCase()}`
+    : type
+}
 const tooLong = () =>
   refusal(413, 'PAYLOAD_TOO_LARGE', `A file has at most ${mostBytes} bytes.`, null, { Connection: 'close' })
 
@@ -35,7 +43,7 @@ export const takeFile = async (folder: string, header: string, source: Readable)
     const size = await storeBytes(file, source, { most: mostBytes + (isForm ? mostOfForm : 0), tooLong })
     const part = isForm
       ? await fileOfForm(file, boundaryOf(header), size)
-      : { start: 0, end: size, mimeType: typeOf(header) || 'application/octet-stream' }
+      : { start: 0, end: size, mimeType: fileType(header) }
     if (part.end === part.start) throw invalid('body', 'is empty')
     if (part.end - part.start > mostBytes) throw tooLong()
     return {
@@ -100,7 +108,7 @@ const fileOfForm = async (file: FileHandle, boundary: string, size: number) => {
     const [, name = ''] = /^content-disposition:.*?;\s*name="([^"]*)"/im.exec(headers) ?? []
     if (/^content-disposition:.*;\s*filename=/im.test(headers)) {
       const [, type = ''] = /^content-type:\s*(.+)$/im.exec(headers) ?? []
-      found ??= { start, end: Math.max(start, end), mimeType: typeOf(type) || 'application/octet-stream' }
+      found ??= { start, end: Math.max(start, end), mimeType: fileType(type) }
     } else if (name === 'metadata') throw notKept()
     at = end + delimiter.length
   }

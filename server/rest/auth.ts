@@ -1,8 +1,18 @@
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
 import { type ApiError, refusal } from '#server/errors.ts'
+import { keyOf } from '#server/http/client_credentials.ts'
 import { answerOf, nothingHere } from '#server/http/errors.ts'
 import { mostBytes, parseJson } from '#server/http/json.ts'
-import { changeOf, claimsOf, invalid, type OurUser, sessionOf, type Tokens, userOf } from '#server/rest/auth_shapes.ts'
+import {
+  changeOf,
+  claimsFor,
+  claimsOf,
+  invalid,
+  type OurUser,
+  sessionOf,
+  type Tokens,
+  userOf,
+} from '#server/rest/auth_shapes.ts'
 import { readCredentials } from '#server/rest/caller.ts'
 import { type Asked, routeOf, through } from '#server/rest/through.ts'
 import { clientAuthCodes } from '#server/routes/client_auth/codes.ts'
@@ -43,6 +53,8 @@ type Context = {
   readonly query: Readonly<Record<string, string | undefined>>
   readonly body: Fields
   readonly now: () => Date
+  /** The same session as a token with the claims that auth-js reads. */
+  readonly sign: (token: string, user: OurUser) => Promise<string>
   readonly ask: <T>(name: keyof typeof routes, asked?: Asked) => Promise<T>
 }
 type Handler = (context: Context) => Promise<unknown>
@@ -51,8 +63,10 @@ const signedIn = async (context: Context, tokens: Tokens & { readonly user: OurU
   const change = changeOf(metadata)
   const session = tokens.session_token
   const user = change ? await context.ask<OurUser>('update', { body: change, session }) : tokens.user
-  return sessionOf(tokens, user, context.now())
+  return sessionFor(context, tokens, user)
 }
+const sessionFor = async ({ sign, now }: Context, tokens: Tokens, user: OurUser) =>
+  sessionOf({ ...tokens, session_token: await sign(tokens.session_token, user) }, user, now())
 type SignedIn = Parameters<typeof signedIn>[1]
 
 const signUp: Handler = async (context) => {
@@ -67,7 +81,7 @@ const signUp: Handler = async (context) => {
 /** Of a refresh, whose route answers tokens alone: auth-js keeps the user beside them. */
 const refresh: Handler = async (context) => {
   const tokens = await context.ask<Tokens>('refresh', { body: { refresh_token: context.body['refresh_token'] } })
-  return sessionOf(tokens, await context.ask<OurUser>('me', { session: tokens.session_token }), context.now())
+  return sessionFor(context, tokens, await context.ask<OurUser>('me', { session: tokens.session_token }))
 }
 
 const idToken: Handler = async (context) => {
@@ -198,6 +212,15 @@ export const serveAuth = (services: Services) => async (app: FastifyInstance) =>
         query: request.query as Context['query'],
         body: bodyOf(request),
         now: services.now,
+        async sign(token, user) {
+          const { project } = await keyOf(request, services)
+          const { sid, anon } = claimsOf(token)
+          return services.tokens.session(
+            project,
+            { userId: user.id, sid, anon },
+            claimsFor(user, sid, services.publicUrl),
+          )
+        },
         ask: async (name, asked) => (await through(services, request, routes[name], asked)).body.data as never,
       })
       return answered === null ? reply.status(204).send() : reply.send(answered)

@@ -58,8 +58,14 @@ export const userOf = (user: OurUser, more: { readonly new_email?: string; reado
 export type Tokens = { readonly session_token: string; readonly refresh_token: string }
 
 /** The claims of a token of our own, which was just signed or verified. */
-export const claimsOf = (token: string): { readonly exp: number; readonly sid: string } =>
+export const claimsOf = (token: string): { readonly exp: number; readonly sid: string; readonly anon: string | null } =>
   JSON.parse(Buffer.from(token.split('.')[1] ?? '', 'base64url').toString())
+
+/** What auth-js reads in an access token (getClaims), beside the claims of every session token. */
+export const claimsFor = (user: OurUser, sid: string, root: string) => {
+  const { aud, role, email, phone, is_anonymous } = userOf(user)
+  return { iss: `${root}/auth/v1`, aud, role, aal: 'aal1', session_id: sid, email, phone, is_anonymous }
+}
 
 /** The session object of auth-js. */
 export const sessionOf = ({ session_token, refresh_token }: Tokens, user: OurUser, now: Date) => {

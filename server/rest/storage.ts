@@ -168,10 +168,13 @@ const objectOf = (name: string, of: Asset & { readonly version?: string }) => ({
 })
 
 const info: Handler = async (context, key, reply) => {
-  const asset = await assetOf(context, await found(context, key))
-  const { metadata, ...of } = objectOf(key, asset)
+  const signable = await found(context, key)
+  const version = signable.object
+  const asset = await assetOf(context, signable)
+  const { metadata, ...of } = objectOf(key, { ...asset, version })
   return reply.send({
     ...of,
+    version,
     bucket_id: bucket,
     size: asset.size_bytes,
     content_type: asset.mime_type,

@@ -2,16 +2,17 @@
 create or replace function internal.media_type(mime_type text) returns text
 language plpgsql volatile as $$
 declare
-  normal constant text := lower(media_type.mime_type);
+  charset constant text := (regexp_match(lower(media_type.mime_type), '^(?:text/plain|application/json)\s*;\s*charset=([a-z0-9._-]{1,40})$'))[1];
+  normal constant text := case when charset is null then lower(media_type.mime_type) else btrim(split_part(lower(media_type.mime_type), ';', 1)) end;
 begin
   if normal !~ '^(image|audio|video)/[a-z0-9][a-z0-9.+-]{0,99}$'
      and normal not in ('application/pdf', 'text/plain', 'application/json', 'application/zip', 'application/octet-stream') then
     perform internal.fail(400, 'MIME_NOT_ALLOWED', 'Files of this type are not stored: images, audio, video, PDF, plain text, JSON, ZIP and octet streams are.',
                           '{"field": "mime_type", "reason": "is no type that is stored"}');
   end if;
-  return normal;
+  return normal || coalesce(';charset=' || charset, '');
 end $$;
-comment on function internal.media_type is 'A media type in lower case. Refuses 400 MIME_NOT_ALLOWED.';
+comment on function internal.media_type is 'A media type in lower case; a text keeps its charset. Refuses 400 MIME_NOT_ALLOWED.';
 
 create or replace function internal.media_safe_name(filename text) returns text
 language sql immutable parallel safe as $$
