@@ -89,12 +89,12 @@ describe('a function that would fail is named', () => {
     ['given := internal.now(1);', 'function internal.now(integer) does not exist.'],
     [
       'if user_row.not_there then return 1; elsif given > 1 then return 2; end if;',
-      'column "not_there" not found in data type app.users.',
+      'record "user_row" has no field "not_there".',
     ],
     ['for i in 1..given loop perform i + not_there; end loop;', 'column "not_there" does not exist.'],
     [
       'declare r record; begin select u.id into r from app.users u; perform r.id; return r.not_there; end;',
-      'column "not_there"',
+      'record "r" has no field "not_there"',
     ],
     ["for user_row in select u.* from app.users u loop raise notice '%', user_row.not_there; end loop;", 'not_there'],
     [

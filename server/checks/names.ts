@@ -173,7 +173,7 @@ const uncompiled = (oids: readonly string[]) => `
           perform pg_catalog.plpgsql_validator(f.oid);
         end if;
       exception when others then
-        raise notice using message = 'trellis ' || f.oid || ' ';
+        raise notice using message = 'trellis ' || f.oid || ' does not compile';
       end;
     end loop;
   end $all$`
