@@ -52,7 +52,7 @@ const installations: Record<string, () => Promise<Record<string, string>>> = {
 
 /** Tables that nobody writes while a project rests. */
 const still =
-  /^(collections|crm|public)\.|^app\.(users|engagement_events\w*|media_assets|collection\w*|streaks|user_streaks|webhooks|ai_providers|rest_doors)$/
+  /^(collections|crm|extra)\.|^app\.(users|engagement_events\w*|media_assets|collection\w*|streaks|user_streaks|webhooks|ai_providers|rest_doors)$/
 
 describe.each(Object.keys(installations))('%s', (name) => {
   test('in place and as another project: structure, rows, files, and every way in', { timeout: 300_000 }, async () => {

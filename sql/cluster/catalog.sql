@@ -106,7 +106,7 @@ with spaces as (
   union all
   select 'index', i.name, 'pg_class'::regclass, i.indexrelid, 0 from indexes i
   union all
-  select case f.prokind when 'p' then 'procedure' else 'function' end, f.name, 'pg_proc'::regclass, f.oid, 0 from functions f where f.prokind in ('f', 'p', 'w')
+  select case f.prokind when 'p' then 'procedure' when 'a' then 'aggregate' else 'function' end, f.name, 'pg_proc'::regclass, f.oid, 0 from functions f
   union all
   select 'constraint', format('%I on %s', k.conname, k.on_table), 'pg_constraint'::regclass, k.oid, 0 from constraints k
   union all
@@ -142,7 +142,23 @@ select 15, 'type', y.name,
        format('drop type %s', y.name)
   from types y
 union all
-select 20, 'function', f.name, case when f.prokind in ('f', 'p', 'w') then pg_get_functiondef(f.oid) end, format('drop routine %s', f.name) from functions f
+select 20, 'function', f.name,
+       case when f.prokind in ('f', 'p', 'w') then pg_get_functiondef(f.oid)
+            else (select format('create or replace aggregate %I.%I(%s) (sfunc = %s, stype = %s%s%s%s%s%s%s%s, parallel = %s)', s.nspname, f.proname, pg_get_function_arguments(f.oid),
+                                a.aggtransfn, format_type(a.aggtranstype, null), ', sspace = ' || nullif(a.aggtransspace, 0),
+                                ', finalfunc = ' || nullif(a.aggfinalfn, 0)::regproc || case when a.aggfinalextra then ', finalfunc_extra' else '' end
+                                  || ', finalfunc_modify = ' || case a.aggfinalmodify when 'r' then 'read_only' when 's' then 'shareable' else 'read_write' end,
+                                ', combinefunc = ' || nullif(a.aggcombinefn, 0)::regproc,
+                                ', serialfunc = ' || nullif(a.aggserialfn, 0)::regproc, ', deserialfunc = ' || nullif(a.aggdeserialfn, 0)::regproc,
+                                ', initcond = ' || quote_literal(a.agginitval),
+                                ', sortop = operator(' || (select format('%I.%s', n.nspname, o.oprname) from pg_catalog.pg_operator o join pg_catalog.pg_namespace n on n.oid = o.oprnamespace
+                                                            where o.oid = a.aggsortop) || ')',
+                                case f.proparallel when 's' then 'safe' when 'r' then 'restricted' else 'unsafe' end)
+                    from pg_catalog.pg_aggregate a
+                    join spaces s on s.oid = f.pronamespace
+                   where a.aggfnoid = f.oid and a.aggkind = 'n' and a.aggmtransfn = 0) end,
+       format('drop routine %s', f.name)
+  from functions f
 union all
 select 25, 'sequence', r.name,
        format('create sequence %s as %s increment %s minvalue %s maxvalue %s start %s cache %s%s', r.name, q.seqtypid::regtype, q.seqincrement, q.seqmin, q.seqmax,

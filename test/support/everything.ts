@@ -10,7 +10,7 @@ export type Story = Omit<Project, 'user'> & { readonly user: Record<string, stri
 /** Runs statements in the project's database, as the owner of our objects: what a DBA does with `npm run db:url`. */
 export type Sql = (text: string) => Promise<any[]>
 
-/** Of every kind that a DBA may make, in a schema of Trellis, in public and in one of their own. Names are not those that Postgres would choose. */
+/** Of every kind that a DBA may make, in a schema of Trellis and in ones of their own. Names are not those that Postgres would choose. */
 const byHand = `
   create schema crm;
   grant usage on schema crm to app_admin;
@@ -53,10 +53,14 @@ const byHand = `
   insert into crm.deals (title, place, span, rating) values ('one', ('a street', 'b'), '[1,2.5)', 5), ('two', null, null, 1);
   insert into crm.steps (deal_id, body) select id, repeat('long ', 200000) from crm.deals;
   alter table crm.deals add constraint deals_are_not_one check (title <> 'ONE') not valid;
-  create table public.plain (n int not null, t text default 'x');
-  insert into public.plain select generate_series(1, 100);
-  create function public.by_hand(n int) returns int language sql return n + 1;
-  create view public.seen as select p.n from public.plain p;
+  create schema extra;
+  create table extra.plain (n int not null, t text default 'x');
+  insert into extra.plain select generate_series(1, 100);
+  create function extra.by_hand(n int) returns int language sql return n + 1;
+  create function extra.joined(whole text, part text) returns text language sql immutable return coalesce(whole || ' ', '') || part;
+  create aggregate extra.sentence(text) (sfunc = extra.joined, stype = text, initcond = '');
+  comment on aggregate extra.sentence(text) is 'Words';
+  create view extra.seen as select p.n from extra.plain p;
   create view app.user_counts as select count(*) as users from app.users;
   create index users_by_day on app.users (date_trunc('day', created_at at time zone 'UTC'));
   refresh materialized view crm.counted;`
@@ -197,9 +201,9 @@ export const useEverything = async (
   expect(
     await sql(`insert into crm.won_deals (title) values ('by hand');
                delete from crm.steps;
-               select count(*)::int as steps, (select string_agg(title, ' ') from crm.titles) as titles, (select sum(deals)::int from crm.counted) as counted,
-                      (select max(id) from crm.deals) as id, (select max(number)::int from crm.deals) as number, (select public.by_hand(1)) as two,
-                      (select count(*)::int from public.seen) as seen, (select users::int from app.user_counts) as users
+               select count(*)::int as steps, (select trim(extra.sentence(title)) from crm.titles) as titles, (select sum(deals)::int from crm.counted) as counted,
+                      (select max(id) from crm.deals) as id, (select max(number)::int from crm.deals) as number, (select extra.by_hand(1)) as two,
+                      (select count(*)::int from extra.seen) as seen, (select users::int from app.user_counts) as users
                  from crm.steps`),
   ).toMatchObject([{ steps: 2, titles: 'BY HAND', counted: 2, number: 114, two: 2, seen: 100, users: 1 }])
 }
