@@ -46,14 +46,16 @@ export const prepare = async (
 
 /**
  * Refuses a program whose routes and SQL do not fit together, before it reaches a project. Routes and all that they import are read when there is
- * something to check: Postgres is at work by then.
+ * something to check: Postgres is at work by then. `warn` hears of policies that work and are slow or confusing.
  */
 export const checkFor =
-  (base: string): Check =>
+  (base: string, warn: (line: string) => void = () => undefined): Check =>
   async (client, kind, former, isTrial = false) => {
-    const [{ checkDatabase, refuseErrors }, { loadAreas }] = await Promise.all([
+    const [{ checkDatabase, lineOf, refuseErrors }, { loadAreas }] = await Promise.all([
       import('#server/checks/program.ts'),
       import('#server/http/areas.ts'),
     ])
-    refuseErrors(await checkDatabase(client, kind, await loadAreas(), { base, errorsOnly: true, former, isTrial }))
+    const found = await checkDatabase(client, kind, await loadAreas(), { base, isQuick: true, former, isTrial })
+    refuseErrors(found)
+    for (const one of found) warn(lineOf(one))
   }

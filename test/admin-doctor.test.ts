@@ -39,8 +39,13 @@ test('finds what is broken, and says of each what to do', async () => {
   for (const check of ['clock', 'disk', 'key', 'role', 'primary', 'servers', 'version of Postgres', 'transaction ids'])
     expect(before(check)).toMatchObject({ state: 'ok', remedy: null })
 
+  expect(before('functions')).toMatchObject({ state: 'ok', remedy: null })
+
   const superuser = new pg.Client({ connectionString: inject('dsn') })
   await superuser.connect()
+  await project.sql(
+    `create function internal.misspelt() returns int language plpgsql as 'begin return (select nothing from app.users); end'`,
+  )
   await superuser.query(`grant connect on database "${project.database}" to public`)
   await harness.control(`select graphile_worker.add_job('nobody__knows', max_attempts := 1)`)
   await harness.control(`update graphile_worker._private_jobs set attempts = 1 where attempts < 1 and max_attempts = 1`)
@@ -74,7 +79,9 @@ test('finds what is broken, and says of each what to do', async () => {
   expect(after('held projects').found).toContain(moving.id)
   expect(after('outbox').found).toContain(project.id)
   expect(after('failed work').remedy).toBe(`npm run admin -- failed list ${project.id}`)
+  expect(after('functions').found).toContain('internal.misspelt() would fail: column "nothing" does not exist')
   for (const check of [
+    'functions',
     'certificate',
     'TRUST_PROXY',
     'mail',

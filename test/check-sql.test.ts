@@ -170,6 +170,7 @@ test('a misspelt argument is named on both of its sides', async () => {
 test('an argument of another type, and one that may be left out, are named', async () => {
   expect(await after(...(await edited('api.push_token_register', 'platform text', 'platform boolean')))).toMatchObject([
     { problem: expect.stringMatching(/sends "platform" as string, and .* takes boolean\.$/) },
+    { problem: expect.stringContaining('function internal.push_token_claim(text, boolean) does not exist') },
   ])
   const page = await after(
     ...(await edited('api.definition_list', 'page_limit bigint DEFAULT 50', 'page_limit uuid DEFAULT NULL::uuid')),
@@ -281,6 +282,25 @@ test('a reload refuses a program whose routes do not fit, and changes no project
   )
   expect(await harness.control('select content_hash from app.templates')).toEqual(before)
   await rm(base, { recursive: true })
+})
+
+test('a reload warns of a policy that works and is slow, with its line', { timeout: 180_000 }, async () => {
+  const policy = 'create policy "for the test" on app.users for update to app_dashboard'
+  await tenant.query(`begin; ${policy} using (id = internal.user_id())`)
+  const { base, edit } = await copy()
+  await edit('policies/tenant/settings.sql', /$/, `\n${policy} using (id = internal.user_id());\n`)
+  const warnings: string[] = []
+  try {
+    await checkFor(base, (line) => warnings.push(line))(tenant, 'tenant', null, false)
+    expect(warnings).toEqual([
+      expect.stringMatching(
+        /^policies\/tenant\/settings\.sql:\d+: for the test on app\.users: .* Write \(select internal\.user_id\(\)\)/,
+      ),
+    ])
+  } finally {
+    await tenant.query('rollback')
+    await rm(base, { recursive: true })
+  }
 })
 
 test("a newcomer's three mistakes are named by the command, which ends with 1", { timeout: 300_000 }, async () => {

@@ -96,11 +96,11 @@ test('what cannot be moved, or fails on the way, is taken back, and the project 
     expect(await sql(here, database, `select from pg_class where relreplident = 'f' and relkind = 'r'`)).toEqual([])
     expect(await sql('own', 'trellis_control', 'select from app.tenant_moves')).toEqual([])
   }
-  await sql(here, database, 'create view public.seen as select 1 as one')
+  await sql(here, database, 'create text search dictionary public.plain (template = simple)')
   const refused = await cluster('move', project.projectId, there)
-  expect(refused).toMatchObject({ code: 1, err: expect.stringContaining('view public.seen') })
+  expect(refused).toMatchObject({ code: 1, err: expect.stringContaining('text search dictionary public.plain') })
   await nothingIsLeft()
-  await sql(here, database, 'drop view public.seen')
+  await sql(here, database, 'drop text search dictionary public.plain')
   // an earlier run that was killed while the project was held and its database closed
   await sql(
     'own',

@@ -4,6 +4,7 @@ import type { AdminCommand, Flags, Run } from './arguments.ts'
 import { databaseChecks } from './doctor/databases.ts'
 import { type Finding, fail } from './doctor/findings.ts'
 import { fleetChecks } from './doctor/fleet.ts'
+import { functionChecks } from './doctor/functions.ts'
 import { machineChecks } from './doctor/machine.ts'
 import { outsideChecks } from './doctor/outside.ts'
 import { print, show } from './output.ts'
@@ -23,6 +24,7 @@ const examine = async (run: Run, flags: Flags): Promise<Finding[]> => {
     guarded('settings', () => outsideChecks(run, flags)),
     guarded('Postgres', () => databaseChecks(run)),
     guarded('projects', async () => fleetChecks(run, await status)),
+    guarded('functions', () => functionChecks(run)),
   ])
   return groups.flat()
 }

@@ -131,7 +131,7 @@ const reload = (): Promise<number> =>
     const reloaded = await reloadInstallation(cluster, prefix, programs, {
       log: foundation.log,
       progress: sayStep,
-      check: checkFor(root),
+      check: checkFor(root, (line) => print(`warning   ${line}`)),
     })
     print(`control   ${reloaded.control ? 'reloaded' : 'as it was'}`)
     print(`template  ${reloaded.template ? 'built anew' : 'as it was'}`)

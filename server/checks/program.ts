@@ -12,8 +12,8 @@ export { lineOf } from '#server/checks/finding.ts'
 
 type CheckOptions = {
   readonly base?: string
-  /** Leaves out what is only ever a warning, and the time that it takes. */
-  readonly errorsOnly?: boolean
+  /** Leaves out warnings that take time to find. */
+  readonly isQuick?: boolean
   /** The functions that were there before: only what may have become wrong since is looked at. Null: none of their bodies is. */
   readonly former?: Signatures | null
   /** Only functions were loaded, and policies are not yet: privileges are not looked at. */
@@ -25,7 +25,7 @@ export const checkDatabase = async (
   client: Client,
   kind: 'control' | 'tenant',
   areas: readonly Area[],
-  { base = root, errorsOnly = false, former, isTrial = false }: CheckOptions = {},
+  { base = root, isQuick = false, former, isTrial = false }: CheckOptions = {},
 ): Promise<Finding[]> => {
   const sources = sourcesOf(base)
   const errors = [
@@ -33,13 +33,9 @@ export const checkDatabase = async (
     ...(await checkTables(client, kind, sources)),
     ...(former === null ? [] : await checkFunctions(client, sources, former)),
   ]
-  if (errorsOnly) return errors
-  return [
-    ...errors,
-    ...(await checkPolicies(client, kind, sources)),
-    ...(await checkPolicyRules(client, kind, sources)),
-    ...(await checkBodies(client, kind, sources)),
-  ]
+  const found = isTrial ? errors : [...errors, ...(await checkPolicyRules(client, kind, sources))]
+  if (isQuick) return found
+  return [...found, ...(await checkPolicies(client, kind, sources)), ...(await checkBodies(client, kind, sources))]
 }
 
 /** Refuses a program under which requests would fail. What may be meant is for `npm run check:sql` alone. */

@@ -1,6 +1,6 @@
-import { connectAdmin } from '#server/database/cluster.ts'
-import { type FleetStatus, whereIs } from '#server/database/rollout.ts'
+import type { FleetStatus } from '#server/database/rollout.ts'
 import type { Run } from '../arguments.ts'
+import { inBusiest } from './busiest.ts'
 import { type Finding, fail, graded, ok, span, warn } from './findings.ts'
 
 const list = (names: readonly string[]) =>
@@ -129,34 +129,18 @@ const queue = async ({ control }: Run): Promise<Finding[]> => {
   ]
 }
 
-type Busiest = { readonly project_id: string }
-/** At most so many projects are opened, those that were written to last. */
-const looked = 20
-
-const outboxes = async ({ control, cluster, foundation }: Run): Promise<Finding[]> => {
-  const { config, secrets } = foundation
-  const { rows } = await control.query<Busiest>(
-    `select t.project_id from app.tenants t join app.projects p on p.id = t.project_id and p.deleted_at is null
-      where t.status = 'ready' and t.hold is null order by t.last_written_at desc limit $1`,
-    [looked],
-  )
+const outboxes = async (run: Run): Promise<Finding[]> => {
   let oldest = { seconds: 0, project: '' }
   let failed = { count: 0, project: '' }
-  for (const { project_id: project } of rows) {
-    const place = await whereIs(cluster, config.DATABASE_PREFIX, project, secrets)
-    const own = place.dsn === cluster.dsn ? cluster : { id: '', dsn: place.dsn }
-    const client = await connectAdmin(own, place.database).catch(() => null)
-    if (!client) continue
-    const { rows: counts } = await client
-      .query<{ seconds: string | null; failed: number }>(
-        `select extract(epoch from now() - min(o.due_at) filter (where o.failed_at is null and o.locked_until is null and o.due_at <= now())) as seconds,
-                count(*) filter (where o.failed_at is not null)::int as failed from app.outbox o`,
-      )
-      .finally(() => client.end())
-    const seconds = Number(counts[0]?.seconds ?? 0)
+  const count = await inBusiest(run, async (client, project) => {
+    const { rows } = await client.query<{ seconds: string | null; failed: number }>(
+      `select extract(epoch from now() - min(o.due_at) filter (where o.failed_at is null and o.locked_until is null and o.due_at <= now())) as seconds,
+              count(*) filter (where o.failed_at is not null)::int as failed from app.outbox o`,
+    )
+    const seconds = Number(rows[0]?.seconds ?? 0)
     if (seconds > oldest.seconds) oldest = { seconds, project }
-    if ((counts[0]?.failed ?? 0) > 0) failed = { count: failed.count + (counts[0]?.failed ?? 0), project }
-  }
+    if ((rows[0]?.failed ?? 0) > 0) failed = { count: failed.count + (rows[0]?.failed ?? 0), project }
+  })
   return [
     graded(
       'outbox',
@@ -166,7 +150,7 @@ const outboxes = async ({ control, cluster, foundation }: Run): Promise<Finding[
         found:
           oldest.seconds > 0
             ? `a row of ${oldest.project} has been due for ${span(oldest.seconds)}`
-            : `nothing waits in the ${rows.length} projects that were written to last`,
+            : `nothing waits in the ${count} projects that were written to last`,
         remedy: 'Do workers run? Start another npm run worker.',
       },
     ),
