@@ -226,7 +226,7 @@ describe('a delivery', () => {
 
 describe('the circuit breaker', () => {
   test('holds deliveries after five that were given up, tells the owner once, probes, and releases what it held', async () => {
-    const team = await organizationOf(owner, 'Shops\u2028Ltd')
+    const team = await organizationOf(owner, 'Shops Ltd')
     const hook = await watchCreations({ organization_id: team.id, target_url: `${receiver.url}?key=hidden` })
     say(answering(500))
     for (let n = 0; n < 5; n++) await create('a', team.id)
