@@ -239,7 +239,7 @@ describe('is append-only', () => {
     }
   })
 
-  test('and a developer reads the trails of own projects and of the own account, no other', async () => {
+  test('and a developer reads the trails of own projects, organizations and of the own account, no other', async () => {
     const [mine, other] = [await harness.project(), await harness.project()]
     await harness.control(`select internal.audit('test.account', 'developers', $1::text, scope => $1::uuid)`, [
       mine.developer.id,
@@ -251,7 +251,11 @@ describe('is append-only', () => {
     await client.query(`select set_config('app.developer_id', $1, true)`, [mine.developer.id])
     const { rows } = await client.query('select distinct scope from app.audit_events')
     await client.end()
-    expect(rows.map((row) => row.scope).sort()).toEqual([mine.id, mine.developer.id].sort())
+    const [organization] = await harness.control('select organization_id as id from app.projects where id = $1', [
+      mine.id,
+    ])
+    const own = [mine.id, mine.developer.id, organization?.['id']]
+    expect(rows.map((row) => row.scope).sort()).toEqual(own.sort())
     expect(rows.map((row) => row.scope)).not.toContain(other.id)
   })
 })

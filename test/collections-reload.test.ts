@@ -157,19 +157,24 @@ describe('files that are applied anew', () => {
 
   test('a newer generator makes the policies of every collection anew', async () => {
     const name = await define({ columns: [{ name: 'a', type: 'text' }] })
+    const [{ present }] = (await project.sql('select internal.collection_generator() as present')) as [
+      { present: number },
+    ]
     await applied(async (folder) => {
-      await edit(folder, 'functions/tenant/collections/policies.sql', /return 4;/, 'return 5;')
+      const next = `return ${present + 1};`
+      await edit(folder, 'functions/tenant/collections/policies.sql', `return ${present};`, next)
       await edit(
         folder,
         'functions/tenant/collections/policies.sql',
         'users add rows of their own',
         'users add their rows',
       )
-      await edit(folder, 'sql/seeds/tenant/collections.sql', 'regenerate(4)', 'regenerate(5)')
+      const calls = [present, present + 1].map((version) => `regenerate(${version})`) as [string, string]
+      await edit(folder, 'sql/seeds/tenant/collections.sql', ...calls)
     })
     expect((await policiesOf(name)).map((policy) => policy.name)).toContain('users add their rows')
     expect((await policiesOf(name)).map((policy) => policy.name)).not.toContain('users add rows of their own')
-    expect(await project.sql('select distinct generator from app.collections')).toEqual([{ generator: 5 }])
+    expect(await project.sql('select distinct generator from app.collections')).toEqual([{ generator: present + 1 }])
     expect(await tried('app_user', user.id, `insert into collections.${name} (a) values ('x') returning a`)).toEqual([
       { a: 'x' },
     ])

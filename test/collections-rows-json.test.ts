@@ -215,13 +215,16 @@ test('a column whose type somebody alters by hand is read as it is from then on'
   const name = await define({
     columns: [
       { name: 'n', type: 'integer' },
+      { name: 'label', type: 'text' },
       { name: 'extra', type: 'jsonb' },
     ],
   })
-  await insert(name, { n: 1, extra: '{"k": 1}' }, user)
+  await insert(name, { n: 1, label: 'a', extra: '{"k": 1}' }, user)
   const row = await user.post(`/client/collections/${name}/find`, {})
-  await project.sql(
-    `alter table collections.${name} alter column n type bigint, alter column extra type json using extra::json`,
+  await project.sql(`alter table collections.${name} alter column n type bigint, alter column label type varchar(9)`)
+  // the bounds of a row name it
+  await expect(project.sql(`alter table collections.${name} alter column extra type json`)).rejects.toThrow(
+    'cannot alter type of a column used in a trigger definition',
   )
   const after = await user.post(`/client/collections/${name}/find`, {})
   expect(after.status).toBe(200)

@@ -311,6 +311,10 @@ test('UTF-8', () => {
     [0x22, 0xed, 0xa0, 0x80, 0x22],
     [0x22, 0xc0, 0x80, 0x22],
   ])
-    expect(checkJson(Buffer.from(bytes))).toEqual({ kind: 'broken', reason: 'The body is not valid UTF-8.' })
+    expect(checkJson(Buffer.from(bytes))).toEqual({
+      kind: 'broken',
+      problem: 'syntax',
+      reason: 'The body is not valid UTF-8.',
+    })
   expect(parseJson(Buffer.from('"é😀"'))).toEqual({ kind: 'value', value: 'é😀' })
 })

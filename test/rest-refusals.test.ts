@@ -132,11 +132,12 @@ describe('an update or a delete without a filter', () => {
     },
   )
   test('with one it is done', async () => {
-    await client.from(name).insert([
+    const made = await client.from(name).insert([
       { title: 'a', n: 1 },
       { title: 'b', n: 2 },
     ])
-    const changed = await client.from(name).update({ n: 3 }).or('n.eq.1,n.eq.2').select('title, n')
+    expect(made.error).toBeNull()
+    const changed = await client.from(name).update({ n: 3 }).or('title.eq.a,title.eq.b').select('title, n')
     expect(changed).toMatchObject({ error: null, data: [{}, {}] })
     expect((await client.from(name).update({ n: 4 }).order('title').limit(1).select('title')).data).toEqual([
       { title: 'a' },
