@@ -21,11 +21,8 @@ const columns = [
 const rows = await define({ columns })
 const path = `/client/collections/${rows}`
 const hidden = (await other.post(`/client/collections/${notes}`, { text: 'private' })).data.id as string
-await project.admin.post('/moderation/rules', {
-  name: 'Words',
-  rule_type: 'keyword',
-  config: { words: ['casino'], action: 'reject' },
-})
+const rule = { name: 'Words', rule_type: 'keyword', config: { words: ['casino'], action: 'block' } }
+expect((await project.admin.post('/moderation/rules', rule)).status).toBe(201)
 
 type Who = typeof user
 type Data = Readonly<Record<string, unknown>>

@@ -111,14 +111,14 @@ describe('a tenant of the program that new projects are made of', () => {
     const second = await startSecond(harness, pino({}, { write: (line: string) => void lines.push(JSON.parse(line)) }))
     const project = await harness.project()
     const user = await project.user()
-    await project.sql('alter function api.user_me rename to user_me_gone')
+    await project.sql('alter function api.me_get rename to me_get_gone')
     // as after db:reload, of which this server knows nothing
     await harness.control(`update app.templates set content_hash = 'reloaded'`)
     await harness.control(`update app.tenants set content_hash = 'reloaded' where project_id = $1`, [project.id])
     const answer = await second.as(user.headers).get('/client/users/me')
     expect(answer).toMatchObject({ status: 500, error: { code: expect.stringMatching(/_FAILED$|^INTERNAL_ERROR$/) } })
     expect(lines.filter(({ msg }) => msg === 'a database call failed')).toMatchObject([
-      { level: 50, sqlstate: '42883', function: 'user_me', request: answer.headers.get('x-request-id') },
+      { level: 50, sqlstate: '42883', function: 'me_get', request: answer.headers.get('x-request-id') },
     ])
     // while it is brought to that program, it is pending
     await harness.control(`update app.tenants set content_hash = 'former' where project_id = $1`, [project.id])
