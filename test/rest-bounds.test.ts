@@ -106,6 +106,34 @@ describe('whoever writes, and whatever becomes of a column', () => {
   })
 })
 
+test('an answer names a column ten times at most, in whatever form', async () => {
+  await ask('POST', name, JSON.stringify({ title: 'y'.repeat(900_000), body: { x: { y: 1 }, 'a-b': 2 } }))
+  const times = (count: number, one: (n: number) => string) => Array.from({ length: count }, (_, n) => one(n)).join(',')
+  for (const form of [
+    (n: number) => `a${n}:title`,
+    (n: number) => `a${n}:title::text`,
+    (n: number) => `"a:${n}":"title"`,
+    (n: number) => `"${'('.repeat(n)}":title`,
+    (n: number) => `a${n}:body->x`,
+    (n: number) => `a${n}:body->${'0'.repeat(n + 1)}`,
+    () => '*',
+  ]) {
+    const many = await ask('GET', `${name}?select=${encodeURIComponent(times(30, form))}&limit=1`, undefined)
+    expect(many).toMatchObject({
+      status: 400,
+      body: { code: 'RESPONSE_TOO_LARGE', message: expect.stringContaining('more than 10 times') },
+    })
+  }
+  const filter = `title=like.yy*&select=${times(11, (n) => `a${n}:title`)}`
+  expect(await ask('PATCH', `${name}?${filter}`, '{"n":1}')).toMatchObject({ status: 400 })
+  const keys = times(40, (n) => `body->a-${n}`)
+  expect(await ask('GET', `${name}?title=like.yy*&select=id,x:body->x->y,${keys}`, undefined)).toMatchObject({
+    status: 200,
+    body: [{ x: 1 }],
+  })
+  await client.from(name).delete().like('title', 'yy%')
+})
+
 describe('rows that are there already', () => {
   test('close no collection: an answer is bounded, and they can be deleted', async () => {
     await project.sql(

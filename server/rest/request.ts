@@ -49,6 +49,43 @@ export const checkBody = (request: FastifyRequest): void => {
     throw refusal(400, checked.problem === 'syntax' ? 'PGRST102' : 'INVALID_JSON', checked.reason)
 }
 
+/** So often a list of columns may name the same one, whatever it is called in the answer. */
+const mostOfColumn = 10
+
+/** The first step of a JSON path, within which lies what the further ones choose. */
+const stepOf = (path: string) => /^->>?((?:(?!->|::).)+)/s.exec(path)?.[1]?.replace(/^(-?)0+(?=\d)/, '$1') ?? ''
+
+/** Names in quotes as names without: what is not of a name itself is written otherwise. */
+const withoutQuotes = (list: string) =>
+  list.replace(/"((?:[^"\\]|\\.)*)"/gs, (_, name: string) => name.replace(/\W/g, (c) => `_${c.charCodeAt(0)}_`))
+
+/**
+ * A row has at most 1 MB, and the columns of a `select` that names one of them a thousand times would have a gigabyte, which Postgres holds several times
+ * before it could be counted. Refuses 400 RESPONSE_TOO_LARGE.
+ */
+export const checkSelect = (path: string): void => {
+  const query = path.includes('?') ? path.slice(path.indexOf('?') + 1) : ''
+  for (const part of query.split(/[&;]/)) {
+    const [key = '', ...value] = part.split('=')
+    if (bytesOf(key).toString().split('.').at(-1) !== 'select') continue
+    const counts = new Map<string, number>()
+    const within: string[] = []
+    for (const [, item = '', end] of withoutQuotes(bytesOf(value.join('=')).toString()).matchAll(
+      /([^,()]*)([,()]|$)/g,
+    )) {
+      const [, named = '', json = ''] = /^(?:[^:]*:(?!:))?([^:!-]*)(?:![^:-]*)?(.*)$/s.exec(item) ?? []
+      const name = named.trim()
+      const column = [...within, `${name} ${stepOf(json)}`].join('(')
+      const count = (counts.get(column) ?? 0) + (item.trim() === '' ? 0 : 1)
+      if (count > mostOfColumn)
+        throw refusal(400, 'RESPONSE_TOO_LARGE', `The query names ${name} more than ${mostOfColumn} times.`)
+      counts.set(column, count)
+      if (end === '(') within.push(name)
+      if (end === ')') within.pop()
+    }
+  }
+}
+
 /** Keys of the query that do not choose rows. */
 const keywords = new Set(['select', 'columns', 'order', 'limit', 'offset', 'on_conflict'])
 

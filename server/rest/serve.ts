@@ -10,7 +10,7 @@ import { callerOf } from '#server/rest/caller.ts'
 import type { Lease } from '#server/rest/doors.ts'
 import { type Exchanged, exchange } from '#server/rest/exchange.ts'
 import { failureTold, mayBeStale, missingReference, referenceTold, type Told } from '#server/rest/failure.ts'
-import { checkBody, checkFilter, headersFor, pathFor } from '#server/rest/request.ts'
+import { checkBody, checkFilter, checkSelect, headersFor, pathFor } from '#server/rest/request.ts'
 import type { Services } from '#server/services.ts'
 
 const methods = ['GET', 'HEAD', 'POST', 'PATCH', 'PUT', 'DELETE'] as const
@@ -89,6 +89,7 @@ const askedFor = (request: FastifyRequest): AskedFor => {
   const path = pathFor((request.raw.url ?? '').slice(prefix.length))
   const headers = headersFor(request)
   checkFilter(request.method, path)
+  checkSelect(path)
   checkBody(request)
   const body = request.body as Buffer | undefined
   const method = request.method as Dispatcher.HttpMethod
