@@ -113,6 +113,18 @@ describe('a function that would fail is named', () => {
     ["execute format('x') into given using not_there;", 'column "not_there" does not exist.'],
     ['raise exception using message = not_there;', 'column "not_there" does not exist.'],
     ["perform 'x'::app.not_there;", 'type "app.not_there" does not exist.'],
+    ['user_row.not_there := given;', 'record "user_row" has no field "not_there"'],
+    ['select u.id into user_row.not_there from app.users u;', 'record "user_row" has no field "not_there"'],
+    ['declare c cursor for select not_there from app.users; begin open c; end;', 'column "not_there" does not exist.'],
+    [
+      'declare c no scroll cursor (most int, least int) is select from app.users u where u.not_there < most; begin end;',
+      'column u.not_there does not exist.',
+    ],
+    ['declare c refcursor; begin open c for select not_there; end;', 'column "not_there" does not exist.'],
+    [
+      'declare c cursor for select u.id from app.users u; begin for r in c loop perform not_there; end loop; end;',
+      'column "not_there" does not exist.',
+    ],
   ])('%s', async (statements, problem, head?: string) => {
     const body = statements.startsWith('declare') ? statements : `begin ${statements} end;`
     expect(await (head ? plpgsql(body, head) : plpgsql(body))).toEqual([
@@ -126,6 +138,9 @@ describe('a function that would fail is named', () => {
     "begin if to_regclass('app.not_there') is not null then perform from app.not_there; end if; return 1; end",
     'declare r record; begin select 1 as a into r; select 2 as b into r; return r.b; end',
     "declare r record; begin for r in execute 'select 1 as a' loop return r.a; end loop; return 1; end",
+    'declare c scroll cursor (most int) for select u.id from app.users u limit most; r record; begin open c (most := 2); fetch c into r; close c; for r in c(given) loop given := r.some; end loop; return given; end',
+    "declare c refcursor; begin open c scroll for execute 'select 1 from nowhere' using given; return given; end",
+    'declare r record; begin user_row.id := given; tried.given := 1; select 1 as a into r; r.a := 2; return r.a; end',
     'declare given int = 3; begin <<around>> loop exit around when given > tried.given; end loop; return given; end',
     '#variable_conflict use_column\n declare id uuid; begin select id into id from app.users; return 1; end',
   ])('what cannot be known, or is right, is not: %s', async (body) => {

@@ -117,11 +117,15 @@ const read = (source: string) => {
     return found
   }
 
+  /** Fields that the statement being read assigns: Postgres looks for them as for any that is read. */
+  const fields: Node[] = []
   /** A name with what follows it: `row.field[1]`. Answers its first part, in the case in which it is written. */
   const target = (): string => {
     const first = peek()
+    const from = at
     if (first?.kind !== 'word' && first?.kind !== 'quoted') throw new Unknowable(`no name: ${first?.text}`)
     at += 1
+    const hasField = is('.')
     while (is('.') || is('[')) {
       if (is('.')) at += 2
       else {
@@ -130,6 +134,7 @@ const read = (source: string) => {
         at += 1
       }
     }
+    if (hasField) fields.push(value(slice(from, at), from))
     return first.text
   }
 
@@ -271,8 +276,10 @@ const read = (source: string) => {
       return [...found, { kind: 'block', label, declared: [{ name, text: `${name} int;` }], body: loopBody() }]
     }
     const sql = slice(from, at)
-    // else a cursor, whose rows are known where it was declared
-    return [{ kind: 'look', sql: isQuery ? sql : '', at: startOf(from), into: names }, ...loopBody()]
+    if (isQuery) return [{ kind: 'look', sql, at: startOf(from), into: names }, ...loopBody()]
+    // a cursor makes the record of its loop, whose rows are not known here
+    const [name = ''] = names
+    return [{ kind: 'block', label, declared: [{ name, text: `${name} record;` }], body: loopBody() }]
   }
 
   const returning = (): Node[] => {
@@ -330,6 +337,7 @@ const read = (source: string) => {
         at += 1
         return [value(text, begin)]
       }
+      fields.length = 0
       at = from
     }
     if (word === 'declare' || word === 'begin') return [block(label)]
@@ -387,6 +395,13 @@ const read = (source: string) => {
       case 'execute':
         at -= 1
         return dynamic()
+      case 'open': {
+        seek('for', ';')
+        const isBound = is(';')
+        at += 1
+        if (isBound) return []
+        return is('execute') ? dynamic() : [statement()]
+      }
       default:
         if (!silent.has(word)) throw new Unknowable(`a statement that is not looked at: ${word}`)
         seek(';')
@@ -399,9 +414,25 @@ const read = (source: string) => {
     const found: Node[] = []
     while (!ends.some((end) => is(end))) {
       if (!peek()) throw new Unknowable(`${ends[0]} is missing`)
-      found.push(...one())
+      found.push(...one(), ...fields.splice(0))
     }
     return found
+  }
+
+  /** What follows the name of a cursor: its parameters, which its query alone sees. */
+  const cursor = (): Node => {
+    while (!is('cursor')) at += 1
+    at += 1
+    const declared: Declared[] = []
+    while (is('(') || is(',')) {
+      at += 1
+      const name = peek()?.text ?? ''
+      at += 1
+      declared.push({ name, text: `${name} ${until(',', ')').text};` })
+      if (is(')')) at += 1
+    }
+    at += 1
+    return { kind: 'block', label: '', declared, body: [statement()] }
   }
 
   const declarations = (): { readonly declared: Declared[]; readonly defaults: Node[] } => {
@@ -410,9 +441,15 @@ const read = (source: string) => {
     while (!is('begin')) {
       if (is('declare')) at += 1
       const name = peek()?.text ?? ''
+      const from = at
       at += 1
+      if (is('cursor') || is('no') || is('scroll')) {
+        defaults.push(cursor())
+        declared.push({ name, text: slice(from, at) })
+        continue
+      }
       if (is('constant')) at += 1
-      if (is('alias') || is('cursor') || is('no') || is('scroll')) throw new Unknowable('an alias or a cursor')
+      if (is('alias')) throw new Unknowable('an alias')
       const type = until('collate', 'not', 'default', ':=', '=', ';').text
       seek('default', ':=', '=', ';')
       if (!is(';')) {
