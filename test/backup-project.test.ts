@@ -296,6 +296,14 @@ describe('what is refused leaves everything as it is', () => {
     expect((await run('restore', env, '--from', file, '--check')).output).toContain(
       `whole     project ${story.projectId}`,
     )
+    for (const what of [
+      ['--project', story.projectId],
+      ['--new-project', 'A copy'],
+    ]) {
+      const { output } = await run('restore', env, '--from', file, '--check', ...what)
+      expect(output).toContain(`whole     project ${story.projectId}`)
+      expect(output).not.toContain('restored')
+    }
   })
 
   test('one that is killed in the middle; another run ends it', { timeout: 120_000 }, async () => {

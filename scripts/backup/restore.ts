@@ -49,6 +49,17 @@ const archivesOf = async (given: readonly string[], kept: string | undefined): P
   return kept !== undefined && (await isFolder(kept)) ? [kept] : []
 }
 
+const sayChecked = async (source: Parameters<typeof checkBackup>[0], identities: readonly string[]): Promise<void> => {
+  const { manifest, end } = await checkBackup(source, identities)
+  const by = `by Trellis ${manifest.version}, Postgres ${manifest.postgres}`
+  if (manifest.kind === 'project')
+    print(`whole     project ${manifest.project.id} as of ${projectPoint.parse(end).at}, ${by}`)
+  else {
+    const { projects, at } = point.parse(end)
+    print(`whole     ${projects} projects as of ${at}, ${by}`)
+  }
+}
+
 const restore = async (values: Parameters<Parameters<typeof run>[2]>[0]): Promise<void> => {
   if (values['project'] !== undefined || values['new-project'] !== undefined) return restoreOne(values)
   const config = readConfig({ LOG_LEVEL: 'warn', ...process.env })
@@ -63,17 +74,7 @@ const restore = async (values: Parameters<Parameters<typeof run>[2]>[0]): Promis
   const { name, source } = await place.read()
   print(`reading   ${name}`)
   try {
-    if (values['check'] === true) {
-      const { manifest, end } = await checkBackup(source, identities)
-      const by = `by Trellis ${manifest.version}, Postgres ${manifest.postgres}`
-      if (manifest.kind === 'project')
-        print(`whole     project ${manifest.project.id} as of ${projectPoint.parse(end).at}, ${by}`)
-      else {
-        const { projects, at } = point.parse(end)
-        print(`whole     ${projects} projects as of ${at}, ${by}`)
-      }
-      return
-    }
+    if (values['check'] === true) return await sayChecked(source, identities)
     const say = (line: string) => print(`backup    ${line}`)
     const done = await restoreInstallation(source, config, { identities, until, archives, say })
     print(`restored  ${done.projects} projects as they were at ${done.at}, into ${config.DATA_DIR}`)
@@ -100,6 +101,7 @@ const restoreOne = async (values: Parameters<Parameters<typeof run>[2]>[0]): Pro
   const { name, source } = await place.read()
   print(`reading   ${name}`)
   try {
+    if (values['check'] === true) return await sayChecked(source, identities)
     await onControl(config, async (context) => {
       const organization = typeof values['organization'] === 'string' ? values['organization'] : null
       const target = destinationOf(context, projectId, newName ?? '', organization)
