@@ -350,6 +350,21 @@ test('a function of sql/ that was renamed is gone after an upgrade', async () =>
   )
 })
 
+test('a policy that names what is not there is named with its line, which Postgres does not tell', async () => {
+  const path = 'policies/tenant/zz_missing.sql'
+  const policy = 'create policy "zz" on app.user_streaks for select to app_user using'
+  for (const [condition, missing] of [
+    ['(app_user_id = (select internal.usr_id()))', 'function internal.usr_id() does not exist'],
+    ['(owner_id = (select internal.user_id()))', 'column "owner_id" does not exist'],
+    ['(exists (select from app.streak))', 'relation "app.streak" does not exist'],
+  ]) {
+    await edit(path, () => `-- for the test\n${policy}\n  ${condition};\n`)
+    await expect(load()).rejects.toThrow(`${path}:3: ${missing}`)
+  }
+  await rm(join(base, path))
+  await load()
+})
+
 test('a file with a mistake changes nothing, and is named with its line', async () => {
   const before = await snapshot()
   await edit(

@@ -2,13 +2,20 @@ import type { Client } from 'pg'
 import type { DatabaseError } from '#server/database/failures.ts'
 import type { SqlFile } from '#server/database/files.ts'
 
+/** Postgres tells no position within the condition of a policy: the first line that has the name which it misses. */
+const lineNaming = (text: string, message: string): number | '?' => {
+  const [, name] = /^(?:function|column|relation|type|schema|role) "?([^\s"(]+)/.exec(message) ?? []
+  const at = name === undefined ? -1 : text.split('\n').findIndex((line) => line.includes(name))
+  return at < 0 ? '?' : at + 1
+}
+
 export const run = async (client: Client, file: SqlFile): Promise<void> => {
   await client.query(`select set_config('trellis.file', $1, true)`, [file.path])
   try {
     await client.query(file.text)
   } catch (error) {
     const { position, message } = error as DatabaseError & { position?: string }
-    const line = position ? file.text.slice(0, Number(position)).split('\n').length : '?'
+    const line = position ? file.text.slice(0, Number(position)).split('\n').length : lineNaming(file.text, message)
     throw Object.assign(error as Error, { message: `${file.path}:${line}: ${message}` })
   }
 }
