@@ -309,8 +309,32 @@ describe('the tasks of webhooks', () => {
            join graphile_worker._private_job_queues q on q.id = j.job_queue_id order by 1`,
       )
     ).map(({ name }) => name as string)
+  const verify = () => harness.control('update app.developers set email_verified = true')
+
+  test('of all accounts whose address is not verified have one queue, and one for those that fail', async () => {
+    await harness.control('update app.developers set email_verified = false')
+    for (let n = 0; n < 3; n += 1) {
+      const stranger = await harness.developer()
+      for (let hook = 0; hook < 3; hook += 1)
+        expect((await stranger.post(path, { event_types: ['*'], target_url: receiver.url })).status).toBe(201)
+      await stranger.post('/admin/projects', { name: 'of a stranger' })
+    }
+    expect(await queuesOf()).toEqual(['webhooks sandbox 0'])
+    await harness.control(
+      `insert into app.webhook_breakers (webhook_id, dlq_in_row, failed_in_row, failing_since)
+       select w.id, 0, 1, internal.now() from app.webhooks w`,
+    )
+    await harness.control('delete from graphile_worker._private_jobs')
+    await harness.control(`select internal.enqueue('webhooks__probe', w.id::text) from app.webhooks w`)
+    expect(await queuesOf()).toEqual(['webhooks sandbox failing'])
+    await verify()
+    await harness.control('delete from graphile_worker._private_jobs')
+    await harness.control(`select internal.enqueue('webhooks__probe', w.id::text) from app.webhooks w`)
+    expect(await queuesOf()).toHaveLength(3)
+  })
 
   test('of one owner have two queues, however many they are, and a third for those that fail', async () => {
+    await verify()
     for (let n = 0; n < 8; n += 1) await watchCreations()
     await create('many')
     const healthy = await queuesOf()
@@ -326,6 +350,7 @@ describe('the tasks of webhooks', () => {
     expect(await queuesOf()).toEqual([`webhooks ${[...owners][0]} failing`])
     // another owner waits for none of them
     const other = await harness.developer()
+    await verify()
     const watched = await other.post(path, { event_types: ['*'], target_url: receiver.url })
     expect(watched.status).toBe(201)
     await other.post('/admin/projects', { name: 'of another' })
@@ -334,6 +359,7 @@ describe('the tasks of webhooks', () => {
   })
 
   test('share a queue: a slow receiver has one slot of the workers', async () => {
+    await verify()
     await watchCreations()
     await watchCreations()
     await create('1')

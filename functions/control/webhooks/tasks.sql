@@ -1,20 +1,25 @@
 -- What functions/shared/webhooks asks of its database: tasks, here jobs of graphile-worker. Of the jobs of a queue one runs at a time, and the webhooks of one
--- owner share a few queues: receivers that are silent occupy as many slots of the workers, whatever the number of webhooks and organizations.
+-- owner share a few queues: receivers that are silent occupy as many slots of the workers, whatever the number of webhooks,
+-- organizations and unverified accounts.
 
 create or replace function internal.webhook_lane(webhook_id uuid) returns text
 language sql stable security definer set search_path = '' as $$
-  select 'webhooks ' || coalesce(o.developer_id, m.developer_id, o.id) || ' '
+  -- accounts cost nothing until an address is verified: those whose is not are one owner here
+  select 'webhooks ' || case when d.account_state = 'sandbox' then 'sandbox' else coalesce(d.id, o.id)::text end || ' '
          || case when exists (select from app.webhook_breakers b where b.webhook_id = w.id and b.failed_in_row > 0) then 'failing'
+                 when d.account_state = 'sandbox' then '0'
                  else (hashtext(w.id::text) & 1)::text end
     from app.webhooks w
     join app.organizations o on o.id = w.organization_id
-    left join lateral (select n.developer_id from app.organization_members n
-                        where n.organization_id = o.id and n.role = 'owner' order by n.joined_at, n.developer_id limit 1) m on true
+    left join lateral (select d.id, d.account_state from app.organization_members n
+                         join app.developers d on d.id = n.developer_id
+                        where n.organization_id = o.id and n.role = 'owner'
+                        order by d.account_state = 'sandbox', d.id is distinct from o.developer_id, n.joined_at, d.id limit 1) d on true
    where w.id = webhook_lane.webhook_id
 $$;
 comment on function internal.webhook_lane is
   'The queue of a webhook''s deliveries: one of two of whoever owns its organization, and a third one for all that are failing. Webhooks that are well do so not wait
-   for one whose receiver is silent. Granted to nobody.';
+   for one whose receiver is silent. Those of all accounts in the sandbox share two queues, one of them for what is failing. Granted to nobody.';
 
 create or replace function internal.enqueue(task text, key text, payload jsonb default '{}', due_at timestamptz default null, lane text default null)
 returns void
