@@ -157,7 +157,7 @@ describe('a push', () => {
     await yes.shows('Only yes goes on:')
     yes.type('yes\r')
     expect(await yes.ended).toBe(0)
-    expect(readable(yes.text())).toContain('Pushed 1 changes')
+    expect(readable(yes.text())).toContain('Pushed 1 change to')
     expect(await nameThere()).toBe('Professionals')
     const [planned, applied] = imports().slice(-2)
     expect([planned.dry_run, applied.dry_run, applied.confirm]).toEqual([true, false, applied.plan_hash])

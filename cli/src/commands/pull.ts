@@ -40,7 +40,7 @@ export const pull: Command = {
     terminal.answer({ changes, left_out, written: !isCheck }, () => {
       const count = `${changes.length} ${changes.length === 1 ? 'file' : 'files'}`
       if (changes.length === 0) print('The files are what the project has.')
-      else print(isCheck ? `${count} differ.` : `${count} written.`)
+      else print(isCheck ? `${count} ${changes.length === 1 ? 'differs' : 'differ'}.` : `${count} written.`)
     })
     return isCheck && changes.length > 0 ? exits.different : exits.done
   },

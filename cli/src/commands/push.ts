@@ -59,7 +59,11 @@ export const push: Command = {
     }
     const applied = await terminal.during('Pushing', () => apply(api, local, made, prune))
     terminal.answer({ project: project.id, plan_hash: made.plan_hash, pushed: made.ops.length, ...applied }, () =>
-      print(paint.green(`Pushed ${made.ops.length} changes to ${plain(project.name)}.`)),
+      print(
+        paint.green(
+          `Pushed ${made.ops.length} ${made.ops.length === 1 ? 'change' : 'changes'} to ${plain(project.name)}.`,
+        ),
+      ),
     )
     return exits.done
   },
