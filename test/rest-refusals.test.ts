@@ -54,6 +54,14 @@ describe('hostile input is the fault of its sender', () => {
     })
   })
 
+  test('CSV with a quote that is not closed', async () => {
+    const csv = { 'content-type': 'text/csv; charset=utf-8' }
+    for (const body of ['title\n"x', 'title\n"x\ny', 'title\n"x""'])
+      expect(await send('POST', name, csv, body), body).toMatchObject({ status: 400, body: { code: 'PGRST102' } })
+    expect(await send('POST', name, csv, 'title,n\n"x ""y""",1')).toMatchObject({ status: 201, body: null })
+    expect((await client.from(name).select('title').eq('title', 'x "y"')).data).toHaveLength(1)
+  })
+
   test('a value that is too long for the index of its column', async () => {
     // letters that no compression shortens
     const title = Array.from({ length: 2000 }, (_, n) => ((n * 7919 * 104_729) % 2 ** 31).toString(36)).join('')

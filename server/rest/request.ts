@@ -36,6 +36,13 @@ export const pathFor = (url: string): string => {
   return url
 }
 
+/** Each quote of CSV has its partner, within a value too. PostgREST leaves out what follows one that has none, and answers 201. */
+const quotesOf = (body: Buffer): number => {
+  let count = 0
+  for (let at = body.indexOf(34); at >= 0; at = body.indexOf(34, at + 1)) count += 1
+  return count
+}
+
 /**
  * JSON is checked as the body of every other route is: what Postgres would write out a thousand times as long, or cannot store, is refused before it
  * reaches PostgREST. Values of the other forms are texts, which the table checks. Refuses 400 INVALID_JSON, and PGRST102 as PostgREST does.
@@ -43,7 +50,11 @@ export const pathFor = (url: string): string => {
 export const checkBody = (request: FastifyRequest): void => {
   const body = request.body as Buffer | undefined
   if (!body || body.length === 0) return
-  if (/^\s*(text\/csv|application\/x-www-form-urlencoded)\s*(;|$)/i.test(request.headers['content-type'] ?? '')) return
+  const [, media] =
+    /^\s*(text\/csv|application\/x-www-form-urlencoded)\s*(;|$)/i.exec(request.headers['content-type'] ?? '') ?? []
+  if (media?.toLowerCase() === 'text/csv' && quotesOf(body) % 2 === 1)
+    throw refusal(400, 'PGRST102', 'The CSV has a quote that is not closed.')
+  if (media) return
   const checked = checkJson(body)
   if (checked.kind === 'broken')
     throw refusal(400, checked.problem === 'syntax' ? 'PGRST102' : 'INVALID_JSON', checked.reason)
