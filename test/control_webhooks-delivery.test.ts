@@ -358,6 +358,27 @@ describe('the tasks of webhooks', () => {
     expect(theirs).toHaveLength(1)
   })
 
+  test('that wait for a receiver go to the queue of those that fail with its first failure', async () => {
+    await verify()
+    const hook = await watchCreations()
+    const well = await watchCreations()
+    for (const name of ['1', '2', '3']) await create(name)
+    await harness.control(
+      `insert into app.webhook_breakers (webhook_id, dlq_in_row, failed_in_row, failing_since) values ($1, 0, 1, internal.now())`,
+      [hook.id],
+    )
+    const queues = await harness.control(
+      `select d.webhook_id as hook, q.queue_name like '% failing' as "isFailing", count(*)::int as jobs
+         from graphile_worker._private_jobs j
+         join graphile_worker._private_job_queues q on q.id = j.job_queue_id
+         join app.webhook_deliveries d on j.key = 'webhooks__deliver ' || d.id
+        group by 1, 2`,
+    )
+    expect(queues).toHaveLength(2)
+    expect(queues).toContainEqual({ hook: hook.id, isFailing: true, jobs: 3 })
+    expect(queues).toContainEqual({ hook: well.id, isFailing: false, jobs: 3 })
+  })
+
   test('share a queue: a slow receiver has one slot of the workers', async () => {
     await verify()
     await watchCreations()

@@ -48,6 +48,23 @@ begin
 end $$;
 comment on function internal.webhook_schedule is 'Queues the next attempt of a delivery.';
 
+create or replace function internal.tg_webhook_breakers__lane() returns trigger
+language plpgsql volatile security definer set search_path = '' as $$
+begin
+  perform internal.enqueue('webhooks__deliver', d.id::text, due_at => d.next_attempt_at, lane => 'webhook ' || new.webhook_id)
+     from (select d.id, d.next_attempt_at from app.webhook_deliveries d
+            where d.webhook_id = new.webhook_id and d.status = 'pending' and d.held_until is null
+            order by d.next_attempt_at, d.id limit 1000) d;
+  return null;
+end $$;
+comment on function internal.tg_webhook_breakers__lane is
+  'With its first failure a webhook''s deliveries that wait go to the queue of those that fail: the receiver keeps no slot from webhooks that are well.';
+
+create or replace trigger tg_webhook_breakers__lane
+  after insert or update of failed_in_row on app.webhook_breakers
+  for each row when (new.failed_in_row = 1)
+  execute function internal.tg_webhook_breakers__lane();
+
 create or replace function internal.webhook_task_repeat(task text, key text, due_at timestamptz) returns void
 language plpgsql volatile security definer set search_path = '' as $$
 begin
