@@ -1,14 +1,14 @@
--- What functions/shared/webhooks asks of its database: tasks, here jobs of graphile-worker. Of the jobs of a queue one runs at a time, and the webhooks of one
--- owner share a few queues: receivers that are silent occupy as many slots of the workers, whatever the number of webhooks,
--- organizations and unverified accounts.
+-- What functions/shared/webhooks asks of its database: tasks, here jobs of graphile-worker. Of the jobs of a queue one runs at a time. The webhooks of one
+-- owner share a few queues, and all that fail share a few more: receivers that are silent occupy as many slots of the workers, whatever the number
+-- of webhooks, organizations and accounts.
 
 create or replace function internal.webhook_lane(webhook_id uuid) returns text
 language sql stable security definer set search_path = '' as $$
   -- accounts cost nothing until an address is verified: those whose is not are one owner here
-  select 'webhooks ' || case when d.account_state = 'sandbox' then 'sandbox' else coalesce(d.id, o.id)::text end || ' '
-         || case when exists (select from app.webhook_breakers b where b.webhook_id = w.id and b.failed_in_row > 0) then 'failing'
-                 when d.account_state = 'sandbox' then '0'
-                 else (hashtext(w.id::text) & 1)::text end
+  select case when exists (select from app.webhook_breakers b where b.webhook_id = w.id and b.failed_in_row > 0)
+              then 'webhooks failing ' || case when d.account_state = 'sandbox' then 'sandbox' else (hashtext(coalesce(d.id, o.id)::text) & 7)::text end
+              when d.account_state = 'sandbox' then 'webhooks sandbox'
+              else 'webhooks ' || coalesce(d.id, o.id) || ' ' || (hashtext(w.id::text) & 1) end
     from app.webhooks w
     join app.organizations o on o.id = w.organization_id
     left join lateral (select d.id, d.account_state from app.organization_members n
@@ -18,8 +18,9 @@ language sql stable security definer set search_path = '' as $$
    where w.id = webhook_lane.webhook_id
 $$;
 comment on function internal.webhook_lane is
-  'The queue of a webhook''s deliveries: one of two of whoever owns its organization, and a third one for all that are failing. Webhooks that are well do so not wait
-   for one whose receiver is silent. Those of all accounts in the sandbox share two queues, one of them for what is failing. Granted to nobody.';
+  'The queue of a webhook''s deliveries: one of two of whoever owns its organization, or, for a webhook that is failing, one of the eight that all owners share,
+   the same for all of an owner. So silent receivers hold at most nine of the sixteen slots of a worker, whoever they belong to, and no slot of webhooks that are
+   well. Those of all accounts in the sandbox share two queues, one of them for what is failing. Granted to nobody.';
 
 create or replace function internal.enqueue(task text, key text, payload jsonb default '{}', due_at timestamptz default null, lane text default null)
 returns void
