@@ -38,8 +38,8 @@ export const slotsOf = (concurrency: number): Readonly<Record<Urgency, number>> 
   return { prompt, usual, background: concurrency - prompt - usual }
 }
 
-/** Slots beside those, for jobs that wait for servers of strangers: while they wait they hold hardly more than a timer. Failing receivers have at most nine. */
-export const outboundSlotsOf = (concurrency: number): number => (concurrency < 3 ? 1 : 16)
+/** Slots beside those, for jobs that wait for servers of strangers: while they wait they hold hardly more than a timer. Failing receivers have at most five. */
+export const outboundSlotsOf = (concurrency: number): number => (concurrency < 3 ? 1 : 12)
 
 /** Runs jobs of the control database until stopped. Any number of processes may do so. */
 export const startWorkers = async (

@@ -6,7 +6,7 @@ create or replace function internal.webhook_lane(webhook_id uuid) returns text
 language sql stable security definer set search_path = '' as $$
   -- accounts cost nothing until an address is verified: those whose is not are one owner here
   select case when exists (select from app.webhook_breakers b where b.webhook_id = w.id and b.failed_in_row > 0)
-              then 'webhooks failing ' || case when d.account_state = 'sandbox' then 'sandbox' else (hashtext(coalesce(d.id, o.id)::text) & 7)::text end
+              then 'webhooks failing ' || case when d.account_state = 'sandbox' then 'sandbox' else (hashtext(coalesce(d.id, o.id)::text) & 3)::text end
               when d.account_state = 'sandbox' then 'webhooks sandbox'
               else 'webhooks ' || coalesce(d.id, o.id) || ' ' || (hashtext(w.id::text) & 1) end
     from app.webhooks w
@@ -18,8 +18,8 @@ language sql stable security definer set search_path = '' as $$
    where w.id = webhook_lane.webhook_id
 $$;
 comment on function internal.webhook_lane is
-  'The queue of a webhook''s deliveries: one of two of whoever owns its organization, or, for a webhook that is failing, one of the eight that all owners share,
-   the same for all of an owner. So silent receivers hold at most nine of the sixteen slots of a worker, whoever they belong to, and no slot of webhooks that are
+  'The queue of a webhook''s deliveries: one of two of whoever owns its organization, or, for a webhook that is failing, one of the four that all owners share,
+   the same for all of an owner. So silent receivers hold at most five of the twelve slots of a worker, whoever they belong to, and no slot of webhooks that are
    well. Those of all accounts in the sandbox share two queues, one of them for what is failing. Granted to nobody.';
 
 create or replace function internal.enqueue(task text, key text, payload jsonb default '{}', due_at timestamptz default null, lane text default null)
