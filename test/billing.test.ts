@@ -8,7 +8,7 @@ import { temporaryFolder } from '#test/support/process.ts'
 import { expectInvalid, expectRefusal } from '#test/support/refusals.ts'
 
 /** What a project pays for, and to whom. */
-const { provider, state, webhook } = createTestBilling()
+const { provider, state, signed, webhook } = createTestBilling()
 const harness = await startHarness({ env: { LOG_LEVEL: 'silent' }, providers: { billing: provider } })
 beforeEach(() => {
   state.outage = null
@@ -141,12 +141,29 @@ describe('billing of a project', () => {
       status: 401,
       json: { error: { code: 'INVALID_SIGNATURE' } },
     })
-    // a signed body that is not what the interface says
-    const wrong = webhook(subscribed(project, { tier: 'gold' }))
-    expect(await deliver(wrong.text, wrong.signature)).toMatchObject({
-      status: 500,
-      json: { error: { code: 'WEBHOOK_PROCESSING_FAILED' } },
-    })
+    // signed bodies that are not what the interface says, or that the provider's code throws at
+    for (const body of [
+      ...[
+        { tier: 'gold' },
+        { status: 'paused' },
+        { id: '' },
+        { id: 'evt\0' },
+        { id: 7 },
+        { projectId: 'p' },
+        { occurredAt: 'yesterday' },
+        { occurredAt: '+010000-01-01T00:00:00Z' },
+        { endsAt: '-000001-01-01T00:00:00Z' },
+        { customerRef: 'c\0' },
+        { customerRef: undefined },
+        { cancelAtPeriodEnd: null },
+      ].map((more) => webhook(subscribed(project, more))),
+      signed('{'),
+      signed('null'),
+    ])
+      expect(await deliver(body.text, body.signature), body.text).toMatchObject({
+        status: 400,
+        json: { error: { code: 'INVALID_BODY' } },
+      })
     expect((await read(project)).tier).toBe('free')
     await tell(subscribed(project))
     state.outage = new Error('connection refused')

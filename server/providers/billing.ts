@@ -14,18 +14,27 @@ export type PaidTier = (typeof paidTiers)[number]
 
 export const subscriptionStatuses = ['trialing', 'active', 'past_due', 'ended'] as const
 
+/** Text and times that Postgres can store. */
+const Text = z
+  .string()
+  .max(255)
+  .refine((text) => !text.includes('\0') && text.isWellFormed(), 'must be text without U+0000')
+const Moment = z
+  .date()
+  .refine((time) => time.getUTCFullYear() >= 1 && time.getUTCFullYear() <= 9999, 'must be of the years 1 to 9999')
+
 /** What a webhook of the provider says of a project: the whole state of its subscription. */
 export const BillingEvent = z.object({
   /** The provider's id of the event: one that comes again changes nothing. */
-  id: z.string().min(1).max(255),
+  id: Text.min(1),
   projectId: z.uuid(),
   /** When it happened at the provider: an older event does not replace a newer one. */
-  occurredAt: z.date(),
+  occurredAt: Moment,
   tier: z.enum(paidTiers),
   status: z.enum(subscriptionStatuses),
-  customerRef: z.string().max(255).nullable(),
+  customerRef: Text.nullable(),
   /** The end of the paid period. */
-  endsAt: z.date().nullable(),
+  endsAt: Moment.nullable(),
   cancelAtPeriodEnd: z.boolean(),
 })
 export type BillingEvent = z.output<typeof BillingEvent>
@@ -48,7 +57,10 @@ export type BillingProvider = {
    * active. Idempotent; throws when the cancellation cannot be confirmed.
    */
   cancelAtPeriodEnd(project: BilledProject): Promise<{ readonly endsAt: Date } | null>
-  /** Reads a webhook of the provider. `forged`: its signature is wrong; null: it is genuine, and says nothing of a subscription. */
+  /**
+   * Reads a webhook of the provider. `forged`: its signature is wrong; null: it is genuine, and says nothing of a subscription. Throws for a body that it
+   * cannot read, which is answered 400, as an event is that is none.
+   */
   handleWebhook(request: WebhookRequest): Promise<BillingEvent | 'forged' | null>
 }
 

@@ -184,21 +184,41 @@ const cancel = async (context: HandlerContext) => {
   return call('billing_cancelled', { project_id: id, provider: services.billing.name, ends_at })
 }
 
-/** Stores what the provider reports. A body that the provider's own code cannot read is as good as forged. */
-const receive = async ({ request, services }: HandlerContext) => {
+/**
+ * What a webhook says, as the provider's own code reads it. A body that it cannot read, or makes no event of, is the fault of whoever sent it, known or not: 400,
+ * counted as a forged one is. The log says what was wrong, because the fault may be the module's too.
+ */
+const eventOf = async ({ request, services }: HandlerContext, refused: Refused) => {
+  const body = Buffer.isBuffer(request.body) ? request.body : Buffer.alloc(0)
+  const unreadable = (error: unknown) => {
+    services.log.warn({ error: (error as Error | null)?.message }, 'a webhook of the billing provider cannot be read')
+    return refused(400, 'INVALID_BODY', 'The billing provider of this installation cannot read this body.')
+  }
+  const read = async () => services.billing.handleWebhook({ headers: request.headers, body })
+  const found = await read().catch((error: unknown) => {
+    throw unreadable(error)
+  })
+  if (found === 'forged') throw refused(401, 'INVALID_SIGNATURE', 'The signature of the webhook is wrong.')
+  if (found === null) return null
+  const { data: event, error } = BillingEvent.safeParse(found)
+  if (!event) throw unreadable(error)
+  return event
+}
+type Refused = (status: number, code: string, message: string) => ApiError
+
+/** Stores what the provider reports. */
+const receive = async (context: HandlerContext) => {
+  const { request, services } = context
   const perAddress = [{ key: `webhooks ip ${addressKey(request.ip)}`, perSecond: 60, burst: 200 }]
   services.rateLimiter.check(perAddress)
-  const refused = (status: number, code: string, message: string) => {
+  const refused: Refused = (status, code, message) => {
     services.rateLimiter.take(perAddress)
     return refusal(status, code, message)
   }
   if (!isConfigured(services.billing))
     throw refused(404, 'NOT_CONFIGURED', 'This installation has no billing provider.')
-  const body = Buffer.isBuffer(request.body) ? request.body : Buffer.alloc(0)
-  const found = await services.billing.handleWebhook({ headers: request.headers, body })
-  if (found === 'forged') throw refused(401, 'INVALID_SIGNATURE', 'The signature of the webhook is wrong.')
-  if (found === null) return answer({ received: true, applied: false })
-  const event = BillingEvent.parse(found)
+  const event = await eventOf(context, refused)
+  if (event === null) return answer({ received: true, applied: false })
   const reply = await services.database.call(
     services.control,
     'control_worker',
@@ -321,7 +341,7 @@ const webhook: Route = route('POST /webhooks/billing', {
   documentedBody: z.looseObject({}),
   handle: receive,
   replies: { 200: data(z.strictObject({ received: z.literal(true), applied: z.boolean() })) },
-  refusals: { 401: ['INVALID_SIGNATURE'], 404: ['NOT_CONFIGURED'], 429: ['RATE_LIMITED'] },
+  refusals: { 400: ['INVALID_BODY'], 401: ['INVALID_SIGNATURE'], 404: ['NOT_CONFIGURED'], 429: ['RATE_LIMITED'] },
   ceiling: 'none',
   failure: 'WEBHOOK_PROCESSING_FAILED',
 })

@@ -46,11 +46,9 @@ export const createTestBilling = () => {
     },
   }
   /** A webhook as the provider sends it: its body, and the header with its signature. */
-  const webhook = (event: Partial<BillingEvent> & Record<string, unknown>) => {
-    const text = JSON.stringify({ type: 'subscription', ...event })
-    return { text, signature: createHmac('sha256', secret).update(text).digest('hex') }
-  }
-  return { provider, state, webhook }
+  const signed = (text: string) => ({ text, signature: createHmac('sha256', secret).update(text).digest('hex') })
+  const webhook = (event: Record<string, unknown>) => signed(JSON.stringify({ type: 'subscription', ...event }))
+  return { provider, state, signed, webhook }
 }
 
 /** A billing provider for tests of every route: any webhook is genuine, and reports the same event. */
