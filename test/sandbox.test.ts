@@ -1,9 +1,11 @@
+import { randomUUID } from 'node:crypto'
 import { afterAll, afterEach, describe, expect, test } from 'vitest'
 import { environment } from '#server/config.ts'
 import { takeRateLimits } from '#server/http/app.ts'
 import { createRateLimiter } from '#server/http/rate_limiter.ts'
 import { mailedCode } from '#test/support/accounts.ts'
 import { type Answer, type Developer, freshIp, type Project, startHarness } from '#test/support/harness.ts'
+import { defineTemplate, mailCampaign, reader } from '#test/support/mail_campaigns.ts'
 import { enrol, personalOf } from '#test/support/organizations.ts'
 import { expectRefusal } from '#test/support/refusals.ts'
 import { newEmail } from '#test/support/sign_in.ts'
@@ -127,6 +129,43 @@ describe('an account whose address is not verified', () => {
     expect((await send(project, stranger)).status).toBe(202)
     await project.drain()
     expect(mail.to(stranger)).toHaveLength(1)
+  })
+
+  test('starts and tests no campaign of mail, unless it is sent from a verified domain', async () => {
+    const project = await harness.project()
+    const { email, id } = await reader(project)
+    await defineTemplate(project)
+    const draft = { name: 'Everybody', template_key: 'news', audience: { all: true } }
+    const begin = (more: object) => project.admin.post('/email/campaigns', { ...draft, ...more })
+    nextSecond()
+    const made = await mailCampaign(project)
+    const campaign = `/email/campaigns/${made.id}`
+    for (const answer of [
+      await begin({ send_now: true }),
+      await begin({ send_at: '2030-01-01T00:00:00Z' }),
+      await project.admin.post(`${campaign}/schedule`, {}),
+      await project.admin.post(`${campaign}/test`, { user_ids: [id] }),
+    ])
+      expectRefusal(answer, 403, 'EMAIL_NOT_VERIFIED')
+    expectRefusal(await project.admin.post(`/email/campaigns/${randomUUID()}/schedule`, {}), 404, 'NOT_FOUND')
+    await project.drain()
+    expect(mail.to(email)).toHaveLength(0)
+    expect((await project.admin.get(campaign)).data.status).toBe('draft')
+    await harness.control(`select internal.domain_put($1, $2, 'email', 'verified')`, [
+      project.id,
+      `${project.id}.example`,
+    ])
+    const from = `news@${project.id}.example`
+    nextSecond()
+    expect((await project.admin.post('/email/send', { to: email, from, subject: 'Hello', text: 'x' })).status).toBe(202)
+    expectRefusal(await send(project, email), 403, 'EMAIL_NOT_VERIFIED')
+    expect((await begin({ from, send_now: true })).status).toBe(202)
+    await harness.control('update app.projects set default_from_email = $2 where id = $1', [project.id, from])
+    nextSecond()
+    expect((await send(project, newEmail())).status).toBe(202)
+    expect((await project.admin.post(`${campaign}/schedule`, {})).status).toBe(202)
+    await project.drain()
+    expect(mail.to(email).map(({ headers }) => headers['from']?.includes(from))).toEqual([true, true, true])
   })
 
   test('has nothing sent by workers either: what is queued already fails by name', async () => {

@@ -97,14 +97,16 @@ language plpgsql stable as $$
 declare
   project constant app.projects := internal.own_project(mail_to_check.project_id);
 begin
-  if internal.project_is_sandbox(project.id) and not internal.mail_to_members(project.id, mail_to_check.addresses) then
+  if internal.project_is_sandbox(project.id) and not internal.domain_sends(project.id, project.default_from_email)
+     and not internal.mail_to_members(project.id, mail_to_check.addresses) then
     perform internal.fail(403, 'EMAIL_NOT_VERIFIED',
                           'Until an owner of the project has verified their address, it sends mail to verified addresses of its members only: sign in with a code by mail.');
   end if;
   return internal.reply(200, 'true');
 end $$;
 comment on function api.mail_to_check is
-  'Whether the installation sends mail of a project to addresses; a null among them is a user, whoever that is. Refuses 404 NOT_FOUND, 403 EMAIL_NOT_VERIFIED.';
+  'Whether the installation sends mail of a project that names no sender to addresses; a null among them is a user, whoever that is. Refuses 404 NOT_FOUND,
+   403 EMAIL_NOT_VERIFIED.';
 
 create or replace function internal.mail_to_members(project_id uuid, addresses jsonb) returns boolean
 language sql stable security definer set search_path = '' as $$

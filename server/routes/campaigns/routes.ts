@@ -1,4 +1,5 @@
 import { z } from 'zod'
+import { dataOf } from '#server/database/database.ts'
 import { administrator } from '#server/http/callers.ts'
 import { type Declaration, type HandlerContext, type Route, route } from '#server/http/route.ts'
 import { Cursor, cursorPage, Deleted, data, Limit, Moment, Page, page, Text, Uuid } from '#server/http/schemas.ts'
@@ -24,6 +25,9 @@ type Channel = {
   readonly testRefusals: Refusals
   /** Asks what only the control database knows of a draft. */
   readonly check?: (context: HandlerContext) => Promise<void>
+  /** The same of a campaign that is about to be sent, or tested: refuses with startRefusals. */
+  readonly checkStart?: (context: HandlerContext, campaign: Readonly<Record<string, unknown>>) => Promise<void>
+  readonly startRefusals: Refusals
 }
 
 const campaignId = { campaignId: Uuid }
@@ -31,7 +35,7 @@ const nobody = '00000000-0000-4000-8000-000000000000'
 
 /** The fourteen routes of the campaigns of a channel: one engine serves all. */
 export const campaignRoutes = (of: Channel): readonly Route[] => {
-  const { channel, fields, Campaign, check } = of
+  const { channel, fields, Campaign, check, checkStart } = of
   const campaigns = `${of.root}/campaigns` as const
   const campaign = `${campaigns}/:campaignId` as const
   type Args = NonNullable<Declaration['args']>
@@ -48,11 +52,25 @@ export const campaignRoutes = (of: Channel): readonly Route[] => {
           handle: async (context) => {
             await check(context)
             const { campaignId: id } = context.params
+            if (!id && (context.body['send_now'] || context.body['send_at'])) await checkStart?.(context, context.body)
             return context.call(call, {
               ...(id ? { campaign_id: id as string } : {}),
               patch: JSON.stringify(context.body),
               ...args(context),
             })
+          },
+        }
+      : { call, args }
+
+  /** The call of a route that sends, after `checkStart` where there is one. */
+  const start = (call: string, args: Args): Pick<Declaration, 'call' | 'args' | 'handle'> =>
+    checkStart
+      ? {
+          handle: async (context) => {
+            const campaign_id = context.params['campaignId']
+            const found = await context.call('push_campaign_get', { campaign_id, channel }, { readOnly: true })
+            await checkStart(context, dataOf<Record<string, unknown>>(found))
+            return context.call(call, { campaign_id, ...context.body, ...args(context) })
           },
         }
       : { call, args }
@@ -86,6 +104,7 @@ export const campaignRoutes = (of: Channel): readonly Route[] => {
       ...write('push_campaign_create', environment),
       replies: { 201: data(Campaign), 202: data(Scheduled) },
       refusals: {
+        ...of.startRefusals,
         400: ['AUDIENCE_EMPTY', ...of.contentCodes, ...of.startCodes],
         409: ['ALREADY_SCHEDULED', 'LIMIT_REACHED'],
       },
@@ -138,10 +157,14 @@ export const campaignRoutes = (of: Channel): readonly Route[] => {
       params: campaignId,
       body: z.object({ send_at: Moment.nullish() }),
       example: { send_at: '2030-01-01T18:00:00Z' },
-      args: environment,
-      call: 'push_campaign_schedule',
+      ...start('push_campaign_schedule', environment),
       replies: { 202: data(Scheduled) },
-      refusals: { 400: ['AUDIENCE_EMPTY', ...of.startCodes], 404: ['NOT_FOUND'], 409: ['ALREADY_SCHEDULED'] },
+      refusals: {
+        ...of.startRefusals,
+        400: ['AUDIENCE_EMPTY', ...of.startCodes],
+        404: ['NOT_FOUND'],
+        409: ['ALREADY_SCHEDULED'],
+      },
       failure: 'UPDATE_FAILED',
     }),
     move('cancel', 'Cancel a campaign: what is not sent yet is skipped'),
@@ -176,10 +199,12 @@ export const campaignRoutes = (of: Channel): readonly Route[] => {
       params: campaignId,
       body: z.object({ user_ids: z.array(Uuid).min(1).max(10) }),
       example: { user_ids: [nobody] },
-      args: (context) => ({ ...environment(context), user_ids: JSON.stringify(context.body['user_ids']) }),
-      call: 'push_campaign_test',
+      ...start('push_campaign_test', (context) => ({
+        ...environment(context),
+        user_ids: JSON.stringify(context.body['user_ids']),
+      })),
       replies: { 202: data(DeliveryIds) },
-      refusals: { ...of.testRefusals, 404: ['NOT_FOUND', 'USER_NOT_FOUND'] },
+      refusals: { ...of.startRefusals, ...of.testRefusals, 404: ['NOT_FOUND', 'USER_NOT_FOUND'] },
       failure: 'CREATE_FAILED',
     }),
     route(`GET ${campaign}/deliveries`, {

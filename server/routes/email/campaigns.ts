@@ -10,7 +10,7 @@ import {
   few,
   variantFields,
 } from '#server/routes/campaigns/shapes.ts'
-import { checkSenders, From } from '#server/routes/email/senders.ts'
+import { checkRecipients, checkSenders, From } from '#server/routes/email/senders.ts'
 import { root, TemplateKey } from '#server/routes/email/templates.ts'
 
 const Variant = z.object({ ...variantFields, template_key: TemplateKey })
@@ -99,5 +99,8 @@ export const emailCampaigns = area({
     testSummary: 'Queue the message of a campaign to up to 10 users now, all or none',
     testRefusals: { 400: ['TEMPLATE_VARIABLE_MISSING'], 409: ['SUPPRESSED'], 429: ['RATE_LIMITED'] },
     check: (context) => checkSenders(context, [context.body['from'] as string | null | undefined]),
+    // its recipients are users, whoever that is
+    checkStart: (context, { from }) => checkRecipients(context, [{ from: from as string | null | undefined }]),
+    startRefusals: { 403: ['EMAIL_NOT_VERIFIED'] },
   }),
 })

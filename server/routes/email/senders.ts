@@ -10,15 +10,19 @@ export const From = Line(400).refine(
   'must be a mail address, or Name <mail address>',
 )
 
-type Recipient = { readonly to?: string | undefined }
+type Recipient = { readonly to?: string | undefined; readonly from?: string | null | undefined }
 
-/** Until an owner has verified their address, the installation writes to its members for a project, and to nobody else. */
+/**
+ * Until an owner has verified their address, the installation writes to its members for a project in its own name, and to nobody else. What names a sender
+ * does not go in its name: `checkSenders` has asked whose the domain is.
+ */
 export const checkRecipients = async (
   { call, services, resolved }: HandlerContext,
-  recipients: readonly Recipient[],
+  messages: readonly Recipient[],
 ): Promise<void> => {
   const { project } = resolved
-  if (!project || !isKeptInside(services, project)) return
+  const recipients = messages.filter(({ from }) => !from)
+  if (!project || !isKeptInside(services, project) || recipients.length === 0) return
   if (dataOf<boolean>(await call('email_has_own_server', {}, { readOnly: true }))) return
   await services.database.call(
     services.control,

@@ -31,6 +31,7 @@ export const pushCampaignRoutes: readonly Route[] = [
     example: { name: 'Practice reminder', message },
     contentCodes: [],
     startCodes: ['PUSH_NOT_CONFIGURED'],
+    startRefusals: {},
     testSummary: 'Send the message of a campaign to up to 10 users now, whatever they have switched off',
     testRefusals: { 400: ['PUSH_NOT_CONFIGURED'] },
   }),
