@@ -1,5 +1,6 @@
 import { randomBytes, randomUUID } from 'node:crypto'
 import { join } from 'node:path'
+import sharp from 'sharp'
 import { afterAll, afterEach, describe, expect, test } from 'vitest'
 import { createFileStorage } from '#server/media/files.ts'
 import { createS3Storage, readStorageUrl } from '#server/media/s3.ts'
@@ -60,6 +61,29 @@ describe('over S3', () => {
     expect((await fetch(location, { method: 'DELETE' })).status).toBe(403)
     // the URL of the upload goes on being valid, for a free project too: it changes nothing, and the asset stays until it has expired
     expectRefusal(await user.delete(`/client/media/${asset.id}`), 409, 'UPLOAD_WINDOW_OPEN')
+  })
+
+  test('a public file comes from it by URLs of two minutes, which end when the file is withdrawn', async () => {
+    const user = await project.user()
+    const png = await sharp({ create: { width: 60, height: 40, channels: 3, background: '#08f' } })
+      .png()
+      .toBuffer()
+    const asset = await upload(user, png, { mime_type: 'image/png', filename: 'me.png', is_public: true })
+    for (const url of [asset['public_url'], `${asset['public_url']}?w=30&format=webp`]) {
+      const redirect = await fetch(url, { redirect: 'manual' })
+      expect([redirect.status, redirect.headers.get('cache-control')]).toEqual([302, 'public, max-age=60'])
+      const location = String(redirect.headers.get('location'))
+      expect(location).toContain('X-Amz-Expires=120')
+      expect((await fetch(location)).headers.get('cache-control')).toBe('public, max-age=60')
+      expect((await fetch(url, { method: 'HEAD' })).status).toBe(200)
+    }
+    expect(Buffer.from(await (await get(asset['public_url'])).arrayBuffer()).equals(png)).toBe(true)
+    const small = await get(`${asset['public_url']}?w=30&format=webp`)
+    expect(small.headers.get('content-type')).toBe('image/webp')
+    expect(await sharp(Buffer.from(await small.arrayBuffer())).metadata()).toMatchObject({ width: 30, height: 20 })
+    expect((await project.admin.patch(`/media/${asset.id}`, { is_public: false })).status).toBe(200)
+    for (const url of [asset['public_url'], `${asset['public_url']}?w=30&format=webp`])
+      expect((await fetch(url, { redirect: 'manual' })).status).toBe(404)
   })
 
   test('type, size, method, key and time of an upload are signed', async () => {
