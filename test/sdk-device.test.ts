@@ -1,7 +1,7 @@
 import { describe, expect, test } from 'vitest'
 import { startHarness } from '#test/support/harness.ts'
 import { device, network } from '#test/support/sdk.ts'
-import { deleteMe, getConfig, getMe, sendEvents, updateMe } from '../sdk/src/generated/client.ts'
+import { deleteMe, getConfig, getMe, getMediaCatalog, sendEvents, updateMe } from '../sdk/src/generated/client.ts'
 import { createApp, createEvents, createRealtime, imageUrl } from '../sdk/src/index.ts'
 
 /** What the device knows and the server must learn: its time, its zone, and that an account is gone. */
@@ -40,9 +40,12 @@ describe('the time', () => {
   const isNow = (time: number) => expect(Math.abs(time - Date.now())).toBeLessThan(5000)
 
   test('is not taken from what a cache stored', async () => {
-    const { app } = appOn({ fetch: cached((route) => route === 'GET /v1/client/config') })
+    const stored = ['GET /v1/client/config', 'GET /v1/client/media/catalogs/none']
+    const { app } = appOn({ fetch: cached((route) => stored.includes(route)) })
     await app.ensureSignedIn()
     await app.call(getConfig)
+    isNow(app.now())
+    await expect(app.call(getMediaCatalog, { path: { slug: 'none' } })).rejects.toMatchObject({ status: 404 })
     isNow(app.now())
     const events = createEvents(app, { delay: 100_000 })
     await events.track('cached_time', { at: Date.now() })
@@ -121,11 +124,18 @@ describe('a deleted account', () => {
     expect([await app.session(), ends.at(-1)]).toEqual([null, [null, 'deleted']])
     expect([...store.values.keys()].filter((key) => /session|anonymous|zone/.test(key))).toEqual([])
     await events.flush()
+    // nor does what happens now: it waits
+    await events.track('seen after it')
+    expect(await events.flush()).toMatchObject({ accepted: 0, left: 1 })
+    const later = realtime.subscribe('room:later', {})
     await expect(app.call(getMe)).rejects.toMatchObject({ status: 401 })
     expect(net.count(anonymous)).toBe(1)
     // whoever goes on is somebody else
     const second = await app.ensureSignedIn()
     expect(second.userId).not.toBe(first.userId)
+    await later.live
+    expect(await events.flush()).toMatchObject({ left: 0 })
+    expect(net.count(anonymous)).toBe(2)
     events.close()
     realtime.close()
   })
@@ -144,6 +154,23 @@ describe('a deleted account', () => {
       first.anonymousId,
     ])
     expect(users).toBe(1)
+  })
+
+  test('or a session that ended in another tab is nobody here either', async () => {
+    const { app, net, store } = appOn()
+    await app.ensureSignedIn()
+    await app.call(getMe)
+    await appOn({ store }).app.signOut()
+    const events = createEvents(app, { delay: 100_000 })
+    const realtime = createRealtime(app)
+    await events.track('afterwards')
+    expect(await events.flush()).toMatchObject({ accepted: 0, left: 1 })
+    const listening = realtime.subscribe('room:tab', {})
+    await app.ensureSignedIn()
+    await listening.live
+    expect(net.count(anonymous)).toBe(2)
+    events.close()
+    realtime.close()
   })
 
   test('that was signed out makes no user for events and subscriptions that wait', async () => {

@@ -138,7 +138,7 @@ export const createEvents = (app: App, options: EventsOptions = {}): Events => {
         const events = await read()
         if (events.length === 0) return { accepted, left: 0 }
         // whoever has signed out goes on as nobody: only what happened before anybody was there makes an anonymous user
-        const session = events.some(({ user }) => user === null) ? await sessions.ensure() : await sessions.current()
+        const session = events.some(({ user }) => user === null) ? await sessions.begin() : await sessions.current()
         if (!session) return { accepted, left: events.length }
         const { userId } = session
         const batch = nextBatch(events, userId)

@@ -217,13 +217,16 @@ export const createRealtime = (app: App, options: RealtimeOptions = {}): Realtim
     isConnecting = true
     options.onStatus?.('connecting')
     const ticket = async () => {
-      user = (await sessions.ensure()).userId
+      const session = await sessions.begin()
+      if (!session) return null
+      user = session.userId
       return (await send(createRealtimeTicket, { retries: 0 })).body.data.ticket
     }
     ticket()
       .then((value) => {
         isConnecting = false
-        if (!isClosed) open(value)
+        if (value === null) isWaiting = true
+        else if (!isClosed) open(value)
       })
       .catch((error: unknown) => {
         isConnecting = false

@@ -22,6 +22,8 @@ export type Sessions = {
   current(): Promise<Session | null>
   /** The session, or that of a new anonymous user. Callers at the same time get the same user. */
   ensure(): Promise<Session>
+  /** The same for what nobody has asked for, such as an event that waits: null after a session has ended in this program, because who goes on is the app's to say. */
+  begin(): Promise<Session | null>
   /** Stores what a sign-in answered. */
   adopt(result: UserSession): Promise<Session>
   /** Notes what the server says about the user, as after a link: who is known otherwise does not sign in by the anonymous id again. */
@@ -83,6 +85,7 @@ export const createSessions = (
   const keyAlone: Credentials = { headers: async () => keyHeaders() }
   let known: Session | null = null
   let leavings = 0
+  let hasEnded = false
 
   const tell = (session: Session | null, end?: SessionEnd) => {
     for (const listener of [...listeners]) listener(session, end)
@@ -90,8 +93,11 @@ export const createSessions = (
 
   const current = async (): Promise<Session | null> => {
     const text = await store.getItem(place)
-    if (!text) known = null
-    else if (text !== JSON.stringify(known)) {
+    if (!text) {
+      // in another tab
+      if (known) hasEnded = true
+      known = null
+    } else if (text !== JSON.stringify(known)) {
       try {
         known = JSON.parse(text) as Session
       } catch {
@@ -104,6 +110,7 @@ export const createSessions = (
   const save = async (session: Session | null, end?: SessionEnd) => {
     const before = known
     known = session
+    hasEnded = session === null
     if (session) await store.setItem(place, JSON.stringify(session))
     else await store.removeItem(place)
     if (before?.userId !== session?.userId || end) tell(session, end)
@@ -195,12 +202,17 @@ export const createSessions = (
     return next !== null && next.sessionToken !== token
   }
 
+  const ensure: Sessions['ensure'] = async () => {
+    const session = await current()
+    return session ?? exclusively(`${prefix}:sign-in`, async () => (await current()) ?? signInAnew())
+  }
+
   return {
     credentials: { headers, renew },
     current,
-    async ensure() {
-      const session = await current()
-      return session ?? exclusively(`${prefix}:sign-in`, async () => (await current()) ?? signInAnew())
+    ensure,
+    async begin() {
+      return (await current()) ?? (hasEnded ? null : await ensure())
     },
     adopt: adoptNow,
     async know(user) {

@@ -106,9 +106,12 @@ const secondsOf = (reply: FetchReply): number | undefined => {
   return seconds >= 0 ? seconds : undefined
 }
 
-/** Whether an answer tells the time: one that a cache stored has the time at which it was stored (RFC 9111, 4.2.3). */
-const isFresh = (method: string, { headers }: FetchReply): boolean => {
-  const isStored = method === 'GET' && !/\bno-store\b/.test(headers.get('cache-control') ?? '')
+/**
+ * Whether an answer tells the time: one that a cache stored has the time at which it was stored (RFC 9111, 4.2.3). Refusals of what caches answer may come from
+ * something in between, and tell none.
+ */
+const isFresh = (method: string, { headers, status }: FetchReply): boolean => {
+  const isStored = method === 'GET' && (status >= 400 || !/\bno-store\b/.test(headers.get('cache-control') ?? ''))
   return !isStored && headers.get('age') === null && !Number.isNaN(Date.parse(headers.get('date') ?? ''))
 }
 
