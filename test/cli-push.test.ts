@@ -67,6 +67,45 @@ describe('a plan', () => {
     expect(await nameThere()).toBe('Pros')
   })
 
+  test('of files that are no definitions names every one of them and what is wrong, and ends with 2', async () => {
+    const at = (...parts: string[]) => join(here.folder, ...parts)
+    await writeJson(at('collections', 'notes.json'), { columns: [], colour: 'red', realtime: 'yes' })
+    await writeJson(at('definitions', 'roles', 'a.json'), { name: 7 })
+    await writeJson(at('definitions', 'nothing', 'b.json'), {})
+    for (const args of [['plan'], ['push', '--yes']]) {
+      const { code, stderr } = await here.run(args, { env })
+      expect(code, stderr).toBe(2)
+      expect(stderr.trim().split('\n')).toEqual([
+        'trellis: 4 problems in the files:',
+        '  definitions/nothing/b.json: nothing is not a kind that is copied.',
+        '  collections/notes.json: colour is not a field of this kind.',
+        '  collections/notes.json: realtime has a value of the wrong type.',
+        '  definitions/roles/a.json: name has a value of the wrong type.',
+      ])
+    }
+    const inJson = await here.run(['plan', '--json'], { env })
+    expect(JSON.parse(inJson.stderr).error).toMatchObject({
+      code: 'USAGE',
+      exit_code: 2,
+      details: { problems: { length: 4 } },
+    })
+    // one is a sentence
+    for (const name of ['roles', 'nothing']) await rm(at('definitions', name), { recursive: true })
+    await writeJson(at('collections', 'notes.json'), { columns: [], colour: 'red' })
+    const one = await here.run(['plan'], { env })
+    expect([one.code, one.stderr.trim()]).toEqual([
+      2,
+      'trellis: collections/notes.json: colour is not a field of this kind.',
+    ])
+    // what no parser takes is told of all files too, before the server is asked
+    await writeFile(at('collections', 'notes.json'), '{')
+    await writeFile(at('collections', 'more.json'), '[]')
+    const unread = await here.run(['plan'], { env })
+    expect(unread.code).toBe(2)
+    expect(unread.stderr).toContain('collections/more.json must hold an object.')
+    expect(unread.stderr).toContain('collections/notes.json is not JSON')
+  })
+
   test('with --prune names what no push deletes, and does not say that nothing differs', async () => {
     await project.admin.post('/collections', { name: 'notes', columns: [{ name: 'title', type: 'text' }] })
     expect((await here.run(['plan'], { env })).stdout).toContain('Nothing to do: the project is what the files say.')

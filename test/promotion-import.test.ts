@@ -16,6 +16,8 @@ test('a document that is none is refused by name, and nothing of it is applied',
     ['an unknown kind', { webhooks: {} }],
     ['a kind in the singular', { segment: {} }],
     ['an unknown field', { roles: { a: { name: 'A', colour: 'red' } } }],
+    ['an unknown field of a column', { collections: { a: { columns: [{ name: 'a', type: 'text', colour: 'red' }] } } }],
+    ['an unknown field of an index', { collections: { a: { indexes: [{ columns: ['id'], is_ready: true }] } } }],
     ['the id of a row', { roles: { a: { id: crypto.randomUUID(), name: 'A' } } }],
     ['a number for a text', { roles: { a: { name: 7 } } }],
     ['a text for a list', { roles: { a: { name: 'A', permissions: 'all' } } }],
@@ -33,6 +35,22 @@ test('a document that is none is refused by name, and nothing of it is applied',
     const answer = await imported(sound)
     expect([answer.status, answer.error?.code], `${what}: ${answer.text}`).toEqual([400, 'INVALID_BODY'])
   }
+  // all that is wrong is told at once, the first of it as the field
+  const several = await imported({
+    collections: { a: { colour: 1, columns: [{ name: 'a', type: 'text', size: 1 }] } },
+    nothing: {},
+    roles: { a: { name: 7 } },
+  })
+  expect(several.error?.details).toEqual({
+    field: 'document.definitions',
+    reason: 'nothing is not a kind that is copied',
+    problems: [
+      { kind: 'nothing', key: null, field: null, reason: 'is not a kind that is copied' },
+      { kind: 'collections', key: 'a', field: 'colour', reason: 'is not a field of this kind' },
+      { kind: 'collections', key: 'a', field: 'columns.0.size', reason: 'is not a field of this kind' },
+      { kind: 'roles', key: 'a', field: 'name', reason: 'has a value of the wrong type' },
+    ],
+  })
   // what is no document at all, as in every body
   for (const definitions of [{ roles: [] }, { roles: { a: 'A' } }])
     expectRefusal(await imported(definitions), 400, 'VALIDATION_ERROR')

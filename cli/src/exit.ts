@@ -19,9 +19,12 @@ export class CliError extends Error {
   readonly exit: number
   readonly code: string
   readonly hint: string | undefined
+  /** Where one sentence is not enough: what is wrong, one each. */
+  readonly problems: readonly string[]
 
-  constructor(code: string, exit: number, message: string, hint?: string) {
+  constructor(code: string, exit: number, message: string, hint?: string, problems: readonly string[] = []) {
     super(message)
+    this.problems = problems
     this.code = code
     this.exit = exit
     this.hint = hint
@@ -29,3 +32,9 @@ export class CliError extends Error {
 }
 
 export const usageError = (message: string, hint?: string) => new CliError('USAGE', exits.usage, message, hint)
+
+/** What is wrong with files, each in a sentence that names its file. */
+export const filesError = (problems: readonly string[]) =>
+  problems.length === 1
+    ? usageError(String(problems[0]))
+    : new CliError('USAGE', exits.usage, `${problems.length} problems in the files:`, undefined, problems)

@@ -1,7 +1,7 @@
 import { createHash } from 'node:crypto'
 import { join, relative } from 'node:path'
 import { protect, restore } from './exact.ts'
-import { CliError, usageError } from './exit.ts'
+import { CliError, exits, filesError, usageError } from './exit.ts'
 import { type Inside, inside } from './inside.ts'
 
 /** `{kind: {key: definition}}`, as the export of a project has them. */
@@ -82,28 +82,38 @@ const parsed = async (files: Inside, file: string): Promise<Record<string, unkno
   return value as Record<string, unknown>
 }
 
-/** What the files of a folder define. */
-export const readFiles = async (folder: string): Promise<{ definitions: Definitions; count: number }> => {
+/** What the files of a folder define, and the file of each. Files that are no definitions are named together. */
+export const readFiles = async (
+  folder: string,
+): Promise<{ definitions: Definitions; count: number; fileOf: (kind: string, key: string) => string | undefined }> => {
   // without a prototype: a kind may be called constructor
   const definitions: Record<string, Record<string, Record<string, unknown>>> = Object.create(null)
   const here = inside(folder)
   const files = await present(here)
   const seen = new Map<string, string>()
+  const problems: CliError[] = []
   for (const { kind, file } of files) {
-    const { [keyMember]: named, ...definition } = await parsed(here, file)
-    if (named !== undefined && typeof named !== 'string') throw usageError(`"${keyMember}" of ${file} must be text.`)
-    const key =
-      named ?? relative(kind === collections ? collections : join('definitions', kind), file).slice(0, -'.json'.length)
-    if (named === undefined && key.includes('~'))
-      throw usageError(`${file} needs "${keyMember}", the key of the definition.`)
-    const twin = seen.get(`${kind}/${key}`)
-    if (twin) throw usageError(`${twin} and ${file} define the same ${kind}: ${key}.`)
-    seen.set(`${kind}/${key}`, file)
-    // a plain object has no member __proto__ of its own unless it is defined as one
-    definitions[kind] ??= {}
-    Object.defineProperty(definitions[kind], key, { value: definition, enumerable: true, configurable: true })
+    try {
+      const { [keyMember]: named, ...definition } = await parsed(here, file)
+      if (named !== undefined && typeof named !== 'string') throw usageError(`"${keyMember}" of ${file} must be text.`)
+      const key =
+        named ??
+        relative(kind === collections ? collections : join('definitions', kind), file).slice(0, -'.json'.length)
+      if (named === undefined && key.includes('~'))
+        throw usageError(`${file} needs "${keyMember}", the key of the definition.`)
+      const twin = seen.get(`${kind}/${key}`)
+      if (twin) throw usageError(`${twin} and ${file} define the same ${kind}: ${key}.`)
+      seen.set(`${kind}/${key}`, file)
+      // a plain object has no member __proto__ of its own unless it is defined as one
+      definitions[kind] ??= {}
+      Object.defineProperty(definitions[kind], key, { value: definition, enumerable: true, configurable: true })
+    } catch (error) {
+      if (!(error instanceof CliError) || error.exit !== exits.usage || error.code !== 'USAGE') throw error
+      problems.push(error)
+    }
   }
-  return { definitions, count: files.length }
+  if (problems.length > 0) throw filesError(problems.map(({ message }) => message))
+  return { definitions, count: files.length, fileOf: (kind, key) => seen.get(`${kind}/${key}`) }
 }
 
 export type Change = { readonly op: 'create' | 'update' | 'delete'; readonly file: string }

@@ -1,8 +1,8 @@
 import { exportPromotion, getOperation, getProject, importPromotion } from '../../sdk/src/generated/admin.ts'
-import { isRefusal } from '../../sdk/src/index.ts'
+import { isRefusal, type TrellisError } from '../../sdk/src/index.ts'
 import type { Api } from './api.ts'
 import type { Context } from './command.ts'
-import { CliError, exits } from './exit.ts'
+import { CliError, exits, filesError } from './exit.ts'
 import { type Definitions, readFiles } from './files.ts'
 import { projectFor, requireManifest } from './settings.ts'
 
@@ -38,25 +38,46 @@ export type Local = {
   readonly project: { readonly id: string; readonly name: string }
   readonly document: Document
   readonly count: number
+  readonly fileOf: (kind: string, key: string) => string | undefined
 }
 
 export const localOf = async (context: Context, { call }: Api): Promise<Local> => {
   const { folder } = await requireManifest(context)
-  const { definitions, count } = await readFiles(folder)
+  const { definitions, count, fileOf } = await readFiles(folder)
   const { data: project } = await call(getProject, { path: { projectId: await projectFor(context) } })
-  return { project, count, document: { version: 1, definitions, left_out: [] } }
+  return { project, count, fileOf, document: { version: 1, definitions, left_out: [] } }
 }
 
-const send = async ({ call }: Api, { project }: Local, dry_run: boolean, body: ImportBody): Promise<Plan | Applied> => {
+type Problem = {
+  readonly kind: string
+  readonly key: string | null
+  readonly field: string | null
+  readonly reason: string
+}
+
+/** What the server says of files that are no definitions, as it is said of those that no JSON parser takes. */
+const wrongFiles = (error: TrellisError, { document, fileOf }: Local): CliError | null => {
+  const problems = error.details?.['problems'] as readonly Problem[] | undefined
+  if (!Array.isArray(problems) || problems.length === 0) return null
+  const lines = problems.flatMap(({ kind, key, field, reason }) => {
+    if (key !== null) return [`${fileOf(kind, key) ?? `${kind}/${key}`}: ${field} ${reason}.`]
+    return Object.keys(document.definitions[kind] ?? {}).map((each) => `${fileOf(kind, each)}: ${kind} ${reason}.`)
+  })
+  return filesError(lines)
+}
+
+const send = async ({ call }: Api, local: Local, dry_run: boolean, body: ImportBody): Promise<Plan | Applied> => {
   try {
     return (
       await call(importPromotion, {
-        path: { projectId: project.id },
+        path: { projectId: local.project.id },
         query: { dry_run: dry_run ? 'true' : 'false' },
         body,
       })
     ).data
   } catch (error) {
+    const wrong = isRefusal(error, 'INVALID_BODY') ? wrongFiles(error, local) : null
+    if (wrong) throw wrong
     // the project is there: what is missing is the route
     if (!isRefusal(error, 'NOT_FOUND')) throw error
     throw new CliError(

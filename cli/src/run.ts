@@ -58,6 +58,7 @@ type Failure = {
   message: string
   hint?: string | undefined
   more?: Record<string, unknown>
+  problems?: readonly string[]
 }
 
 const failureOf = (error: unknown, isVerbose: boolean): Failure => {
@@ -74,13 +75,25 @@ const failureOf = (error: unknown, isVerbose: boolean): Failure => {
 }
 
 const fail = (terminal: Terminal, error: unknown, isVerbose: boolean): number => {
-  const { code, exit, message, hint, more = {} } = failureOf(error, isVerbose)
+  const { code, exit, message, hint, more = {}, problems = [] } = failureOf(error, isVerbose)
   if (terminal.isJson) {
-    terminal.say(json({ error: { code, message, ...more, ...(hint ? { hint } : {}), exit_code: exit } }))
+    terminal.say(
+      json({
+        error: {
+          code,
+          message,
+          ...more,
+          ...(problems.length > 0 ? { details: { problems } } : {}),
+          ...(hint ? { hint } : {}),
+          exit_code: exit,
+        },
+      }),
+    )
     return exit
   }
   const text = isVerbose ? message : plain(message)
   terminal.say(`trellis: ${text}${code === 'USAGE' || code === 'UNEXPECTED' ? '' : ` (${plain(code)})`}`)
+  for (const problem of problems) terminal.say(`  ${plain(problem)}`)
   const { details, request_id } = more
   if (details) terminal.say(`  ${json(details)}`)
   if (request_id && exit === exits.failed) terminal.say(`  request ${plain(request_id)}`)

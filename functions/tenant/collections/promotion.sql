@@ -19,6 +19,12 @@ language sql stable as $$
 $$;
 comment on function internal.promotion_rows__collection is 'Collections as they are copied.';
 
+create or replace function internal.promotion_parts__collection() returns jsonb
+language sql immutable
+return '{"columns": ["name", "type", "nullable", "default", "unique", "max_length", "min", "max", "enum", "references", "dimensions", "moderated"],
+         "indexes": ["name", "columns", "unique", "method", "where"]}'::jsonb;
+comment on function internal.promotion_parts__collection is 'The fields of columns and indexes, as they are copied.';
+
 create or replace function internal.collection_part_completed(part jsonb, kind text) returns jsonb
 language sql stable as $$
   select case

@@ -59,3 +59,17 @@ begin
   end if;
 end $$;
 comment on function internal.promotion_composed_lock is 'Locks what a plan changes of a composed kind until the transaction ends, by internal.promotion_lock__<kind>(keys).';
+
+create or replace function internal.promotion_parts(kind text) returns jsonb
+language plpgsql stable as $$
+declare
+  hook constant regprocedure := case when promotion_parts.kind is not null then to_regprocedure(format('internal.%I()', 'promotion_parts__' || promotion_parts.kind)) end;
+  parts jsonb := '{}';
+begin
+  if hook is not null then
+    execute format('select %s()', hook::regproc) into parts;
+  end if;
+  return parts;
+end $$;
+comment on function internal.promotion_parts is
+  'The lists of objects in a composed kind and the fields of these, {field: [name]}, by internal.promotion_parts__<kind>(); {} where it has none, and for null.';

@@ -130,53 +130,72 @@ comment on function internal.promotion_compared is
 create or replace function internal.promotion_document_check(document jsonb) returns void
 language plpgsql stable as $$
 declare
-  problem record;
+  most constant int := 100;
+  problems json;
+  first record;
 begin
-  select k.key as kind into problem
-    from jsonb_each(promotion_document_check.document -> 'definitions') k
-   where not exists (select from internal.definitions d where d.kept_back is null and internal.promoted_as(d) = k.key)
-     and not exists (select from internal.composed_definitions c where c.promoted_as = k.key)
-   order by k.key
-   limit 1;
-  if found then
-    perform internal.invalid('document.definitions', format('%s is not a kind that is copied', left(problem.kind, 63)), 'INVALID_BODY');
+  with kinds as (
+    select k.key as kind, k.value as rows, d, c.fields, internal.promotion_parts(c.kind) as parts, d.kind is not null or c.kind is not null as is_known
+      from jsonb_each(promotion_document_check.document -> 'definitions') k
+      left join internal.definitions d on d.kept_back is null and internal.promoted_as(d) = k.key
+      left join internal.composed_definitions c on c.promoted_as = k.key
+  ), found as (
+    select k.kind, null as key, null as field, 'is not a kind that is copied' as reason
+      from kinds k
+     where not k.is_known
+     union all
+    select k.kind, r.key, f.key as field,
+           case when o.fields ? f.key then 'has a value of the wrong type' else 'is not a field of this kind' end as reason
+      from kinds k
+     cross join lateral (select coalesce(k.fields, jsonb_object_agg(s.name, s.types)) as fields
+                           from (select s.name, case
+                                          when t.typcategory = 'B' then '{boolean}'::text[]
+                                          when t.oid = 'numeric'::regtype then '{number,string}'
+                                          when t.typcategory = 'N' then '{number}'
+                                          when t.typcategory = 'A' then '{array}'
+                                          when t.oid in ('json'::regtype, 'jsonb'::regtype) then '{boolean,number,string,array,object}'
+                                          else '{string}' end as types
+                                   from internal.definition_columns(k.d) s
+                                   join pg_catalog.pg_attribute a on a.attrelid = to_regclass((k.d).table_name) and a.attname = s.name
+                                   join pg_catalog.pg_type t on t.oid = a.atttypid
+                                  where s.is_settable and s.name <> internal.promotion_key_column(k.d)
+                                 union all
+                                 -- parts of the copied form that are rows of other tables
+                                 select distinct (internal.promotion_steps(p.value ->> 'path'))[1], '{array}'::text[]
+                                   from jsonb_array_elements((k.d).promoted_refs) p
+                                  where p.value ->> 'path' like '$.%[*].%') s) o
+     cross join lateral jsonb_each(k.rows) r
+     cross join lateral jsonb_each(r.value) f
+     where k.is_known and (not o.fields ? f.key or jsonb_typeof(f.value) <> 'null' and not o.fields -> f.key ? jsonb_typeof(f.value))
+     union all
+    -- what is left out of a row would differ from the document for ever
+    select k.kind, r.key, format('%s.%s.%s', p.key, e.n - 1, f.key), 'is not a field of this kind'
+      from kinds k
+     cross join lateral jsonb_each(k.parts) p
+     cross join lateral jsonb_each(k.rows) r
+     cross join lateral jsonb_array_elements(case when jsonb_typeof(r.value -> p.key) = 'array' then r.value -> p.key else '[]' end) with ordinality e (value, n)
+     cross join lateral jsonb_object_keys(case when jsonb_typeof(e.value) = 'object' then e.value else '{}' end) f (key)
+     where not p.value ? f.key
+  ), named as (
+    select left(f.kind, 63) as kind, left(f.key, 100) as key, left(f.field, 100) as field, f.reason,
+           row_number() over (order by f.key is not null, f.kind collate "C", f.key collate "C", f.field collate "C") as n
+      from found f
+  )
+  select json_agg(json_build_object('kind', n.kind, 'key', n.key, 'field', n.field, 'reason', n.reason) order by n.n) into problems
+    from named n
+   where n.n <= most;
+  if problems is null then
+    return;
   end if;
-  select k.key as kind, r.key, f.key as field,
-         case when o.fields ? f.key then 'has a value of the wrong type' else 'is not a field of this kind' end as reason
-    into problem
-    from jsonb_each(promotion_document_check.document -> 'definitions') k
-    left join internal.definitions d on d.kept_back is null and internal.promoted_as(d) = k.key
-    left join internal.composed_definitions c on c.promoted_as = k.key
-   cross join lateral (select coalesce(c.fields, jsonb_object_agg(s.name, s.types)) as fields
-                         from (select s.name, case
-                                        when t.typcategory = 'B' then '{boolean}'::text[]
-                                        when t.oid = 'numeric'::regtype then '{number,string}'
-                                        when t.typcategory = 'N' then '{number}'
-                                        when t.typcategory = 'A' then '{array}'
-                                        when t.oid in ('json'::regtype, 'jsonb'::regtype) then '{boolean,number,string,array,object}'
-                                        else '{string}' end as types
-                                 from internal.definition_columns(d) s
-                                 join pg_catalog.pg_attribute a on a.attrelid = to_regclass(d.table_name) and a.attname = s.name
-                                 join pg_catalog.pg_type t on t.oid = a.atttypid
-                                where s.is_settable and s.name <> internal.promotion_key_column(d)
-                               union all
-                               -- parts of the copied form that are rows of other tables
-                               select distinct (internal.promotion_steps(p.value ->> 'path'))[1], '{array}'::text[]
-                                 from jsonb_array_elements(d.promoted_refs) p
-                                where p.value ->> 'path' like '$.%[*].%') s) o
-   cross join lateral jsonb_each(k.value) r
-   cross join lateral jsonb_each(r.value) f
-   where not o.fields ? f.key or jsonb_typeof(f.value) <> 'null' and not o.fields -> f.key ? jsonb_typeof(f.value)
-   order by k.key collate "C", r.key collate "C", f.key collate "C"
-   limit 1;
-  if found then
-    perform internal.invalid(format('document.definitions.%s.%s.%s', problem.kind, left(problem.key, 100), left(problem.field, 63)), problem.reason,
-                             'INVALID_BODY');
-  end if;
+  select case when p.key is null then 'document.definitions' else format('document.definitions.%s.%s.%s', p.kind, p.key, p.field) end as field,
+         case when p.key is null then p.kind || ' ' else '' end || p.reason as reason
+    into first
+    from json_to_record(problems -> 0) p (kind text, key text, field text, reason text);
+  perform internal.fail(400, 'INVALID_BODY', first.field || ': ' || first.reason, json_build_object('field', first.field, 'reason', first.reason, 'problems', problems));
 end $$;
 comment on function internal.promotion_document_check is
   'Whether a document has only kinds that are copied, with fields that they have, of the types of their columns: values are checked by the functions of
-   the kinds, when it is applied. Refuses 400 INVALID_BODY.';
+   the kinds, when it is applied. Refuses 400 INVALID_BODY, with the first problem as its field and reason, and the first hundred as problems.';
 
 create or replace function internal.promotion_selection_check(kinds text[], keys jsonb) returns void
 language plpgsql stable as $$

@@ -29,7 +29,7 @@ grant execute on function internal.collection_create, internal.collection_json, 
   to app_admin;
 grant execute on function internal.collection_index_end, api.collection_index_end to app_worker;
 
-grant execute on function internal.collection_without_nulls, internal.promotion_rows__collection, internal.collection_parts_merged,
+grant execute on function internal.collection_without_nulls, internal.promotion_rows__collection, internal.promotion_parts__collection, internal.collection_parts_merged,
   internal.promotion_merged__collection, internal.promotion_refusal__collection, internal.promotion_write__collection, internal.promotion_lock__collection,
   internal.promotion_rehearse__collection, internal.promotion_index_check, internal.collection_part_completed, internal.collection_completed,
   internal.collection_index_named
