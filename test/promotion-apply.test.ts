@@ -166,3 +166,43 @@ test('a project that has grown beyond what a document holds cannot be applied an
   expectRefusal(await apply(from, plan_hash), 409, 'LIMIT_REACHED')
   expect((await exportOf(to)).definitions).toEqual({})
 })
+
+test('the plans of events are computed once for each kind of a plan, not for each of its rows; a chain of segments is none the slower', async () => {
+  const target = await project()
+  const leaf = (key: string) => ({ source: 'segment', op: 'in', segment_id: key })
+  const first = { source: 'event', event_name: 'practised', measure: 'count', within_days: 7, op: 'gte', value: 1 }
+  const segments = Object.fromEntries(
+    Array.from({ length: 30 }, (_, n) => [
+      `s${n}`,
+      { name: `S${n}`, rules: { and: [n === 29 ? first : leaf(`s${n + 1}`)] } },
+    ]),
+  )
+  const rules = Object.fromEntries(
+    ['a', 'b', 'c'].map((key) => [key, { name: key, event_name: 'practised', amount: 5 }]),
+  )
+  const definitions = { segments, xp_rules: rules }
+  await target.sql(`
+    create table app.counted (at timestamptz default now());
+    create function app.count_plans() returns trigger language plpgsql security definer as $$ begin insert into app.counted default values; return null; end $$;
+    create trigger count_plans after insert on app.event_plans for each statement execute function app.count_plans()`)
+  const answer = await target.admin.post('/promotion/import?dry_run=false', { document: { version: 1, definitions } })
+  expect(answer.status, answer.text).toBe(202)
+  const [{ count }] = await target.sql('select count(*)::int as count from app.counted')
+  expect(count).toBeLessThanOrEqual(4)
+  await target.sql('drop trigger count_plans on app.event_plans; drop function app.count_plans; drop table app.counted')
+
+  // and they are right: the events of these definitions find them
+  const [plan] = await target.sql(
+    `select (select count(*)::int from unnest(p.segments)) as segments, p.xp is not null as xp from app.event_plans p where p.event_name = 'practised'`,
+  )
+  expect(plan).toEqual({ segments: 30, xp: true })
+  // a write of its own is computed at once
+  await target.admin.post('/segments', {
+    key: 'own',
+    name: 'Own',
+    rules: { and: [{ ...first, event_name: 'played' }] },
+  })
+  expect(
+    await target.sql(`select from app.event_plans where event_name = 'played' and segments is not null`),
+  ).toHaveLength(1)
+})

@@ -172,13 +172,19 @@ comment on function ops.functions_loaded is
 create or replace function internal.event_plans_refresh() returns void
 language plpgsql volatile security definer set search_path = '' as $$
 begin
+  -- who writes many definitions refreshes once, after them
+  if coalesce(current_setting('app.event_plans_later', true) in ('on', 'changed'), false) then
+    perform set_config('app.event_plans_later', 'changed', true);
+    return;
+  end if;
   -- one after the other, and each in a statement that begins when it is its turn: it sees what those before it committed
   perform internal.advisory_lock('event plans');
   perform internal.event_plans_compute();
 end $$;
 comment on function internal.event_plans_refresh is
   'Brings app.event_plans up to date with the definitions, also with those that another transaction is about to commit. Locks the plans against other
-   refreshes until the transaction ends; events read them meanwhile. Granted to nobody.';
+   refreshes until the transaction ends; events read them meanwhile. Between internal.promotion_plans_hold and internal.promotion_plans_release only noted.
+   Granted to nobody.';
 revoke execute on function internal.event_plans_refresh from public;
 
 create or replace function internal.tg_event_plans() returns trigger

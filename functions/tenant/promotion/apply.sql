@@ -267,6 +267,28 @@ comment on function internal.promotion_hook is
   'Calls internal.promotion_begin__<kind>() before the ops on a kind, or internal.promotion_end__<kind>() after them, where there is one.
    Nothing for null.';
 
+create or replace function internal.promotion_plans_hold() returns void
+language sql volatile as $$
+  select set_config('app.event_plans_later', 'on', true)
+$$;
+comment on function internal.promotion_plans_hold is 'From here on to internal.promotion_plans_release definitions are written without a refresh of the plans of events for each.';
+
+create or replace function internal.promotion_plans_release() returns void
+language plpgsql volatile security definer set search_path = '' as $$
+declare
+  has_changed constant boolean := coalesce(current_setting('app.event_plans_later', true), '') = 'changed';
+begin
+  if internal.caller() <> 'developer' then
+    raise exception 'plans of events are refreshed for administrators, not for %', internal.caller();
+  end if;
+  perform set_config('app.event_plans_later', 'off', true);
+  if has_changed then
+    perform internal.event_plans_refresh();
+  end if;
+end $$;
+comment on function internal.promotion_plans_release is
+  'Refreshes the plans of events once, where a definition that they are made of was written since internal.promotion_plans_hold.';
+
 create or replace function internal.promotion_run(todo jsonb, is_rehearsal boolean default false, invalid_status int default 409) returns jsonb
 language plpgsql volatile as $$
 declare
@@ -289,6 +311,8 @@ begin
   foreach due in array steps loop
     if of_kind is distinct from due ->> 'kind' then
       perform internal.promotion_hook('end', of_kind);
+      perform internal.promotion_plans_release();
+      perform internal.promotion_plans_hold();
       of_kind := due ->> 'kind';
       select c.* into composed from internal.composed_definitions c where c.promoted_as = of_kind;
       d := null;
@@ -301,6 +325,7 @@ begin
     outcome := outcome || jsonb_build_object('is_same', not internal.promotion_step(d, composed, step, promotion_run.is_rehearsal));
   end loop;
   perform internal.promotion_hook('end', of_kind);
+  perform internal.promotion_plans_release();
   return to_jsonb(outcome);
 exception when sqlstate 'TR000' or integrity_constraint_violation or data_exception or program_limit_exceeded then
   get stacked diagnostics state = returned_sqlstate, said = message_text, detail = pg_exception_detail, found_constraint = constraint_name, found_table = table_name;

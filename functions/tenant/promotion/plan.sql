@@ -243,6 +243,8 @@ begin
       if turn = 1 then
         outcome := internal.promotion_run(promotion_rehearse.todo, true);
       else
+        -- undone with the rest: nobody reads these plans
+        perform internal.promotion_plans_hold();
         for n in 0 .. jsonb_array_length(promotion_rehearse.todo) - 1 loop
           if n = 0 or promotion_rehearse.todo -> n -> 'kind' <> promotion_rehearse.todo -> (n - 1) -> 'kind' then
             perform internal.promotion_hook('begin', promotion_rehearse.todo -> n ->> 'kind');

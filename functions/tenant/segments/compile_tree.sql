@@ -231,6 +231,7 @@ declare
   compiled record;
   events text[];
   named uuid[];
+  is_same boolean;
 begin
   -- serialised, so that two concurrent changes that form a cycle together are detected
   perform internal.advisory_lock('segments');
@@ -267,10 +268,16 @@ begin
     named := array(select distinct e::uuid from jsonb_array_elements_text(compiled.state -> 'uses') e order by 1);
     -- only changed rows are written: "on conflict" would lock every state, and wait for the transaction that counts its members; and each
     -- statement that writes has the plans of events computed anew, also where it finds no row
-    if exists (select from app.segment_states t
-                where t.segment_id = each.id
-                  and (t.condition, t.query, t.template, t.sets, t.parameters, t.event_names, t.uses)
-                      is not distinct from (compiled.condition, compiled.ranged, compiled.template, compiled.state -> 'sets', compiled.state -> 'values', events, named)) then
+    select (t.condition, t.query, t.template, t.sets, t.parameters, t.event_names, t.uses)
+             is not distinct from (compiled.condition, compiled.ranged, compiled.template, compiled.state -> 'sets', compiled.state -> 'values', events, named)
+      into is_same
+      from app.segment_states t
+     where t.segment_id = each.id;
+    if is_same then
+      continue;
+    elsif is_same is null then
+      insert into app.segment_states (segment_id, condition, query, template, sets, parameters, event_names, uses)
+      values (each.id, compiled.condition, compiled.ranged, compiled.template, compiled.state -> 'sets', compiled.state -> 'values', events, named);
       continue;
     end if;
     -- a running refresh starts again
@@ -279,10 +286,6 @@ begin
            parameters = compiled.state -> 'values', event_names = events, uses = named,
            cursor_id = case when (t.condition, t.query, t.parameters) is distinct from (compiled.condition, compiled.ranged, compiled.state -> 'values') then null else t.cursor_id end
      where t.segment_id = each.id;
-    if not found then
-      insert into app.segment_states (segment_id, condition, query, template, sets, parameters, event_names, uses)
-      values (each.id, compiled.condition, compiled.ranged, compiled.template, compiled.state -> 'sets', compiled.state -> 'values', events, named);
-    end if;
   end loop;
 end $$;
 comment on function internal.segments_compile is
