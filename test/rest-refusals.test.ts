@@ -198,3 +198,28 @@ test('a collection, a column and a reference can be used as soon as they are mad
     expect((await client.from(made).select(`a, ${name}(title)`)).error).toBeNull()
   }
 })
+
+test('a read that takes too long is refused, and what the state of the server ends may be sent again', async () => {
+  await project.sql(`
+    create function rest.ended(state text) returns int language plpgsql volatile as $$
+      begin raise exception 'ended' using errcode = ended.state; end $$;
+    create view rest.late as select rest.ended('57014') as n;
+    grant execute on function rest.ended to app_rest, app_server;
+    grant select on rest.late to app_rest, app_server;
+    create function collections.ends() returns trigger language plpgsql as $$
+      begin raise exception 'ended' using errcode = new.title; end $$;
+    create trigger ends before insert on collections.${name} for each row when (new.title ~ '^[0-9A-Z]{5}$') execute function collections.ends()`)
+  expect(await send('GET', 'late')).toMatchObject({ status: 400, body: { code: '57014', message: 'ended' } })
+  // 40001 and 40P01 are tried again by PostgREST itself
+  for (const code of ['57014', '55P03', '53200', '57P01']) {
+    const refused = await fetch(`${harness.url}/rest/v1/${name}`, {
+      method: 'POST',
+      headers: { ...credentials, 'content-type': 'application/json' },
+      body: JSON.stringify({ title: code }),
+    })
+    const { code: told } = (await refused.json()) as { code: string }
+    expect([refused.status, told, refused.headers.get('retry-after')], code).toEqual([503, code, '2'])
+  }
+  await project.sql(`
+    drop trigger ends on collections.${name}; drop function collections.ends(); drop view rest.late; drop function rest.ended`)
+})

@@ -27,6 +27,9 @@ const busy = new Set(['40001', '40P01', '55P03', '57014', '53000', '53100', '532
 const gone = new Set(['57P01', '57P02', '57P03', '57P04', '57P05', '3D000'])
 const network = new Set(['ECONNREFUSED', 'ECONNRESET', 'EPIPE', 'ENOENT', 'ETIMEDOUT', 'EHOSTUNREACH', 'ENOTFOUND'])
 
+/** Whether a statement failed because of the server's state, or took too long: sent again, it may succeed. */
+export const isTransient = (code: string): boolean => busy.has(code) || gone.has(code)
+
 /** Sorts an error by its SQLSTATE: one table for the whole program. */
 export const failureOf = (error: unknown): Failure => {
   if (error instanceof ApiError) return { kind: 'refusal', error }

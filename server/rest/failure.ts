@@ -1,3 +1,5 @@
+import { isTransient } from '#server/database/failures.ts'
+
 /** What PostgREST answers in the body of an error. */
 type Failure = {
   readonly code?: string
@@ -6,7 +8,11 @@ type Failure = {
   readonly hint?: string | null
 }
 
-export type Told = { readonly status: number; readonly body: string }
+export type Told = {
+  readonly status: number
+  readonly body: string
+  readonly headers?: Readonly<Record<string, string>>
+}
 
 const told = (status: number, code: string, message: string, details: unknown = null, hint: string | null = null) => ({
   status,
@@ -53,8 +59,13 @@ const inPublic = (code: string, text: string) => {
     : text
 }
 
-/** An error of PostgREST as clients get it. A refusal of the project's own rules (internal.fail) has its status and code. */
-export const failureTold = (status: number, text: string, table: string): Told => {
+const tooLong = 'It took longer than a request may: ask for less, by filters and orders that an index serves.'
+
+/**
+ * An error of PostgREST as clients get it. A refusal of the project's own rules (internal.fail) has its status and code. PostgREST answers 500 for every
+ * statement that Postgres did not finish: a read that takes too long is what its caller asked for, anything else of that kind is the server's state.
+ */
+export const failureTold = (status: number, text: string, table: string, isWrite: boolean): Told => {
   const failure = readFailure(text)
   // an exception of PostgREST itself, which it answers as text
   if (!failure) return told(status, 'INTERNAL_ERROR', 'Something went wrong here.')
@@ -67,6 +78,8 @@ export const failureTold = (status: number, text: string, table: string): Told =
     const raised = JSON.parse(String(details ?? '{}')) as { status: number; code: string; details?: unknown }
     return told(raised.status, raised.code, message, raised.details ?? null)
   }
+  if (code === '57014' && !isWrite) return told(400, code, message, null, tooLong)
+  if (isTransient(code)) return { ...told(503, code, message), headers: { 'retry-after': '2' } }
   if (code === '42883' && message.includes('st_asgeojson'))
     return told(406, 'PGRST107', 'None of these media types are available: application/geo+json')
   const words = (value: unknown) => (typeof value === 'string' ? inPublic(code, value) : value)

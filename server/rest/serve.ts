@@ -73,12 +73,13 @@ const answer = async (services: Services, request: FastifyRequest, reply: Fastif
   return fail(
     response,
     reply,
-    data ? referenceTold(data.column, data.collection) : failureTold(status, body.toString(), table),
+    data ? referenceTold(data.column, data.collection) : failureTold(status, body.toString(), table, isWrite),
   )
 }
 
-const fail = (response: Exchanged, reply: FastifyReply, { status, body }: Told) => {
+const fail = (response: Exchanged, reply: FastifyReply, { status, body, headers = {} }: Told) => {
   passHeaders(response, reply)
+  reply.headers(headers)
   return reply.removeHeader('content-length').status(status).type('application/json; charset=utf-8').send(body)
 }
 
