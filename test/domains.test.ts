@@ -341,6 +341,8 @@ test('names are canonical; addresses, single labels and public suffixes are refu
     'example.com?a',
     'example.com#x',
     'ex%61mple.com',
+    'xn--a.com',
+    'a.xn--.com',
     'example.com\\a',
     'example.com\u2028',
     'example.com／a',

@@ -1,7 +1,7 @@
 import { generateKeyPair } from 'node:crypto'
 import { promises as dns } from 'node:dns'
 import { isIP } from 'node:net'
-import { domainToASCII } from 'node:url'
+import { domainToASCII, domainToUnicode } from 'node:url'
 import { promisify } from 'node:util'
 import { getPublicSuffix } from 'tldts'
 import { isLine } from '#server/lines.ts'
@@ -62,6 +62,8 @@ export const canonicalDomain = (text: string): string | null => {
   const ascii = domainToASCII(name.replace(/\.$/, '')).toLowerCase()
   const labels = ascii.split('.')
   if (ascii.length > 200 || labels.length < 2 || !labels.every((each) => label.test(each))) return null
+  // punycode that stands for nothing is left as it is
+  if (/(^|\.)xn--/.test(domainToUnicode(ascii))) return null
   // the last label of an IPv4 address is a number, in every notation that a resolver takes
   if (isIP(ascii) || /^(\d+|0x[0-9a-f]*)$/.test(labels.at(-1) ?? '')) return null
   return getPublicSuffix(ascii, { allowPrivateDomains: true }) === ascii ? null : ascii
