@@ -5,6 +5,7 @@ import { meetingAt, personalToken, withBearer } from '#test/support/accounts.ts'
 import { delegationOf, introspect, nothing, operatorTokenOf, serviceAccountOf } from '#test/support/delegation.ts'
 import { type Answer, type Client, startHarness } from '#test/support/harness.ts'
 import { enrol, personalOf } from '#test/support/organizations.ts'
+import { expectRefusal } from '#test/support/refusals.ts'
 import { startSecond } from '#test/support/second.ts'
 
 const harness = await startHarness()
@@ -15,6 +16,23 @@ afterEach(() => harness.setTime(null))
 const refusalOf = ({ status, error }: Answer) => [status, error?.code]
 const dead = [401, 'INVALID_DEVELOPER_TOKEN']
 const scene = (ceiling: Parameters<typeof delegationOf>[1] = {}) => delegationOf(harness, ceiling)
+
+test('GraphQL, which reads whatever its query names, is never delegated: no such read can pass without a row', async () => {
+  const { project, account } = await scene()
+  await project.admin.patch('', { graphql_enabled: true })
+  for (const scopes of [['*:read'], ['*:write'], ['users:read']]) {
+    const operator = await operatorTokenOf(harness, account.client, { project_id: project.id, scopes })
+    const asked = await operator.client.post(`/admin/projects/${project.id}/graphql`, {
+      query: '{ users { totalCount } }',
+    })
+    expect(refusalOf(asked), scopes.join()).toEqual([403, 'DELEGATION_NOT_ALLOWED'])
+  }
+  expectRefusal(
+    await account.client.post('/admin/operator-tokens', { project_id: project.id, scopes: ['graphql:read'] }),
+    400,
+    'VALIDATION_ERROR',
+  )
+})
 
 test('an export, and a read of one user, leave a row; a list and a read of a developer do not', async () => {
   const { project, account } = await scene()
