@@ -14,16 +14,25 @@ import { createFcm } from '#server/providers/push/fcm.ts'
 import type { Claimed } from '#server/providers/push/message.ts'
 import { sendSms } from '#server/providers/sms.ts'
 import { createUpstream, type ProviderName, type ProviderUrls, providers } from '#server/providers/upstream.ts'
+import { createTelemetry } from '#server/telemetry/telemetry.ts'
 import { createTraces } from '#server/telemetry/traces.ts'
 import { startApns, startFcm } from '#test/support/push_providers.ts'
 
 /**
- * Every path on which this server calls another one, and what the other may do instead of an answer. 429 with Retry-After: push-providers,
+ * Every path on which this server calls another one, and what the other may do instead of an answer. When it is asked again after a 429: push-providers,
  * webhooks-retries, control_webhooks-delivery, upstream, email-smtp.
  */
 const now = () => new Date()
 const log = pino({ level: 'silent' })
 const allowedCidrs = parseAllowedCidrs('127.0.0.0/8')
+
+const spansOff = {
+  METRICS_PORT: undefined,
+  METRICS_TOKEN: undefined,
+  OTEL_TRACES_EXPORTER: 'none',
+  OTEL_TRACES_SAMPLER: 'always_off',
+  OTEL_TRACES_SAMPLER_ARG: 1,
+} as const
 
 const behaviours: Record<string, (socket: Socket) => void> = {
   'takes the connection and says nothing': () => undefined,
@@ -40,6 +49,11 @@ const behaviours: Record<string, (socket: Socket) => void> = {
     socket.write('HTTP/1.1 200 OK\r\ncontent-type: application/json\r\ncontent-length: 100\r\n\r\n')
     const timer = setInterval(() => socket.write(' '), 1000)
     socket.on('close', () => clearInterval(timer))
+  },
+  'asks to wait an hour': (socket) => {
+    socket.on('data', () =>
+      socket.write('HTTP/1.1 429 Too Many Requests\r\nretry-after: 3600\r\ncontent-length: 0\r\n\r\n'),
+    )
   },
   'resets the connection': (socket) => {
     socket.once('data', () => socket.resetAndDestroy())
@@ -173,6 +187,15 @@ const paths: Record<string, readonly [call: (port: number) => Promise<unknown>, 
     },
     4_000,
   ],
+  'a collector of figures': [
+    async (port) => {
+      const config = { HOST: '127.0.0.1', OTEL_EXPORTER_OTLP_ENDPOINT: `http://127.0.0.1:${port}` } as const
+      const telemetry = await createTelemetry({ ...config, ...spansOff } as Parameters<typeof createTelemetry>[0], log)
+      await telemetry.close()
+      throw new Error('the figures are lost')
+    },
+    10_000,
+  ],
   'a collector of OTLP': [
     async (port) => {
       const config = {
@@ -205,13 +228,20 @@ test('no path waits for ever for a server that does not answer', { timeout: 60_0
       Object.entries(behaviours).map(async ([behaviour, behave]) => {
         const port = await startPeer(behave)
         const began = performance.now()
-        const ended = await call(port).then(
-          () => 'answered',
-          () => 'failed',
-        )
+        const { promise: tooLate, resolve } = Promise.withResolvers<'hangs'>()
+        const timer = setTimeout(resolve, 30_000, 'hangs')
+        const ended = await Promise.race([
+          call(port).then(
+            () => 'answered',
+            () => 'failed',
+          ),
+          tooLate,
+        ])
+        clearTimeout(timer)
         const ms = performance.now() - began
-        // a status that came before the bytes stopped is an answer, where nothing else is read
-        const isFine = ended === 'failed' || (path === 'FCM' && behaviour.startsWith('sends headers'))
+        // a status that came before the bytes stopped is an answer, where nothing else is read; so is one that says when to come again
+        const isFine =
+          ended === 'failed' || (path === 'FCM' && ended === 'answered' && /^(sends headers|asks)/.test(behaviour))
         return { path, behaviour, ended, isFine, isInTime: ms < mostMs + 5_000, ms: Math.round(ms) }
       }),
     ),

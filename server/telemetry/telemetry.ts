@@ -116,8 +116,9 @@ export const createTelemetry = async (config: Settings, log: Logger): Promise<Te
       // sends what OTLP has not had yet, while the databases still answer
       await Promise.all([
         traces.close(),
+        // the export has a limit of its own, and what waits for its end has none: a collector that sends a byte now and then would hold the stop
         provider
-          .shutdown()
+          .shutdown({ timeoutMillis: 5000 })
           .catch((error: Error) => log.warn({ error: error.message }, 'the last metrics were not sent')),
       ])
       observing?.close()
