@@ -45,7 +45,10 @@ export const init: Command = {
     await writeManifest(folder, { version: 1, ...(url ? { url } : {}), ...(project ? { project: project.id } : {}) })
     terminal.answer({ folder, url: url ?? null, project: project?.id ?? null, files: files.length }, () => {
       terminal.print(`Made ${folder}.`)
-      if (project) terminal.print(`Linked to ${plain(project.name)}, with ${files.length} definitions.`)
+      if (project)
+        terminal.print(
+          `Linked to ${plain(project.name)}, with ${files.length} ${files.length === 1 ? 'definition' : 'definitions'}.`,
+        )
       else terminal.print('Next: trellis login, trellis link, trellis pull.')
     })
     return exits.done
