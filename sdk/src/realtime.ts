@@ -216,6 +216,7 @@ export const createRealtime = (app: App, options: RealtimeOptions = {}): Realtim
     stopRetry?.()
     isConnecting = true
     options.onStatus?.('connecting')
+    const asked = [...subscriptions]
     const ticket = async () => {
       const session = await sessions.begin()
       if (!session) return null
@@ -230,9 +231,9 @@ export const createRealtime = (app: App, options: RealtimeOptions = {}): Realtim
       })
       .catch((error: unknown) => {
         isConnecting = false
-        // a refusal stays one: nobody is signed in any more, or the project is gone
+        // a refusal stays one: nobody is signed in any more, or the project is gone. What was subscribed meanwhile may be for whoever comes next
         if (error instanceof TrellisError && !isTemporary(error)) {
-          for (const channel of [...subscriptions.keys()]) end(channel, error)
+          for (const [channel, one] of asked) if (subscriptions.get(channel) === one) end(channel, error)
         }
         broken()
       })
