@@ -17,19 +17,20 @@ import {
 import { createWakeSignal, type WakeSignal } from '#workers/wake_signal.ts'
 
 /**
- * How long a lease lasts, how often the lease of a running task is renewed, for how long a drain starts new tasks (its turn), and for how long after
- * its turn it keeps the slot of a worker.
+ * How long a lease lasts, how often the lease of a running task is renewed, for how long a drain starts new tasks (its turn), for how long after
+ * its turn it keeps the slot of a worker, and for how long while none of its tasks begins or ends.
  */
 export type DrainTiming = {
   readonly leaseSeconds: number
   readonly renewMs: number
   readonly turnMs: number
   readonly overstayMs: number
+  readonly quietMs: number
 }
 
 // a lease is short, because the rows of a killed worker, and its places in a lane, are blocked until the lease expires; a turn is
 // short, because other tenants wait for the worker's slot
-const usual: DrainTiming = { leaseSeconds: 15, renewMs: 5_000, turnMs: 10_000, overstayMs: 2_000 }
+const usual: DrainTiming = { leaseSeconds: 15, renewMs: 5_000, turnMs: 10_000, overstayMs: 2_000, quietMs: 1_000 }
 /** How many rows of each urgency a drain runs at once, so that a backlog of one urgency does not occupy the places of another. */
 const places: Readonly<Record<Urgency, number>> = { prompt: 10, usual: 20, background: 3 }
 // a task that runs longer is considered hung: its lease is no longer renewed, so that another worker may take the row
@@ -37,6 +38,8 @@ const longestRenewedMs = 30 * 60_000
 const laneLimit = 10
 const giveUpAfter = 20
 const nearMs = 1_000
+/** How often a drain with a slot is looked at. */
+const lookMs = 250
 /** The delay before another drain when the due rows are locked by a transaction. */
 const lockedMs = 2_000
 
@@ -47,8 +50,8 @@ type Run = {
   readonly ended: Promise<void>
 }
 type Running = Map<OutboxRow, Run>
-/** What a drain runs now, for whoever decides about its slot. */
-type Watched = { running: Running }
+/** What a drain runs now, and when a task began or ended last, for whoever decides about its slot. */
+type Watched = { running: Running; movedAt: number }
 type Drain = {
   readonly context: TenantContext
   readonly tasks: ReadonlyMap<string, OutboxTask>
@@ -67,8 +70,9 @@ const mostDetached = 200
 
 /**
  * Drains a tenant. If a drain of it already runs in this process, that drain is signalled to lease again instead, so that a tenant that is
- * woken continuously occupies one slot of the worker and not all of them. A drain whose turn is over, and whose tasks still wait for an
- * external service (a mail server that says nothing for minutes), goes on without its slot: other tenants' work does not wait for it.
+ * woken continuously occupies one slot of the worker and not all of them. A drain whose tasks all wait for external services (a receiver that
+ * is silent, a mail server that says nothing for minutes), or whose turn is over, goes on without its slot: other tenants' work does not wait
+ * for it, however many projects wait so.
  */
 export const drainAlone = async (
   services: Services,
@@ -76,13 +80,13 @@ export const drainAlone = async (
   projectId: string,
   given: Partial<DrainTiming> = {},
 ): Promise<void> => {
-  const { turnMs, overstayMs } = { ...usual, ...given }
+  const { turnMs, overstayMs, quietMs } = { ...usual, ...given }
   const drains = draining.get(services) ?? new Map()
   draining.set(services, drains)
   const other = drains.get(projectId)
   if (other) return other.signal.notify()
   const signal = createWakeSignal()
-  const watched: Watched = { running: new Map() }
+  const watched: Watched = { running: new Map(), movedAt: performance.now() }
   const ended = drainTenant(services, tasks, projectId, given, signal, watched).finally(() => {
     drains.delete(projectId)
     // a signal came after the drain's last lease
@@ -92,10 +96,12 @@ export const drainAlone = async (
   const done = new AbortController()
   const finish = ended.finally(() => done.abort())
   finish.catch(() => undefined)
-  await sleepUntil(turnMs + overstayMs, done.signal)
+  const keepsUntil = performance.now() + turnMs + overstayMs
+  const isQuiet = () => watched.running.size > 0 && performance.now() - watched.movedAt >= quietMs
   // what takes the time of a processor or of the database keeps its slot: slots bound it
   const isWorking = () => [...watched.running.values()].some(({ urgency }) => urgency === 'background')
-  while (!done.signal.aborted && (isWorking() || drains.size > mostDetached)) await sleepUntil(nearMs, done.signal)
+  const keepsSlot = () => isWorking() || drains.size > mostDetached || !(isQuiet() || performance.now() >= keepsUntil)
+  while (!done.signal.aborted && keepsSlot()) await sleepUntil(Math.min(lookMs, turnMs), done.signal)
   if (done.signal.aborted) return ended
   ended.catch((error: Error) =>
     services.log.warn({ project: projectId, error: error.message }, 'a drain ended with an error after its turn'),
@@ -118,7 +124,7 @@ export const drainTenant = async (
   projectId: string,
   given: Partial<DrainTiming> = {},
   signal: WakeSignal = createWakeSignal(),
-  watched: Watched = { running: new Map() },
+  watched: Watched = { running: new Map(), movedAt: performance.now() },
 ): Promise<void> => {
   const timing = { ...usual, ...given }
   const place = await services.fleet.placeOf(projectId)
@@ -275,7 +281,11 @@ const isMissing = (error: unknown) =>
 const begin = (drain: Drain, running: Running, row: OutboxRow, isLate: boolean): void => {
   const { context, tasks } = drain
   drain.next = undefined
-  const ended = runRow(context, tasks, row, finishOf(drain, running, row)).finally(() => running.delete(row))
+  drain.watched.movedAt = performance.now()
+  const ended = runRow(context, tasks, row, finishOf(drain, running, row)).finally(() => {
+    drain.watched.movedAt = performance.now()
+    running.delete(row)
+  })
   running.set(row, { urgency: urgencyOf(tasks, row), isLate, ended })
 }
 
