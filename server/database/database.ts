@@ -197,7 +197,9 @@ export const createDatabase = (options: DatabaseOptions): Database => {
   ) => {
     const share = settings.isBooking ? bookings : shareOf(role, claims.caller)
     const asked = performance.now()
-    const user = settings.isBooking ? null : claims.userId
+    // control is everybody's: a developer's calls that wait for each other's locks leave other developers their connections
+    const own = place.kind === 'control' ? claims.developerId : null
+    const user = settings.isBooking ? null : (claims.userId ?? own)
     const lease = await pools.lease(at, share, user, settings.asker).catch((error) => {
       leaseSpan(asked, performance.now(), error)
       throw error
