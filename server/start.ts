@@ -116,7 +116,7 @@ const createJobsPool = (cluster: Cluster, database: string, log: Logger): pg.Poo
       cutWhenMoved(this)
     }
   }
-  const pool = new pg.Pool({ ...adminConfig(cluster, database), max: 14, Client: Following })
+  const pool = new pg.Pool({ ...adminConfig(cluster, database), max: 15, Client: Following })
   const lost = (error: Error) => log.warn({ error: error.message }, 'a connection of the job queue was lost')
   pool.on('error', lost)
   // a connection that is lent out when the server goes away would otherwise end the process

@@ -307,7 +307,8 @@ describe('the tasks of webhooks', () => {
     (
       await harness.control(
         `select distinct q.queue_name as name from graphile_worker._private_jobs j
-           join graphile_worker._private_job_queues q on q.id = j.job_queue_id order by 1`,
+           join graphile_worker._private_job_queues q on q.id = j.job_queue_id
+          where q.queue_name like 'webhooks %' order by 1`,
       )
     ).map(({ name }) => name as string)
   const verify = () => harness.control('update app.developers set email_verified = true')
@@ -410,7 +411,8 @@ describe('the tasks of webhooks', () => {
     await create('2')
     const queues = await harness.control(
       `select q.queue_name, count(*)::int as n from graphile_worker._private_jobs j
-         join graphile_worker._private_job_queues q on q.id = j.job_queue_id group by 1 order by 1`,
+         join graphile_worker._private_job_queues q on q.id = j.job_queue_id
+        where q.queue_name like 'webhooks %' group by 1 order by 1`,
     )
     const lanes = queues.map(({ queue_name }) => queue_name)
     expect(queues.reduce((sum, { n }) => sum + n, 0)).toBe(4)

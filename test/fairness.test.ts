@@ -1,6 +1,7 @@
 import { randomUUID } from 'node:crypto'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { afterEach, describe, expect, test } from 'vitest'
+import { connectAdmin } from '#server/database/cluster.ts'
 import { startHarness } from '#test/support/harness.ts'
 import { startSecond } from '#test/support/second.ts'
 import { openTransaction } from '#test/support/transaction.ts'
@@ -82,7 +83,7 @@ test('jobs that wait for servers of strangers have slots of their own', { timeou
         await opened
       },
       'background',
-      { isOutbound },
+      { slots: isOutbound ? 'outbound' : 'shared' },
     )
   const tasks = [waits('outbound', true), waits('background', false)]
   await addJob('test__outbound', 40)
@@ -97,6 +98,63 @@ test('jobs that wait for servers of strangers have slots of their own', { timeou
   await second.running.stop()
 })
 
+test('a developer whose requests wait in control holds two of its connections, and others are answered', async () => {
+  const [greedy, other] = [await harness.developer(), await harness.developer()]
+  const { cluster, database } = services.control
+  const holder = await connectAdmin(cluster, database)
+  try {
+    // a new project is placed under a lock of the cluster
+    await holder.query('begin; select from app.clusters for update')
+    const waiting = Array.from({ length: 12 }, (_, n) => greedy.post('/admin/projects', { name: `${n}` }))
+    let isAnswered = false
+    for (const one of waiting)
+      void one.then(() => {
+        isAnswered = true
+      })
+    // as long as they wait for the lock, or for each other
+    while (!isAnswered) expect((await other.get('/admin/projects')).status).toBe(200)
+    await holder.query('rollback')
+    const statuses = (await Promise.all(waiting)).map(({ status }) => status)
+    expect(new Set(statuses)).toEqual(new Set([201, 429]))
+    expect(statuses.filter((status) => status === 201).length).toBeLessThanOrEqual(2)
+  } finally {
+    await holder.end()
+  }
+})
+
+describe('what one owner asks for, in whatever number of projects', () => {
+  const queues = () =>
+    harness.control<{ name: string; jobs: number }>(
+      `select q.queue_name as name, count(*)::int as jobs
+         from graphile_worker._private_jobs j
+         join graphile_worker._private_job_queues q on q.id = j.job_queue_id
+        group by 1 order by 1`,
+    )
+  const namesLike = async (start: string) => (await queues()).map(({ name }) => name).filter((n) => n.startsWith(start))
+
+  test('is done in one slot for databases, two for operations and one for indexes, so that others have some', async () => {
+    const owner = await harness.developer()
+    await harness.control(`update app.developers set email_verified = true where id = $1`, [owner.id])
+    const ids: string[] = []
+    for (let n = 0; n < 12; n += 1) ids.push((await owner.post('/admin/projects', { name: `${n}` })).data.project.id)
+    expect(await queues()).toEqual([{ name: `projects ${owner.id}`, jobs: 12 }])
+    for (const id of ids)
+      for (const task of ['events__replay', 'collections__index'])
+        await harness.control(
+          `select internal.operation_start($1, 'test.long', $3) from set_config('app.developer_id', $2, true)`,
+          [id, owner.id, task],
+        )
+    expect(await namesLike('operations')).toEqual([`operations ${owner.id} 0`, `operations ${owner.id} 1`])
+    expect(await namesLike('indexes')).toEqual([`indexes ${owner.id}`])
+  })
+
+  test('accounts that nobody has verified share them', async () => {
+    for (let n = 0; n < 12; n += 1) await (await harness.developer()).post('/admin/projects', { name: 'p' })
+    expect((await namesLike('projects')).length).toBeLessThanOrEqual(2)
+    for (const name of await namesLike('projects')) expect(name).toMatch(/^projects sandbox [01]$/)
+  })
+})
+
 describe('the queue', () => {
   test('gives a new project before a thousand drains that the sweep woke', async () => {
     for (let n = 0; n < 1000; n += 1) services.waker.wakeSwept(randomUUID())
@@ -104,7 +162,8 @@ describe('the queue', () => {
     await services.waker.flush()
     await project.developer.post('/admin/projects', { name: 'new' })
     const order = await harness.control(
-      `select task_identifier, count(*)::int as count, priority from graphile_worker.jobs group by 1, 3 order by priority, min(run_at)`,
+      `select task_identifier, count(*)::int as count, priority from graphile_worker.jobs
+        where task_identifier like 'tenant%' group by 1, 3 order by priority, min(run_at)`,
     )
     expect(order).toEqual([
       { task_identifier: 'tenant__provision', count: 1, priority: -5 },
@@ -185,8 +244,13 @@ test('a tenant that is woken again and again holds one slot: the drain that runs
   expect(await project.sql('select from app.outbox')).toEqual([])
 })
 
-test('a task that waits for a silent server keeps the slot of its drain for a turn; one that works keeps it to its end', async () => {
-  for (const urgency of ['usual', 'background'] as const) {
+test('a task that waits for a silent server keeps the slot of its drain for moments, or a turn; one that works keeps it to its end', async () => {
+  for (const [urgency, timing] of [
+    ['usual', { turnMs: 100, overstayMs: 100 }],
+    // none of its tasks begins or ends: others' drains do not wait for the end of its turn
+    ['usual', { turnMs: 60_000, quietMs: 100 }],
+    ['background', { turnMs: 100, overstayMs: 100, quietMs: 100 }],
+  ] as const) {
     const { opened, open } = gate()
     let runs = 0
     const run = async () => {
@@ -197,7 +261,7 @@ test('a task that waits for a silent server keeps the slot of its drain for a tu
     const tasks = new Map([['t', outboxTask('t', run, { urgency })]])
     await project.sql(`select internal.enqueue('t', 'silent')`)
     let isFree = false
-    const slot = drainAlone(services, tasks, project.id, { turnMs: 100, overstayMs: 100 }).then(() => {
+    const slot = drainAlone(services, tasks, project.id, timing).then(() => {
       isFree = true
     })
     await expect.poll(() => runs).toBe(1)

@@ -1,6 +1,7 @@
 import { randomUUID } from 'node:crypto'
 import { describe, expect, test } from 'vitest'
 import { startHarness } from '#test/support/harness.ts'
+import { runOperation } from '#workers/operation.ts'
 import { loadTasks } from '#workers/task.ts'
 
 const harness = await startHarness()
@@ -58,6 +59,33 @@ test('one that failed says why, and what is over does not move again', async () 
   expect(await asWorker('operation_begin', { operation_id: id })).toBeNull()
   expect(await asWorker('operation_progress', { operation_id: id, done: 1 })).toBe(false)
   expect(await asWorker('operation_end', { operation_id: id, result: 1 })).toBe(false)
+})
+
+test('one whose turn is over leaves its slot to others, and goes on where it was', async () => {
+  const id = await start()
+  const seen: number[] = []
+  const turn = () =>
+    runOperation(
+      harness.running.services,
+      id,
+      async ({ done, call, progress }) => {
+        for (let at = done; at < 3; at += 1) {
+          await call('achievements_users_total', {})
+          seen.push(at)
+          if (!(await progress(at + 1, 3))) return null
+        }
+        return { counted: 3 }
+      },
+      { turnMs: -1 },
+    )
+  // behind whatever waits, and no longer before the chores
+  const again = { again: { operation_id: id }, priority: 0 }
+  expect(await turn()).toEqual(again)
+  expect((await poll(id)).data).toMatchObject({ status: 'running', progress: { done: 1, total: 3 } })
+  expect(await turn()).toEqual(again)
+  expect(await turn()).toBeNull()
+  expect(seen).toEqual([0, 1, 2])
+  expect((await poll(id)).data).toMatchObject({ status: 'succeeded', result: { counted: 3 } })
 })
 
 test("a worker that takes over a dead one's operation gets it again", async () => {

@@ -18,7 +18,7 @@ import type { Services } from '#server/services.ts'
 import { orStopped, sleepUntil } from '#server/stopping.ts'
 import { errorType, within } from '#server/telemetry/spans.ts'
 import { drainsEnded } from '#workers/drain.ts'
-import { type Again, type Job, jobAttributes, loadTasks, type Urgency, urgencies } from '#workers/task.ts'
+import { type Again, type Job, jobAttributes, loadTasks, type Slots, type Urgency, urgencies } from '#workers/task.ts'
 
 export type Workers = { stop(): Promise<void> }
 
@@ -41,6 +41,9 @@ export const slotsOf = (concurrency: number): Readonly<Record<Urgency, number>> 
 /** Slots beside those, for jobs that wait for servers of strangers: while they wait they hold hardly more than a timer. Failing receivers have at most five. */
 export const outboundSlotsOf = (concurrency: number): number => (concurrency < 3 ? 1 : 12)
 
+/** Slots for builds of indexes, of which Postgres runs one statement each: how many may run at once is a question of its disk. */
+export const indexSlotsOf = (concurrency: number): number => (concurrency < 3 ? 1 : 2)
+
 /** Runs jobs of the control database until stopped. Any number of processes may do so. */
 export const startWorkers = async (
   services: Services,
@@ -56,28 +59,25 @@ export const startWorkers = async (
   })
   const utils = await makeWorkerUtils({ pgPool: jobs, schema: 'graphile_worker', logger })
   const crontab = declared ? '' : await readFile(new URL('./crontab', import.meta.url), 'utf8')
-  const slots = slotsOf(concurrency)
+  const places = slotsOf(concurrency)
   const runners: Workers[] = []
-  const inbound = tasks.filter(({ isOutbound }) => !isOutbound)
+  const of = (slots: Slots) => tasks.filter((task) => task.slots === slots)
   const groups = [
     ...urgencies.map((urgency, rank) => ({
-      concurrency: slots[urgency],
-      taken: inbound.filter((task) => urgencies.indexOf(task.urgency) <= rank),
+      concurrency: places[urgency],
+      taken: of('shared').filter((task) => urgencies.indexOf(task.urgency) <= rank),
       hasCrontab: urgency === 'background',
     })),
-    {
-      concurrency: outboundSlotsOf(concurrency),
-      taken: tasks.filter(({ isOutbound }) => isOutbound),
-      hasCrontab: false,
-    },
+    { concurrency: outboundSlotsOf(concurrency), taken: of('outbound'), hasCrontab: false },
+    { concurrency: indexSlotsOf(concurrency), taken: of('indexes'), hasCrontab: false },
   ]
-  for (const { concurrency: places, taken, hasCrontab } of groups) {
-    if (places === 0 || taken.length === 0) continue
+  for (const { concurrency: atOnce, taken, hasCrontab } of groups) {
+    if (atOnce === 0 || taken.length === 0) continue
     const options: RunnerOptions = {
       pgPool: jobs,
       schema: 'graphile_worker',
       taskList: Object.fromEntries(taken.map((task) => [task.name, taskOf(services, jobs, task)])) satisfies TaskList,
-      concurrency: places,
+      concurrency: atOnce,
       pollInterval: 1000,
       noHandleSignals: true,
       // only one runner schedules the crontab
@@ -114,8 +114,8 @@ const startRunner = (options: RunnerOptions, ids: Set<string>): Promise<Runner> 
 const taskOf =
   (services: Services, jobs: pg.Pool, task: Job): Task =>
   async (payload, helpers) => {
-    const queueAgain = async (next: unknown) => {
-      const { key, priority, max_attempts } = helpers.job
+    const queueAgain = async (next: unknown, priority = helpers.job.priority) => {
+      const { key, max_attempts } = helpers.job
       const { rows } = await jobs.query<{ queue_name: string | null }>(
         'select queue_name from graphile_worker.jobs where id = $1',
         [helpers.job.id],
@@ -139,7 +139,7 @@ const taskOf =
       )
       span.end()
       measures.job(task.name, result ? 'again' : 'done', performance.now() - began)
-      if (result) await queueAgain(result.again)
+      if (result) await queueAgain(result.again, result.priority)
     } catch (error) {
       measures.job(task.name, asked.aborted ? 'stopped' : 'failed', performance.now() - began)
       span.end(asked.aborted ? undefined : errorType(error))

@@ -10,16 +10,21 @@ import type { SpanAttributes } from '#server/telemetry/spans.ts'
 export type Urgency = 'prompt' | 'usual' | 'background'
 export const urgencies: readonly Urgency[] = ['prompt', 'usual', 'background']
 
-/** The result of a job that is not done: the queue runs it again with this payload, after the jobs that wait. */
-export type Again = { readonly again: Record<string, string> }
+/**
+ * Whose slots a task takes. `shared`: those that are divided by urgency. `outbound`: it waits for servers of strangers, and those that are silent hold
+ * no other job up. `indexes`: it waits for Postgres, in one statement that may take many minutes and cannot be interrupted to let others go first.
+ */
+export type Slots = 'shared' | 'outbound' | 'indexes'
+
+/** The result of a job that is not done: the queue runs it again with this payload, after the jobs that wait, with this priority or that of the job. */
+export type Again = { readonly again: Record<string, string>; readonly priority?: number }
 
 /** A graphile-worker job of the control database. */
 export type Job = {
   readonly kind: 'job'
   readonly name: string
   readonly urgency: Urgency
-  /** Waits for servers of strangers: it has slots of its own, so that those that are silent hold no other job up. */
-  readonly isOutbound: boolean
+  readonly slots: Slots
   readonly run: (services: Services, payload: Record<string, string>) => Promise<Again | null> | Promise<void>
 }
 
@@ -95,17 +100,17 @@ export const jobAttributes = (
   'trellis.attempts': attempts,
 })
 
-/** Declares a job; without an urgency it is `background`. */
+/** Declares a job; without an urgency it is `background`, in the shared slots. */
 export const job = (
   name: string,
   run: Job['run'],
   urgency: Urgency = 'background',
-  { isOutbound = false }: { readonly isOutbound?: boolean } = {},
+  { slots = 'shared' }: { readonly slots?: Slots } = {},
 ): Job => ({
   kind: 'job',
   name,
   urgency,
-  isOutbound,
+  slots,
   run,
 })
 

@@ -65,7 +65,8 @@ begin
        set status = case when is_waiting then 'queued' else o.status end, confirm_required = false, updated_at = internal.now()
      where o.id = open_id;
     if is_waiting then
-      perform internal.add_job('monetization__apply', json_build_object('operation_id', open_id), 'operation ' || open_id);
+      perform internal.add_job('monetization__apply', json_build_object('operation_id', open_id), 'operation ' || open_id,
+                               internal.job_lane('operations', (monetization_apply_confirm.operation).project_id));
     end if;
     perform internal.audit('monetization.confirm', 'monetization', open_id::text,
                            json_build_object('plan_hash', json_build_array(null, monetization_apply_confirm.plan_hash)), 202,

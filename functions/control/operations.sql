@@ -28,7 +28,9 @@ begin
   insert into app.operations (project_id, type, input)
   values (operation_start.project_id, operation_start.type, operation_start.input)
   returning id into operation_id;
-  perform internal.add_job(operation_start.task, json_build_object('operation_id', operation_id), 'operation ' || operation_id);
+  perform internal.add_job(operation_start.task, json_build_object('operation_id', operation_id), 'operation ' || operation_id,
+                           internal.job_lane(case operation_start.task when 'collections__index' then 'indexes' else 'operations' end,
+                                             operation_start.project_id));
   return operation_id;
 end $$;
 comment on function internal.operation_start is

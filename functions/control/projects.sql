@@ -9,9 +9,37 @@ comment on constraint projects_bundle_id_at_most_255 on app.projects is '400 INV
 comment on constraint projects_google_oauth_client_id_at_most_255 on app.projects is
   '400 INVALID_INPUT google_oauth_client_id: must have at most 255 characters.';
 
-create or replace function internal.add_job(task text, payload json, job_key text) returns void
+create or replace function internal.owner_share(organization_id uuid) returns text
+language sql stable security definer set search_path = '' as $$
+  -- accounts cost nothing until an address is verified: those whose is not are one owner here
+  select case when d.account_state = 'sandbox' then 'sandbox' else coalesce(d.id, o.id)::text end
+    from app.organizations o
+    left join lateral (select d.id, d.account_state from app.organization_members n
+                         join app.developers d on d.id = n.developer_id
+                        where n.organization_id = o.id and n.role = 'owner'
+                        order by d.account_state = 'sandbox', d.id is distinct from o.developer_id, n.joined_at, d.id limit 1) d on true
+   where o.id = owner_share.organization_id
+$$;
+comment on function internal.owner_share is
+  'Who the queues of jobs take the owner of an organization for, in names of queues: the id of a verified account, whatever the number of its organizations, or sandbox.
+   Granted to nobody.';
+
+create or replace function internal.job_lane(kind text, project_id uuid) returns text
+language sql stable security definer set search_path = '' as $$
+  select job_lane.kind || ' ' || s.share
+         -- an owner has one of these, and those that share one share two
+         || case when job_lane.kind = 'indexes' or job_lane.kind = 'projects' and s.share <> 'sandbox' then '' else ' ' || (hashtext(p.id::text) & 1) end
+    from app.projects p
+    cross join lateral (select internal.owner_share(p.organization_id) as share) s
+   where p.id = job_lane.project_id
+$$;
+comment on function internal.job_lane is
+  'The queue of a job for a project, of which one runs at a time: an owner has two queues for operations, one for the making of databases and one for indexes,
+   whatever the number of projects. So no owner holds all slots of a worker. Accounts in the sandbox share two for databases. Granted to nobody.';
+
+create or replace function internal.add_job(task text, payload json, job_key text, lane text default null) returns void
 language sql volatile security definer set search_path = '' as $$
-  select graphile_worker.add_job(add_job.task, payload := add_job.payload, job_key := add_job.job_key, max_attempts := 25,
+  select graphile_worker.add_job(add_job.task, payload := add_job.payload, job_key := add_job.job_key, queue_name := add_job.lane, max_attempts := 25,
                                   -- a person waits for this job: it precedes migrations and drains, which have priority 0, and drains that a sweep has queued
                                   priority := -5)
 $$;
@@ -109,7 +137,7 @@ begin
   values (provisioning_start.project_id, cluster, provisioning_start.database_name,
           'provision-' || provisioning_start.project_id, internal.provisioning_steps());
   perform internal.add_job('tenant__provision', json_build_object('project_id', provisioning_start.project_id),
-                           'provision ' || provisioning_start.project_id);
+                           'provision ' || provisioning_start.project_id, internal.job_lane('projects', provisioning_start.project_id));
   return 'provisioning';
 end $$;
 comment on function internal.provisioning_start is
@@ -374,7 +402,8 @@ begin
                     from jsonb_array_elements(t.steps) with ordinality as s (value, n))
    where t.project_id = provisioning_restart.project_id
   returning t.* into tenant;
-  perform internal.add_job('tenant__provision', json_build_object('project_id', tenant.project_id), 'provision ' || tenant.project_id);
+  perform internal.add_job('tenant__provision', json_build_object('project_id', tenant.project_id), 'provision ' || tenant.project_id,
+                           internal.job_lane('projects', tenant.project_id));
   perform internal.audit('projects.reprovision', 'projects', tenant.project_id::text, internal.json_merge(
                            json_build_object('attempt', json_build_array(tenant.attempt - 1, tenant.attempt)),
                            case when was_gone then '{"data_lost": [false, true]}' else '{}' end::json), 202, tenant.project_id);

@@ -53,7 +53,9 @@ begin
     select project_remove.project_id, l from json_array_elements(project_remove.locations) as l
     returning id
   loop
-    perform internal.add_job('files__purge', json_build_object('purge_id', purge_id), 'purge ' || purge_id);
+    perform internal.add_job('files__purge', json_build_object('purge_id', purge_id), 'purge ' || purge_id,
+                             -- two at a time, whatever the storage: nobody waits for them
+                             'purges ' || (hashtext(purge_id::text) & 1));
   end loop;
   perform internal.add_job('tenant__remove', json_build_object('project_id', project_remove.project_id),
                            'remove ' || project_remove.project_id);

@@ -341,7 +341,8 @@ export const createFleet = (options: FleetOptions): Fleet => {
     },
     async queuePurge(purgeId) {
       await options.jobs.query(
-        `select graphile_worker.add_job('files__purge', json_build_object('purge_id', $1::text), job_key := 'purge ' || $1)`,
+        `select graphile_worker.add_job('files__purge', json_build_object('purge_id', $1::text), job_key := 'purge ' || $1,
+                                        queue_name := 'purges ' || (hashtext($1) & 1))`,
         [purgeId],
       )
     },

@@ -6,8 +6,8 @@ const batch = 1000
 
 /** Unlocks an achievement for users who qualify already. Each step records its progress in its own transaction. */
 export const achievementsBackfill = job('achievements__backfill', (services, { operation_id = '' }) =>
-  runOperation(services, operation_id, async ({ operationId, input, call, progress }) => {
-    const total = await call<number>('achievements_users_total', {})
+  runOperation(services, operation_id, async ({ operationId, input, call, progress, ...begun }) => {
+    const total = begun.total ?? (await call<number>('achievements_users_total', {}))
     const { achievement_id, notify } = input
     for (;;) {
       const args = { run_id: operationId, achievement_id, is_silent: !notify, batch }

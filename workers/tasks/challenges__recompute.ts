@@ -6,8 +6,8 @@ const batch = 1000
 
 /** Recounts a challenge for all users. Each step stores its progress in its own transaction. */
 export const challengesRecompute = job('challenges__recompute', (services, { operation_id = '' }) =>
-  runOperation(services, operation_id, async ({ operationId, input, call, progress }) => {
-    const total = await call<number>('achievements_users_total', {})
+  runOperation(services, operation_id, async ({ operationId, input, call, progress, ...begun }) => {
+    const total = begun.total ?? (await call<number>('achievements_users_total', {}))
     for (;;) {
       const args = { run_id: operationId, challenge_id: input['challenge_id'], batch }
       const { done, changed, is_over } = await call<Step>('challenges_recount_step', args)

@@ -5,7 +5,7 @@ import { ApiError } from '#server/errors.ts'
 import type { Services } from '#server/services.ts'
 import { Stopped } from '#server/stopping.ts'
 import { servedPlace } from '#workers/operation.ts'
-import { job } from '#workers/task.ts'
+import { type Job, job } from '#workers/task.ts'
 
 type Operation = {
   operation_id: string
@@ -19,11 +19,7 @@ type Operation = {
 }
 type Begun = { id: string; index_name: string; sql: string[] }
 
-/**
- * Builds an index of a large collection without blocking writes: CREATE INDEX CONCURRENTLY, as the owner, outside a transaction.
- * No invalid index is left when the operation ends, in whatever way. Safe to run again at any step.
- */
-export const collectionsIndex = job('collections__index', async (services, { operation_id }) => {
+const runIndex: Job['run'] = async (services, { operation_id }) => {
   const control = <T>(name: string, args: Record<string, unknown>) =>
     services.database
       .call(services.control, 'control_worker', { caller: 'worker' }, name, { operation_id, ...args })
@@ -52,7 +48,7 @@ export const collectionsIndex = job('collections__index', async (services, { ope
   }
   const reason = await build(place, begun, services.stopping.asked)
   await end(begun, reason)
-})
+}
 
 const begin = async (
   services: Services,
@@ -123,3 +119,9 @@ const notifyIndexEnd = async (services: Services, place: Place, projectId: strin
   )
   await services.notifier.publish(reply.changed)
 }
+
+/**
+ * Builds an index of a large collection without blocking writes: CREATE INDEX CONCURRENTLY, as the owner, outside a transaction.
+ * No invalid index is left when the operation ends, in whatever way. Safe to run again at any step.
+ */
+export const collectionsIndex = job('collections__index', runIndex, 'background', { slots: 'indexes' })

@@ -21,7 +21,7 @@ const task = (name: string, run: Run): Job =>
       if (due && name !== 'webhooks__deliver') await call('webhook_task_repeat', { task: name, key, due_at: due })
     },
     'background',
-    { isOutbound: true },
+    { slots: 'outbound' },
   )
 
 export const controlWebhooksDeliver = task('webhooks__deliver', attemptDelivery)

@@ -5,8 +5,8 @@ const batch = 200
 
 /** Replays events target by target, a batch of users at a time. Each step records its progress in its own transaction. */
 export const eventsReplay = job('events__replay', (services, { operation_id = '' }) =>
-  runOperation(services, operation_id, async ({ operationId, input, call, progress }) => {
-    const total = await call<number>('events_replay_total', { input })
+  runOperation(services, operation_id, async ({ operationId, input, call, progress, ...begun }) => {
+    const total = begun.total ?? (await call<number>('events_replay_total', { input }))
     let before = 0
     for (const target of input['targets'] as string[]) {
       const args = { operation_id: operationId, target, input, batch }

@@ -167,19 +167,23 @@ const begin = async (services: Services, context: OperationContext): Promise<Run
 }
 
 /** Runs an apply from its recorded position. See docs/monetization.md. */
-export const monetizationApply = job('monetization__apply', (services, { operation_id = '' }) =>
-  runOperation(services, operation_id, async (context) => {
-    const run = await begin(services, context)
-    try {
-      return await apply(run)
-    } catch (error) {
-      if (error instanceof Superseded) return waits
-      const failed = failureOf(error)
-      if (!failed) throw error
-      await recordBeforeFailure(run)
-      throw failed
-    }
-  }),
+export const monetizationApply = job(
+  'monetization__apply',
+  (services, { operation_id = '' }) =>
+    runOperation(services, operation_id, async (context) => {
+      const run = await begin(services, context)
+      try {
+        return await apply(run)
+      } catch (error) {
+        if (error instanceof Superseded) return waits
+        const failed = failureOf(error)
+        if (!failed) throw error
+        await recordBeforeFailure(run)
+        throw failed
+      }
+    }),
+  'background',
+  { slots: 'outbound' },
 )
 
 /** Ends an apply that nobody has confirmed within 24 hours. */

@@ -4,17 +4,12 @@
 
 create or replace function internal.webhook_lane(webhook_id uuid) returns text
 language sql stable security definer set search_path = '' as $$
-  -- accounts cost nothing until an address is verified: those whose is not are one owner here
   select case when exists (select from app.webhook_breakers b where b.webhook_id = w.id and b.failed_in_row > 0)
-              then 'webhooks failing ' || case when d.account_state = 'sandbox' then 'sandbox' else (hashtext(coalesce(d.id, o.id)::text) & 3)::text end
-              when d.account_state = 'sandbox' then 'webhooks sandbox'
-              else 'webhooks ' || coalesce(d.id, o.id) || ' ' || (hashtext(w.id::text) & 1) end
+              then 'webhooks failing ' || case s.share when 'sandbox' then 'sandbox' else (hashtext(s.share) & 3)::text end
+              when s.share = 'sandbox' then 'webhooks sandbox'
+              else 'webhooks ' || s.share || ' ' || (hashtext(w.id::text) & 1) end
     from app.webhooks w
-    join app.organizations o on o.id = w.organization_id
-    left join lateral (select d.id, d.account_state from app.organization_members n
-                         join app.developers d on d.id = n.developer_id
-                        where n.organization_id = o.id and n.role = 'owner'
-                        order by d.account_state = 'sandbox', d.id is distinct from o.developer_id, n.joined_at, d.id limit 1) d on true
+    cross join lateral (select internal.owner_share(w.organization_id) as share) s
    where w.id = webhook_lane.webhook_id
 $$;
 comment on function internal.webhook_lane is
