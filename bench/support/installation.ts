@@ -119,10 +119,14 @@ export type Scenario = {
   caller(): Promise<Child>
 }
 
-/** A server, a ready project and signed-in users. */
-export const createScenario = async (installation: Installation, users: number): Promise<Scenario> => {
+/** A server with these settings, a ready project and signed-in users. */
+export const createScenario = async (
+  installation: Installation,
+  users: number,
+  env: Record<string, string> = {},
+): Promise<Scenario> => {
   const { cluster, secretsKey } = installation
-  const server = await installation.serve()
+  const server = await installation.serve(env)
   const { projectId, key, developer } = await createTestProject(server.url)
   const signedIn: User[] = []
   for (let count = 0; count < users; count += 1) signedIn.push(await signIn(server.url, key))
