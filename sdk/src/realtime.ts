@@ -242,7 +242,11 @@ export const createRealtime = (app: App, options: RealtimeOptions = {}): Realtim
   /** The server closes the connection when its token expires: the next ticket is of the new one. Another user needs another connection. */
   const forget = sessions.onChange((session) => {
     isWaiting = session === null
-    if (user !== undefined && session?.userId !== user) socket?.close()
+    if (user !== undefined && session?.userId !== user) {
+      // nothing more is asked for over it, until it has closed
+      isOpen = false
+      socket?.close()
+    }
     user = session?.userId
     if (session && subscriptions.size > 0) connect()
   })
