@@ -29,7 +29,7 @@ export const graphql: Part = {
     await query(world, other)
     const columns = Array.from({ length: 60 }, (_, n) => ({ name: `c${n}`, type: 'text' }))
     const path = `/v1/admin/projects/${greedy.projectId}/collections`
-    const end = performance.now() + (world.isShort ? 15_000 : 40_000)
+    const end = performance.now() + (world.isShort ? 15_000 : 25_000)
     let made = 0
     const change = async () => {
       while (performance.now() < end) {
@@ -49,7 +49,7 @@ export const images: Part = {
   name: 'images',
   bound: '30 s',
   async run(world) {
-    const many = world.isShort ? 20 : 60
+    const many = world.isShort ? 20 : 40
     const [greedy, other] = [(await world.tenant()).user, (await world.tenant()).user]
     const picture = await sharp({ create: { width: 64, height: 64, channels: 3, background: '#39c' } })
       .png()
@@ -96,7 +96,7 @@ export const rest: Part = {
       const collection = { name: 'posts', read_policy: 'public', columns: [{ name: 'title', type: 'text' }] }
       await world.call(developer, 'POST', `${path}/collections`, collection)
     }
-    const projects = await projectsOf(world, greedy, world.isShort ? 9 : 12)
+    const projects = await projectsOf(world, greedy, world.isShort ? 9 : 10)
     for (const { projectId } of projects) await open(greedy.developer, projectId)
     for (const { developer, projectId } of others) await open(developer, projectId)
     // a table that is locked stands for statements that last: each write answers when its time is over
@@ -121,7 +121,7 @@ export const rest: Part = {
         }
       }),
     )
-    const end = performance.now() + (world.isShort ? 15_000 : 30_000)
+    const end = performance.now() + (world.isShort ? 15_000 : 20_000)
     const answers: Record<string, number> = {}
     const ask = async ({ headers }: (typeof keys)[number]) => {
       while (performance.now() < end) {
@@ -155,7 +155,7 @@ export const databases: Part = {
   async run(world) {
     const [greedy, other] = [await world.tenant(), await world.tenant()]
     const strangers = [await world.tenant(false), await world.tenant(false), await world.tenant(false)]
-    const many = world.isShort ? 15 : 40
+    const many = world.isShort ? 15 : 25
     const began = performance.now()
     let took = 0
     const greedily = async () => {

@@ -38,7 +38,7 @@ export const controlWebhooks: Part = {
   bound: '3 s, and 10 s for a project',
   async run(world) {
     const { well, silent } = theReceivers()
-    const [verified, unverified, hooks, events] = world.isShort ? [3, 6, 3, 6] : [4, 20, 5, 10]
+    const [verified, unverified, hooks, events] = world.isShort ? [3, 6, 3, 6] : [4, 10, 5, 10]
     const greedy: Tenant[] = []
     for (let n = 0; n < verified + unverified; n += 1) greedy.push(await world.tenant(n < verified))
     const other = await world.tenant()
@@ -49,7 +49,7 @@ export const controlWebhooks: Part = {
     await watch(other, well)
     const rename = ({ developer, projectId }: Tenant, name: string) =>
       world.call(developer, 'PATCH', `/v1/admin/projects/${projectId}`, { name })
-    const end = performance.now() + (world.isShort ? 25_000 : 60_000)
+    const end = performance.now() + (world.isShort ? 25_000 : 35_000)
     const flood = async (one: Tenant) => {
       for (let n = 0; n < events; n += 1) await rename(one, `greedy ${n}`)
     }
@@ -96,7 +96,7 @@ export const operations: Part = {
   name: 'operations',
   bound: '10 s for a project, 15 s for an import or an index',
   async run(world) {
-    const [many, imports, rows] = world.isShort ? [4, 2, 20_000] : [6, 4, 40_000]
+    const [many, imports, rows] = world.isShort ? [4, 2, 20_000] : [5, 3, 30_000]
     const greedy = await world.tenant()
     const other = await world.tenant()
     const projects = await projectsOf(world, greedy, many)
@@ -156,7 +156,7 @@ export const operations: Part = {
     const most = { project: 0, import: 0, index: 0 }
     let turns = 0
     let left = begun.length
-    while (left > 0 && turns < (world.isShort ? 3 : 6)) {
+    while (left > 0 && turns < (world.isShort ? 3 : 4)) {
       const seen = {
         project: await createProject(world, other.developer),
         import: await waited(() => importRows(other.developer, other.projectId, ndjson(2000, other.user.userId))),
@@ -196,7 +196,7 @@ export const outboxes: Part = {
   bound: '5 s',
   async run(world) {
     const { well, silent } = theReceivers()
-    const [many, events] = world.isShort ? [8, 20] : [30, 40]
+    const [many, events] = world.isShort ? [8, 20] : [20, 30]
     const greedy = await world.tenant()
     const other = await world.tenant()
     const projects = await projectsOf(world, greedy, many)
@@ -212,7 +212,7 @@ export const outboxes: Part = {
     await watch(other.developer, other.projectId, well)
     const pay = (headers: Readonly<Record<string, string>>, note: string) =>
       world.call(headers, 'POST', '/v1/client/events', { event_name: 'paid', properties: { note } })
-    const end = performance.now() + (world.isShort ? 25_000 : 45_000)
+    const end = performance.now() + (world.isShort ? 25_000 : 30_000)
     let isOver = false
     const flooding = users.map(async (headers) => {
       for (let n = 0; n < events && !isOver; n += 1) {
