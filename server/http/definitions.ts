@@ -36,14 +36,6 @@ export type Definition = {
   readonly shared?: Partial<Pick<Declaration, 'source' | 'invalid' | 'invalidBody' | 'invalidQuery'>>
 }
 
-const failures = {
-  create: 'CREATE_FAILED',
-  list: 'LIST_FAILED',
-  get: 'FETCH_FAILED',
-  update: 'UPDATE_FAILED',
-  delete: 'DELETE_FAILED',
-}
-
 /**
  * The routes by which administrators create, list, get, change and delete the definitions of a kind: see docs/definitions.md. For an
  * omitted verb the area declares its own route.
@@ -65,7 +57,7 @@ export const definitions = (kind: string, of: Definition): Route[] => {
         call: `definition_${verb}`,
         ...more,
         refusals: { ...more.refusals, ...of.refusals?.[verb] },
-        failure: of.failures?.[verb] ?? failures[verb],
+        ...(of.failures?.[verb] ? { failure: of.failures[verb] } : {}),
       }),
     ]
   }

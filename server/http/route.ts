@@ -1,6 +1,6 @@
 import type { Readable } from 'node:stream'
 import type { FastifyRequest } from 'fastify'
-import type { z } from 'zod'
+import { z } from 'zod'
 import type { Claims } from '#server/database/call.ts'
 import type { Role } from '#server/database/cluster.ts'
 import type { Arguments, CallSettings, Lines, Place, Reply } from '#server/database/database.ts'
@@ -114,8 +114,8 @@ export type Declaration = {
   /** Responses with a content-type of the handler's own are those of another server, passed on with its status. */
   readonly relays?: boolean
   readonly refusals?: Readonly<Record<number, readonly string[]>>
-  /** Code of a 500. */
-  readonly failure?: string
+  /** Code of a 500, if it is not the usual one of `usualFailure`; null: INTERNAL_ERROR, which the document does not list. */
+  readonly failure?: string | null
   /** Code of invalid input; by default the area's. */
   readonly invalid?: string
   readonly invalidQuery?: string
@@ -140,8 +140,9 @@ export type Declaration = {
   readonly ceiling?: 'general' | 'events' | 'none'
 }
 
-export type Route = Declaration & {
+export type Route = Omit<Declaration, 'failure'> & {
   readonly method: Method
+  readonly failure: string | null
   /** Fastify's syntax, under /v1: `/client/streaks/:idOrKey`. */
   readonly path: string
 }
@@ -194,11 +195,22 @@ export type Area = {
   readonly routes: readonly Route[]
 }
 
+/** The code of a 500 by what the route does: it lists, fetches, creates, deletes or changes. */
+const usualFailure = (method: Method, { replies, readOnly }: Declaration): string => {
+  if (method === 'DELETE') return 'DELETE_FAILED'
+  if (method === 'POST' && (201 in replies || 202 in replies)) return 'CREATE_FAILED'
+  if (method !== 'GET') return readOnly ? 'FETCH_FAILED' : 'UPDATE_FAILED'
+  const answered = replies[200]
+  const data = answered instanceof z.ZodObject ? (answered.shape as Shape)['data'] : undefined
+  return data instanceof z.ZodArray ? 'LIST_FAILED' : 'FETCH_FAILED'
+}
+
 /** Declares a route: `route('POST /client/streaks/:idOrKey/qualify', {...})`. */
 export const route = (signature: `${Method} /${string}`, declaration: Declaration): Route => {
   const [method, path] = signature.split(' ') as [Method, string]
   if (!declaration.call === !declaration.handle) throw new Error(`${signature} needs a call or a handler, and only one`)
-  return { ...declaration, method, path }
+  const { failure = usualFailure(method, declaration) } = declaration
+  return { ...declaration, method, path, failure }
 }
 
 /** The export of every file of server/routes. */

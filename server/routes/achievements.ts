@@ -82,7 +82,6 @@ export const achievements = area({
       query: Page,
       call: 'achievements_list',
       replies: { 200: page(Mine) },
-      failure: 'LIST_FAILED',
     }),
     route('GET /client/achievements/unseen', {
       operationId: 'listUnseenAchievements',
@@ -90,7 +89,6 @@ export const achievements = area({
       summary: 'Achievements that the caller has unlocked and not seen yet, oldest first',
       call: 'achievements_unseen',
       replies: { 200: data(z.array(Shown)) },
-      failure: 'LIST_FAILED',
     }),
     route('POST /client/achievements/seen', {
       operationId: 'markAchievementsSeen',
@@ -101,7 +99,6 @@ export const achievements = area({
       call: 'achievements_seen',
       replies: { 200: data(z.strictObject({ seen: z.int() })) },
       refusals: { 400: ['VALIDATION_ERROR', 'INVALID_BODY'] },
-      failure: 'UPDATE_FAILED',
     }),
     route('GET /client/achievements/:idOrKey', {
       caller: endUser,
@@ -110,7 +107,6 @@ export const achievements = area({
       call: 'achievement_get',
       replies: { 200: data(Mine) },
       refusals: { 404: ['NOT_FOUND'] },
-      failure: 'FETCH_FAILED',
     }),
     route('GET /client/users/:userId/achievements', {
       caller: endUser,
@@ -121,7 +117,6 @@ export const achievements = area({
       call: 'user_achievements',
       replies: { 200: page(OfOther) },
       refusals: { 400: ['INVALID_ID'], 404: ['NOT_FOUND'] },
-      failure: 'LIST_FAILED',
     }),
 
     ...definitions('achievement', {
@@ -177,7 +172,6 @@ export const achievements = area({
           }),
         ),
       },
-      failure: 'FETCH_FAILED',
     }),
     route('POST /admin/projects/:projectId/achievements/dry-run', {
       operationId: 'dryRunAchievementDraft',
@@ -189,7 +183,6 @@ export const achievements = area({
       readOnly: true,
       replies: { 200: data(DryRun) },
       refusals: { 400: ['VALIDATION_ERROR', 'INVALID_BODY'] },
-      failure: 'FETCH_FAILED',
     }),
     route('POST /admin/projects/:projectId/achievements/:achievementId/grant', {
       ...contract,
@@ -224,7 +217,6 @@ export const achievements = area({
       readOnly: true,
       replies: { 200: data(DryRun) },
       refusals: { 400: ['INVALID_ID', 'VALIDATION_ERROR', 'INVALID_BODY'] },
-      failure: 'FETCH_FAILED',
     }),
     route('POST /admin/projects/:projectId/achievements/:achievementId/backfill', {
       caller: administrator,
@@ -248,7 +240,6 @@ export const achievements = area({
       },
       replies: { 202: data(z.strictObject({ operation_id: Uuid, status: z.literal('queued') })) },
       refusals: { 400: ['INVALID_ID', 'VALIDATION_ERROR', 'INVALID_BODY'] },
-      failure: 'CREATE_FAILED',
     }),
     route('GET /admin/projects/:projectId/achievements/:achievementId/users', {
       caller: administrator,
@@ -264,7 +255,6 @@ export const achievements = area({
         ),
       },
       refusals: { 400: ['INVALID_ID', 'INVALID_INPUT'] },
-      failure: 'LIST_FAILED',
     }),
   ],
 })

@@ -77,7 +77,6 @@ export const ai = area({
       example: { name: 'openai', api_key: 'sk-example' },
       handle: putProvider,
       replies: { 200: data(Provider), 201: data(Provider) },
-      failure: 'CREATE_FAILED',
     }),
     route(`GET ${base}/providers`, {
       caller: administrator,
@@ -85,7 +84,6 @@ export const ai = area({
       summary: 'The registered providers, without their keys',
       call: 'ai_provider_list',
       replies: { 200: data(z.array(Provider)) },
-      failure: 'LIST_FAILED',
     }),
     route(`DELETE ${base}/providers/:name`, {
       caller: administrator,
@@ -94,7 +92,6 @@ export const ai = area({
       call: 'ai_provider_delete',
       replies: { 200: Deleted },
       refusals: { ...notFound, 409: ['PROVIDER_HAS_PROMPTS'] },
-      failure: 'DELETE_FAILED',
     }),
     route(`POST ${base}/prompts`, {
       caller: administrator,
@@ -121,7 +118,6 @@ export const ai = area({
       query: Page,
       call: 'ai_prompts',
       replies: { 200: page(Prompt) },
-      failure: 'LIST_FAILED',
     }),
     route(`GET ${prompt}`, {
       caller: administrator,
@@ -129,7 +125,6 @@ export const ai = area({
       call: 'ai_prompt_get',
       replies: { 200: data(Prompt) },
       refusals: notFound,
-      failure: 'FETCH_FAILED',
     }),
     route(`DELETE ${prompt}`, {
       caller: administrator,
@@ -137,7 +132,6 @@ export const ai = area({
       call: 'ai_prompt_delete',
       replies: { 200: data(z.strictObject({ name: PromptName })) },
       refusals: notFound,
-      failure: 'DELETE_FAILED',
     }),
     route(`POST ${prompt}/invoke`, {
       caller: administrator,
@@ -164,7 +158,6 @@ export const ai = area({
       call: 'ai_budget_get',
       replies: { 200: Budget },
       refusals: notFound,
-      failure: 'FETCH_FAILED',
     }),
     route(`PUT ${prompt}/budget`, {
       caller: administrator,
@@ -175,7 +168,6 @@ export const ai = area({
       call: 'ai_budget_put',
       replies: { 200: Budget },
       refusals: notFound,
-      failure: 'UPDATE_FAILED',
     }),
     route(`GET ${prompt}/spend`, {
       operationId: 'getAiPromptSpend',
@@ -185,7 +177,6 @@ export const ai = area({
       call: 'ai_spend',
       replies: { 200: Spend },
       refusals: notFound,
-      failure: 'FETCH_FAILED',
     }),
     route(`POST ${base}/messages`, {
       operationId: 'sendAiMessages',
@@ -233,7 +224,6 @@ export const ai = area({
       },
       call: 'ai_invocations',
       replies: { 200: cursorPage(InvocationRow) },
-      failure: 'LIST_FAILED',
     }),
     route(`GET ${prompt}/versions`, {
       caller: administrator,
@@ -243,7 +233,6 @@ export const ai = area({
       call: 'ai_prompt_versions',
       replies: { 200: page(Version) },
       refusals: notFound,
-      failure: 'LIST_FAILED',
     }),
     route(`POST ${prompt}/rollback`, {
       caller: administrator,
@@ -255,7 +244,6 @@ export const ai = area({
       call: 'ai_prompt_rollback',
       replies: { 200: WrittenPrompt },
       refusals: { ...notFound, 409: ['PROVIDER_NOT_REGISTERED'] },
-      failure: 'UPDATE_FAILED',
     }),
     route(`POST ${prompt}/evaluate`, {
       caller: administrator,
@@ -274,7 +262,6 @@ export const ai = area({
       summary: 'The prompts that apps may invoke',
       call: 'ai_client_prompts',
       replies: { 200: data(z.array(PromptForApps)) },
-      failure: 'LIST_FAILED',
     }),
     route('POST /client/ai/prompts/:name/invoke', {
       caller: endUser,
@@ -306,7 +293,6 @@ export const ai = area({
       replies: {
         200: data(z.strictObject({ date: z.string(), calls: z.int(), input_tokens: z.int(), output_tokens: z.int() })),
       },
-      failure: 'FETCH_FAILED',
     }),
   ],
 })

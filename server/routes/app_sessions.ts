@@ -78,7 +78,6 @@ export const appSessions = area({
       handle: start,
       replies: { 200: data(AppSession), 201: data(AppSession) },
       refusals: { 404: ['NOT_FOUND'], 409: ['CONFLICT'], 429: ['RATE_LIMITED'] },
-      failure: 'CREATE_FAILED',
     }),
     route('POST /client/sessions/:sessionId/heartbeat', {
       operationId: 'heartbeatAppSession',
@@ -88,7 +87,6 @@ export const appSessions = area({
       call: 'app_session_heartbeat',
       replies: { 200: data(AppSession) },
       refusals: { 404: ['NOT_FOUND'], 409: ['SESSION_ENDED'] },
-      failure: 'UPDATE_FAILED',
     }),
     route('POST /client/sessions/:sessionId/end', {
       operationId: 'endAppSession',
@@ -99,7 +97,6 @@ export const appSessions = area({
       call: 'app_session_finish',
       replies: { 200: data(AppSession) },
       refusals: { 404: ['NOT_FOUND'] },
-      failure: 'UPDATE_FAILED',
     }),
   ],
 })
@@ -126,7 +123,6 @@ export const sessionAnalytics = area({
       invalidQuery: 'INVALID_PERIOD',
       handle: ({ call, query }) => call('app_sessions_stats', { period: query['period'] }, { timeoutMs: 30_000 }),
       replies: { 200: data(Stats) },
-      failure: 'FETCH_FAILED',
     }),
     route('GET /admin/projects/:projectId/sessions/list', {
       operationId: 'listAppSessions',
@@ -135,7 +131,6 @@ export const sessionAnalytics = area({
       query: Page,
       call: 'app_sessions_list',
       replies: { 200: page(Listed) },
-      failure: 'LIST_FAILED',
     }),
   ],
 })

@@ -236,7 +236,6 @@ export const audit = area({
       query: filtered,
       handle: list,
       replies: { 200: cursorPage(AuditEvent) },
-      failure: 'LIST_FAILED',
     }),
     route('GET /admin/projects/:projectId/audit-events', {
       caller: projectOwner,
@@ -246,7 +245,6 @@ export const audit = area({
       handle: list,
       replies: { 200: cursorPage(AuditEvent) },
       refusals: reachable,
-      failure: 'LIST_FAILED',
     }),
     route('GET /admin/projects/:projectId/audit-events/export', {
       caller: projectOwner,
@@ -256,7 +254,6 @@ export const audit = area({
       handle: exportAll,
       replies: { 200: streamed('ndjson', 'csv') },
       refusals: reachable,
-      failure: 'FETCH_FAILED',
     }),
     route('GET /admin/projects/:projectId/audit-events/verify', {
       caller: projectOwner,
@@ -276,7 +273,6 @@ export const audit = area({
         ),
       },
       refusals: reachable,
-      failure: 'FETCH_FAILED',
     }),
     route('GET /admin/projects/:projectId/audit-events/:eventId', {
       caller: projectOwner,
@@ -285,7 +281,6 @@ export const audit = area({
       handle: get,
       replies: { 200: data(AuditEvent) },
       refusals: reachable,
-      failure: 'FETCH_FAILED',
     }),
   ],
 })

@@ -259,7 +259,6 @@ export const billing = area({
       summary: 'The tier of a project, what it used this month (UTC), and its subscription',
       handle: get,
       replies: { 200: data(Billing) },
-      failure: 'FETCH_FAILED',
     }),
     route(`GET ${root}/usage`, {
       operationId: 'getUsage',
@@ -280,7 +279,6 @@ export const billing = area({
         ),
       },
       refusals: { 400: ['INVALID_INPUT'] },
-      failure: 'FETCH_FAILED',
     }),
     route(`PUT ${root}/spend-ceiling`, {
       operationId: 'setSpendCeiling',
@@ -298,7 +296,6 @@ export const billing = area({
       example: { amount_usd: 100 },
       call: 'spend_ceiling_put',
       replies: { 200: data(z.strictObject({ spend_ceiling_usd: z.number().nullable() })) },
-      failure: 'UPDATE_FAILED',
     }),
     route(`POST ${root}/checkout`, {
       ...ofProvider,
@@ -327,7 +324,6 @@ export const billing = area({
       handle: cancel,
       replies: { 200: data(Subscription) },
       refusals: { 409: ['BILLING_NOT_CONFIGURED', 'NO_SUBSCRIPTION'], 502: ['BILLING_CANCEL_FAILED'] },
-      failure: 'UPDATE_FAILED',
     }),
   ],
 })

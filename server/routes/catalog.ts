@@ -119,7 +119,6 @@ export const catalog = area({
       query: { ...Page, ...listed },
       call: 'catalog_list',
       replies: { 200: page(Item) },
-      failure: 'LIST_FAILED',
     }),
     route('GET /client/catalog/:itemId', {
       operationId: 'getCatalogItem',
@@ -130,7 +129,6 @@ export const catalog = area({
       call: 'catalog_get',
       replies: { 200: data(Item) },
       refusals: { 404: ['FETCH_FAILED'] },
-      failure: 'FETCH_FAILED',
     }),
 
     route('GET /admin/projects/:projectId/catalog', {
@@ -147,7 +145,6 @@ export const catalog = area({
       call: 'catalog_item_list',
       replies: { 200: page(Item) },
       refusals: { 400: ['INVALID_INPUT'] },
-      failure: 'LIST_FAILED',
     }),
     route('POST /admin/projects/:projectId/catalog/import', {
       caller: administrator,
@@ -194,7 +191,6 @@ export const catalog = area({
       call: 'catalog_prices_put',
       replies: { 200: data(Item) },
       refusals: { 400: badBody, ...notFound },
-      failure: 'UPDATE_FAILED',
     }),
     route('PUT /admin/projects/:projectId/catalog/:idOrKey/contents', {
       operationId: 'setCatalogItemContents',
@@ -206,7 +202,6 @@ export const catalog = area({
       call: 'catalog_contents_put',
       replies: { 200: data(Item) },
       refusals: { 400: [...badBody, 'BUNDLE_CYCLE'], ...notFound },
-      failure: 'UPDATE_FAILED',
     }),
   ],
 })

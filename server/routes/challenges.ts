@@ -80,7 +80,6 @@ export const challenges = area({
       query: { ...Page, status: Status.default('active') },
       call: 'challenges_list',
       replies: { 200: page(Mine) },
-      failure: 'LIST_FAILED',
     }),
     route('GET /client/challenges/:challengeId', {
       caller: endUser,
@@ -89,7 +88,6 @@ export const challenges = area({
       call: 'challenge_get',
       replies: { 200: data(Mine) },
       refusals: ofOne,
-      failure: 'FETCH_FAILED',
     }),
     route('POST /client/challenges/:challengeId/join', {
       caller: endUser,
@@ -116,7 +114,6 @@ export const challenges = area({
       call: 'challenge_leave',
       replies: { 200: data(Participant) },
       refusals: ofOne,
-      failure: 'UPDATE_FAILED',
     }),
     route('GET /client/challenges/:challengeId/leaderboard', {
       operationId: 'getChallengeLeaderboard',
@@ -182,7 +179,6 @@ export const challenges = area({
       call: 'challenge_participants',
       replies: { 200: page(Participant.extend({ app_users: Person })) },
       refusals: { 400: ['VALIDATION_ERROR'] },
-      failure: 'LIST_FAILED',
     }),
     route('POST /admin/projects/:projectId/challenges/:challengeId/simulate', {
       caller: administrator,
@@ -201,7 +197,6 @@ export const challenges = area({
         ),
       },
       refusals: { 400: ['INVALID_ID'] },
-      failure: 'FETCH_FAILED',
     }),
     route('POST /admin/projects/:projectId/challenges/:challengeId/recompute', {
       caller: administrator,
@@ -223,7 +218,6 @@ export const challenges = area({
       },
       replies: { 202: data(z.strictObject({ operation_id: Uuid, status: z.literal('queued') })) },
       refusals: { 400: ['INVALID_ID'] },
-      failure: 'CREATE_FAILED',
     }),
   ],
 })

@@ -122,7 +122,6 @@ export const clientAuth = area({
       handle: anonymous,
       replies: { 200: AuthResult, 201: AuthResult },
       refusals: { 400: ['INVALID_INPUT'], 401: ['UNAUTHORIZED'], 403: ['USER_BANNED'], 429: ['RATE_LIMITED'] },
-      failure: 'CREATE_FAILED',
     }),
     route('POST /client/auth/email/signup', {
       operationId: 'signUpWithPassword',
@@ -141,7 +140,6 @@ export const clientAuth = area({
         409: ['EMAIL_EXISTS'],
         429: ['RATE_LIMITED'],
       },
-      failure: 'CREATE_FAILED',
     }),
     route('POST /client/auth/email/login', {
       operationId: 'signInWithPassword',
@@ -187,7 +185,6 @@ export const clientAuth = area({
       },
       refusals: { 400: ['INVALID_INPUT'] },
       source: 'supplement',
-      failure: 'LIST_FAILED',
     }),
     route('DELETE /client/auth/sessions/:sessionId', {
       operationId: 'revokeSession',
@@ -198,7 +195,6 @@ export const clientAuth = area({
       replies: { 200: Deleted },
       refusals: { 400: ['INVALID_ID'], 404: ['NOT_FOUND'] },
       source: 'supplement',
-      failure: 'DELETE_FAILED',
     }),
     route('GET /client/auth/jwks', {
       operationId: 'getJwks',
@@ -210,6 +206,7 @@ export const clientAuth = area({
         headers: { 'cache-control': 'private, max-age=300' },
       }),
       replies: { 200: data(z.strictObject({ keys: z.array(z.record(z.string(), z.string())) })) },
+      failure: null,
     }),
   ],
 })

@@ -48,7 +48,6 @@ export const config = area({
       headers: { 'If-None-Match': z.string().optional() },
       handle: read,
       replies: { 200: data(z.record(z.string(), Json)), 304: NotModified },
-      failure: 'FETCH_FAILED',
     }),
     route(`POST ${keys}`, {
       operationId: 'createConfigKey',
@@ -89,7 +88,6 @@ export const config = area({
       call: 'config_key_update',
       replies: { 200: data(ConfigKey) },
       refusals: notFound,
-      failure: 'UPDATE_FAILED',
     }),
     ...definitions('config_key', {
       path: '/config',

@@ -97,7 +97,6 @@ export const controlWebhooks = area({
       handle: create,
       replies: { 201: data(ControlWebhook.extend({ secret: Secret })) },
       refusals: { ...refusals, 400: badBody, 409: ['LIMIT_REACHED'] },
-      failure: 'CREATE_FAILED',
     }),
     route(`GET ${all}`, {
       caller: developer,
@@ -107,7 +106,6 @@ export const controlWebhooks = area({
       call: 'control_webhook_list',
       replies: { 200: page(ControlWebhook) },
       refusals,
-      failure: 'LIST_FAILED',
     }),
     route(`GET ${one}`, {
       caller: developer,
@@ -117,7 +115,6 @@ export const controlWebhooks = area({
       call: 'control_webhook_get',
       replies: { 200: data(ControlWebhook) },
       refusals,
-      failure: 'FETCH_FAILED',
     }),
     route(`PATCH ${one}`, {
       caller: developer,
@@ -133,7 +130,6 @@ export const controlWebhooks = area({
       handle: update,
       replies: { 200: data(ControlWebhook) },
       refusals: { ...refusals, 400: badBody },
-      failure: 'UPDATE_FAILED',
     }),
     route(`DELETE ${one}`, {
       caller: developer,
@@ -143,7 +139,6 @@ export const controlWebhooks = area({
       call: 'control_webhook_delete',
       replies: { 200: Deleted },
       refusals,
-      failure: 'DELETE_FAILED',
     }),
     route(`POST ${one}/rotate-secret`, {
       caller: developer,
@@ -153,7 +148,6 @@ export const controlWebhooks = area({
       handle: rotateSecret,
       replies: { 200: Rotated },
       refusals,
-      failure: 'UPDATE_FAILED',
     }),
     route(`POST ${one}/test`, {
       caller: developer,
@@ -179,7 +173,6 @@ export const controlWebhooks = area({
       call: 'control_webhook_delivery_list',
       replies: { 200: cursorPage(ControlDelivery) },
       refusals: { ...refusals, 400: ['INVALID_INPUT'] },
-      failure: 'LIST_FAILED',
     }),
     route(`POST ${all}/deliveries/:deliveryId/replay`, {
       caller: developer,

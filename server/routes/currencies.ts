@@ -146,7 +146,6 @@ export const currencies = area({
       description: 'Regeneration and expiry are computed for the current time.',
       call: 'currencies_list',
       replies: { 200: data(z.array(Balance)) },
-      failure: 'LIST_FAILED',
     }),
     route('GET /client/currencies/:code/transactions', {
       caller: endUser,
@@ -156,7 +155,6 @@ export const currencies = area({
       call: 'currency_transactions',
       replies: { 200: cursorPage(Transaction) },
       refusals: { 400: ['INVALID_INPUT'], ...notFound },
-      failure: 'LIST_FAILED',
     }),
     route('POST /client/currencies/:code/spend', {
       caller: endUser,
@@ -173,7 +171,6 @@ export const currencies = area({
         ...notFound,
         409: ['INSUFFICIENT_FUNDS', 'IDEMPOTENCY_CONFLICT'],
       },
-      failure: 'CREATE_FAILED',
     }),
     route('POST /client/currencies/:code/credit', {
       caller: serverForUser,
@@ -194,7 +191,6 @@ export const currencies = area({
         ...notFound,
         409: ['BALANCE_LIMIT_EXCEEDED', 'IDEMPOTENCY_CONFLICT'],
       },
-      failure: 'CREATE_FAILED',
     }),
 
     ...definitions('currency', {
@@ -222,7 +218,6 @@ export const currencies = area({
       description: 'Runs every night. Null before the first; lists the first hundred mismatches.',
       call: 'currencies_integrity',
       replies: { 200: data(Proof.nullable()) },
-      failure: 'FETCH_FAILED',
     }),
     route('POST /admin/projects/:projectId/currencies/transactions', {
       caller: administrator,
@@ -247,7 +242,6 @@ export const currencies = area({
         ...notFound,
         409: ['INSUFFICIENT_FUNDS', 'BALANCE_LIMIT_EXCEEDED', 'IDEMPOTENCY_CONFLICT'],
       },
-      failure: 'CREATE_FAILED',
     }),
     route('GET /admin/projects/:projectId/currencies/transactions', {
       caller: administrator,
@@ -261,7 +255,6 @@ export const currencies = area({
       call: 'currency_transactions_all',
       replies: { 200: cursorPage(Transaction) },
       refusals: { 400: ['INVALID_INPUT'] },
-      failure: 'LIST_FAILED',
     }),
     route('POST /admin/projects/:projectId/currencies/transactions/:transactionId/reverse', {
       caller: administrator,
@@ -275,7 +268,6 @@ export const currencies = area({
         ...notFound,
         409: ['ALREADY_REVERSED', 'CONFLICT', 'INSUFFICIENT_FUNDS', 'BALANCE_LIMIT_EXCEEDED'],
       },
-      failure: 'CREATE_FAILED',
     }),
     route('GET /admin/projects/:projectId/currencies/:code/stats', {
       caller: administrator,
@@ -287,7 +279,6 @@ export const currencies = area({
       call: 'currency_stats',
       replies: { 200: data(Stats) },
       refusals: notFound,
-      failure: 'FETCH_FAILED',
     }),
     route('GET /admin/projects/:projectId/users/:userId/balances', {
       caller: administrator,
@@ -296,7 +287,6 @@ export const currencies = area({
       call: 'user_balances',
       replies: { 200: data(Balances) },
       refusals: { 400: ['INVALID_ID'], ...notFound },
-      failure: 'FETCH_FAILED',
     }),
   ],
 })

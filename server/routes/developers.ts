@@ -197,7 +197,6 @@ export const developers = area({
         409: ['EMAIL_EXISTS'],
         ...limited,
       },
-      failure: 'CREATE_FAILED',
     }),
     route('POST /auth/developer/login', {
       operationId: 'signInDeveloper',
@@ -240,7 +239,6 @@ export const developers = area({
       scope: null,
       args: ({ resolved }) => ({ token: heldToken(resolved) }),
       replies: { 200: data(Me) },
-      failure: 'FETCH_FAILED',
     }),
     route('PATCH /auth/developer/me', {
       operationId: 'updateDeveloper',
@@ -261,7 +259,6 @@ export const developers = area({
         403: ['SESSION_REQUIRED'],
         ...limited,
       },
-      failure: 'UPDATE_FAILED',
     }),
     route('GET /auth/developer/sessions', {
       operationId: 'listDeveloperSessions',
@@ -272,7 +269,6 @@ export const developers = area({
       query: Page,
       call: 'developer_session_list',
       replies: { 200: page(Session) },
-      failure: 'LIST_FAILED',
     }),
     route('DELETE /auth/developer/sessions/:sessionId', {
       operationId: 'revokeDeveloperSession',
@@ -284,7 +280,6 @@ export const developers = area({
       call: 'developer_session_end',
       replies: { 200: Deleted },
       refusals: { 404: ['NOT_FOUND'] },
-      failure: 'DELETE_FAILED',
     }),
     route('POST /auth/developer/account/delete', {
       operationId: 'deleteDeveloperAccount',

@@ -131,7 +131,6 @@ export const deviceGrants = area({
         ),
       },
       refusals: { 404: ['NOT_FOUND'], ...limited },
-      failure: 'FETCH_FAILED',
     }),
     route('POST /auth/developer/device/approve', {
       operationId: 'decideDeviceSignIn',
@@ -143,7 +142,6 @@ export const deviceGrants = area({
       handle: decide,
       replies: { 200: data(z.strictObject({ approved: z.boolean() })) },
       refusals: { 404: ['NOT_FOUND'], ...limited },
-      failure: 'UPDATE_FAILED',
     }),
   ],
 })

@@ -85,7 +85,6 @@ export const domains = area({
       handle: create,
       replies: { 201: data(Domain) },
       refusals: { 409: ['DOMAIN_TAKEN', 'CONFLICT', 'LIMIT_REACHED'] },
-      failure: 'CREATE_FAILED',
     }),
     route(`GET ${many}`, {
       caller: projectOwner,
@@ -94,7 +93,6 @@ export const domains = area({
       call: 'domain_list',
       args: projectId,
       replies: { 200: page(Domain) },
-      failure: 'LIST_FAILED',
     }),
     route(`GET ${many}/:domainId`, {
       caller: projectOwner,
@@ -103,7 +101,6 @@ export const domains = area({
       call: 'domain_get',
       args: projectId,
       replies: { 200: data(Domain) },
-      failure: 'FETCH_FAILED',
     }),
     route(`DELETE ${many}/:domainId`, {
       caller: projectOwner,
@@ -113,7 +110,6 @@ export const domains = area({
       args: projectId,
       replies: { 200: Deleted },
       refusals: { 409: ['DOMAIN_IN_USE'] },
-      failure: 'DELETE_FAILED',
     }),
     route(`POST ${many}/:domainId/verify`, {
       caller: projectOwner,
@@ -122,7 +118,6 @@ export const domains = area({
       handle: verify,
       replies: { 200: data(Domain) },
       refusals: { 409: ['DOMAIN_TAKEN'], 429: ['RATE_LIMITED'] },
-      failure: 'UPDATE_FAILED',
     }),
   ],
 })
@@ -143,7 +138,6 @@ export const tlsAsk = area({
       replies: { 200: data(z.strictObject({ domain: z.string() })) },
       refusals: { 404: ['NOT_FOUND'] },
       ceiling: 'none',
-      failure: 'FETCH_FAILED',
     }),
   ],
 })

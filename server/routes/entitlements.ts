@@ -60,7 +60,6 @@ export const entitlements = area({
       query: { active_only: Flag().describe('Only those that are active now') },
       call: 'entitlements_list',
       replies: { 200: data(z.array(Entitlement)) },
-      failure: 'LIST_FAILED',
     }),
     route('POST /client/entitlements/restore', {
       caller: endUser,
@@ -84,7 +83,6 @@ export const entitlements = area({
       call: 'entitlement_get',
       replies: { 200: data(Entitlement) },
       refusals: { 404: ['NOT_FOUND'] },
-      failure: 'FETCH_FAILED',
     }),
   ],
 })

@@ -59,7 +59,6 @@ export const entitlementsAdmin = area({
       handle: grant,
       replies: { 200: data(Entitlement), 201: data(Entitlement) },
       refusals: { 400: ['INVALID_BODY', 'INVALID_USER_ID'], 404: ['NOT_FOUND'], 409: ['IDEMPOTENCY_CONFLICT'] },
-      failure: 'CREATE_FAILED',
     }),
     route('GET /admin/projects/:projectId/users/:userId/entitlements', {
       caller: administrator,
@@ -69,7 +68,6 @@ export const entitlementsAdmin = area({
       call: 'user_entitlements',
       replies: { 200: data(z.array(Entitlement.extend({ grants: z.array(Grant) }))) },
       refusals: { 404: ['NOT_FOUND'] },
-      failure: 'LIST_FAILED',
     }),
     route('DELETE /admin/projects/:projectId/users/:userId/entitlements/:entitlementId', {
       operationId: 'revokeUserEntitlement',
@@ -80,7 +78,6 @@ export const entitlementsAdmin = area({
       call: 'user_entitlement_delete',
       replies: { 200: data(z.strictObject({ deleted: z.literal(true), still_active: z.boolean() })) },
       refusals: { 404: ['NOT_FOUND'] },
-      failure: 'DELETE_FAILED',
     }),
   ],
 })

@@ -168,7 +168,6 @@ export const events = area({
       replies: { 200: Answer, 201: Answer },
       refusals: postRefusals,
       ceiling: 'events',
-      failure: 'CREATE_FAILED',
     }),
 
     route('GET /admin/projects/:projectId/events', {
@@ -194,7 +193,6 @@ export const events = area({
       call: 'events_list',
       replies: { 200: cursorPage(FullEvent) },
       refusals: { 400: ['INVALID_INPUT'] },
-      failure: 'LIST_FAILED',
     }),
     route('POST /admin/projects/:projectId/events', {
       operationId: 'adminSendEvents',
@@ -208,7 +206,6 @@ export const events = area({
       handle: post,
       replies: { 200: Answer, 201: Answer },
       refusals: { ...postRefusals, 404: ['USER_NOT_FOUND'] },
-      failure: 'CREATE_FAILED',
     }),
     route('DELETE /admin/projects/:projectId/events', {
       caller: administrator,
@@ -219,7 +216,6 @@ export const events = area({
       handle: operation('events.delete', 'events_delete_check', ({ query }) => query),
       replies: { 202: Started },
       refusals: { 400: ['INVALID_INPUT'] },
-      failure: 'DELETE_FAILED',
     }),
     route('GET /admin/projects/:projectId/events/names', {
       caller: administrator,
@@ -231,7 +227,6 @@ export const events = area({
       call: 'event_names',
       replies: { 200: page(Name) },
       refusals: { 400: ['INVALID_INPUT'] },
-      failure: 'LIST_FAILED',
     }),
     ...definitions('event_definition', {
       path: '/events/definitions',
@@ -267,7 +262,6 @@ export const events = area({
       call: 'event_definition_put',
       replies: { 200: data(Definition), 201: data(Definition) },
       refusals: { 400: ['VALIDATION_ERROR', 'INVALID_BODY', 'RESERVED_EVENT_NAME'], 409: ['LIMIT_REACHED'] },
-      failure: 'UPDATE_FAILED',
     }),
     route('POST /admin/projects/:projectId/events/replay', {
       caller: administrator,
@@ -291,7 +285,6 @@ export const events = area({
       handle: operation('events.replay', 'events_replay_check', ({ body }) => body),
       replies: { 202: Started },
       refusals: { 400: ['VALIDATION_ERROR', 'INVALID_BODY'] },
-      failure: 'CREATE_FAILED',
     }),
     route('GET /admin/projects/:projectId/events/:eventId', {
       caller: administrator,
@@ -300,7 +293,6 @@ export const events = area({
       call: 'event_get',
       replies: { 200: data(FullEvent.extend({ effects: z.record(z.string(), z.array(JsonObject)) })) },
       refusals: { 400: ['INVALID_ID'] },
-      failure: 'FETCH_FAILED',
     }),
   ],
 })

@@ -55,7 +55,6 @@ export const feeds = area({
       query: { since: Moment.optional(), ...feedPage },
       call: 'feed_home',
       replies: { 200: page(Entry) },
-      failure: 'LIST_FAILED',
     }),
     route('GET /client/feeds/me', {
       operationId: 'listMyFeed',
@@ -64,7 +63,6 @@ export const feeds = area({
       query: feedPage,
       call: 'feed_own',
       replies: { 200: page(Entry) },
-      failure: 'LIST_FAILED',
     }),
     route('GET /client/feeds/group/:groupId', {
       operationId: 'listGroupFeed',
@@ -75,7 +73,6 @@ export const feeds = area({
       call: 'feed_of_group',
       replies: { 200: page(Entry) },
       refusals: { 403: ['NOT_A_MEMBER'], 404: ['NOT_FOUND'] },
-      failure: 'LIST_FAILED',
     }),
     route('POST /client/feeds', {
       operationId: 'createFeedEntry',
@@ -92,7 +89,6 @@ export const feeds = area({
         403: ['NOT_A_MEMBER', 'GROUP_ROLE_FORBIDDEN', 'USER_MUTED'],
         404: ['NOT_FOUND'],
       },
-      failure: 'CREATE_FAILED',
     }),
     route('DELETE /client/feeds/:entryId', {
       operationId: 'deleteFeedEntry',
@@ -103,7 +99,6 @@ export const feeds = area({
       call: 'feed_delete',
       replies: { 200: Deleted },
       refusals: { 404: ['NOT_FOUND'] },
-      failure: 'DELETE_FAILED',
     }),
     route(`POST ${admin}`, {
       operationId: 'adminCreateFeedEntry',
@@ -116,7 +111,6 @@ export const feeds = area({
       call: 'feed_post_as',
       replies: { 201: data(Entry) },
       refusals: { 404: ['NOT_FOUND', 'USER_NOT_FOUND'] },
-      failure: 'CREATE_FAILED',
     }),
     route(`GET ${admin}`, {
       operationId: 'adminListFeedEntries',
@@ -126,7 +120,6 @@ export const feeds = area({
       query: { user_id: Uuid.optional(), group_id: Uuid.optional(), action: Action.optional(), ...Page },
       call: 'feed_entries',
       replies: { 200: page(Entry) },
-      failure: 'LIST_FAILED',
     }),
     route(`DELETE ${admin}/:entryId`, {
       operationId: 'adminDeleteFeedEntry',
@@ -137,7 +130,6 @@ export const feeds = area({
       call: 'feed_remove',
       replies: { 200: Deleted },
       refusals: { 404: ['NOT_FOUND'] },
-      failure: 'DELETE_FAILED',
     }),
     route(`PUT ${admin}/settings`, {
       caller: administrator,
@@ -147,7 +139,6 @@ export const feeds = area({
       example: { events: ['achievement.unlocked', 'level.reached'] },
       call: 'feed_settings_put',
       replies: { 200: data(z.strictObject({ events: z.array(z.string()) })) },
-      failure: 'UPDATE_FAILED',
     }),
   ],
 })

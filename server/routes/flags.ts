@@ -130,7 +130,6 @@ export const flags = area({
       headers: { 'If-None-Match': z.string().optional(), ...appHeaders },
       handle: read('flags_values'),
       replies: { 200: data(Answers), 304: NotModified },
-      failure: 'FETCH_FAILED',
     }),
     route('POST /client/flags/evaluate', {
       caller: appOrUser,
@@ -157,7 +156,6 @@ export const flags = area({
       handle: read('flag_value'),
       replies: { 200: data(Answer), 304: NotModified },
       refusals: notFound,
-      failure: 'FETCH_FAILED',
     }),
     route(`POST ${flag}`, {
       caller: administrator,
@@ -173,7 +171,6 @@ export const flags = area({
       call: 'flag_create',
       replies: { 201: data(FeatureFlag) },
       refusals: { 409: ['CONFLICT', 'LIMIT_REACHED'] },
-      failure: 'CREATE_FAILED',
     }),
     route(`GET ${flag}`, {
       caller: administrator,
@@ -183,7 +180,6 @@ export const flags = area({
       query: { ...Page, stale: Stale },
       call: 'flags_list',
       replies: { 200: page(FeatureFlag) },
-      failure: 'LIST_FAILED',
     }),
     route(`GET ${flag}/:idOrKey`, {
       caller: administrator,
@@ -193,7 +189,6 @@ export const flags = area({
       call: 'flag_get',
       replies: { 200: data(FeatureFlag) },
       refusals: notFound,
-      failure: 'FETCH_FAILED',
     }),
     route(`PATCH ${flag}/:idOrKey`, {
       caller: administrator,
@@ -206,7 +201,6 @@ export const flags = area({
       call: 'flag_update',
       replies: { 200: data(FeatureFlag) },
       refusals: notFound,
-      failure: 'UPDATE_FAILED',
     }),
     ...definitions('flag', {
       path: '/flags',
@@ -224,7 +218,6 @@ export const flags = area({
       call: 'flag_toggle',
       replies: { 200: data(FeatureFlag) },
       refusals: notFound,
-      failure: 'UPDATE_FAILED',
     }),
     route(`PUT ${flag}/:idOrKey/overrides`, {
       caller: administrator,
@@ -237,7 +230,6 @@ export const flags = area({
       call: 'flag_overrides_put',
       replies: { 200: data(z.record(z.string(), Json)) },
       refusals: { ...notFound, 409: ['LIMIT_REACHED'] },
-      failure: 'UPDATE_FAILED',
     }),
     route(`GET ${flag}/:idOrKey/history`, {
       caller: administrator,
@@ -248,7 +240,6 @@ export const flags = area({
       call: 'flag_history',
       replies: { 200: page(Version) },
       refusals: notFound,
-      failure: 'LIST_FAILED',
     }),
     route(`POST ${flag}/:idOrKey/revert`, {
       caller: administrator,
@@ -259,7 +250,6 @@ export const flags = area({
       call: 'flag_revert',
       replies: { 200: data(FeatureFlag) },
       refusals: notFound,
-      failure: 'UPDATE_FAILED',
     }),
     route(`POST ${flag}/:idOrKey/evaluate`, {
       operationId: 'adminEvaluateFlag',
@@ -284,7 +274,6 @@ export const flags = area({
       call: 'flag_stats',
       replies: { 200: data(Stats) },
       refusals: notFound,
-      failure: 'FETCH_FAILED',
     }),
     route(`POST ${flag}/:idOrKey/ramp`, {
       caller: administrator,
@@ -312,7 +301,6 @@ export const flags = area({
       call: 'flag_ramp',
       replies: { 200: data(FeatureFlag) },
       refusals: notFound,
-      failure: 'UPDATE_FAILED',
     }),
   ],
 })

@@ -47,7 +47,6 @@ export const friends = area({
         409: ['FRIEND_LIMIT_REACHED'],
         429: ['RATE_LIMITED'],
       },
-      failure: 'CREATE_FAILED',
     }),
     route('GET /client/friends/requests', {
       caller: endUser,
@@ -58,7 +57,6 @@ export const friends = area({
       },
       call: 'friend_requests',
       replies: { 200: page(Friend) },
-      failure: 'LIST_FAILED',
     }),
     route('POST /client/friends/requests/:userId/accept', {
       caller: endUser,
@@ -67,7 +65,6 @@ export const friends = area({
       call: 'friend_accept',
       replies: { 200: data(Friend) },
       refusals: { ...noRequest, 409: ['FRIEND_LIMIT_REACHED'] },
-      failure: 'UPDATE_FAILED',
     }),
     route('POST /client/friends/requests/:userId/decline', {
       caller: endUser,
@@ -76,7 +73,6 @@ export const friends = area({
       call: 'friend_decline',
       replies: { 200: data(z.strictObject({ declined: z.literal(true) })) },
       refusals: noRequest,
-      failure: 'UPDATE_FAILED',
     }),
     route('DELETE /client/friends/requests/:userId', {
       operationId: 'cancelFriendRequest',
@@ -86,7 +82,6 @@ export const friends = area({
       call: 'friend_withdraw',
       replies: { 200: Deleted },
       refusals: noRequest,
-      failure: 'DELETE_FAILED',
     }),
     route('GET /client/friends', {
       caller: endUser,
@@ -96,7 +91,6 @@ export const friends = area({
       query: { status: Status.default('accepted'), online: Online, ...Page },
       call: 'friends_list',
       replies: { 200: page(Friend.extend({ online: z.boolean().optional() })) },
-      failure: 'LIST_FAILED',
     }),
     route('PATCH /client/friends/:userId', {
       caller: endUser,
@@ -108,7 +102,6 @@ export const friends = area({
       call: 'friend_update',
       replies: { 200: data(Friend) },
       refusals: noFriend,
-      failure: 'UPDATE_FAILED',
     }),
     route('DELETE /client/friends/:userId', {
       operationId: 'removeFriend',
@@ -118,7 +111,6 @@ export const friends = area({
       call: 'friend_remove',
       replies: { 200: Deleted },
       refusals: noFriend,
-      failure: 'DELETE_FAILED',
     }),
     route('POST /client/friends/:userId/block', {
       operationId: 'blockUser',
@@ -131,7 +123,6 @@ export const friends = area({
       call: 'friend_block',
       replies: { 201: data(Block), 200: data(Block) },
       refusals: { 400: ['SELF_FRIEND'], 404: ['USER_NOT_FOUND'], 409: ['FRIEND_LIMIT_REACHED'] },
-      failure: 'CREATE_FAILED',
     }),
     route('DELETE /client/friends/:userId/block', {
       operationId: 'unblockUser',
@@ -141,7 +132,6 @@ export const friends = area({
       call: 'friend_unblock',
       replies: { 200: Deleted },
       refusals: noFriend,
-      failure: 'DELETE_FAILED',
     }),
     route('GET /client/friends/blocked', {
       operationId: 'listBlockedUsers',
@@ -150,7 +140,6 @@ export const friends = area({
       query: Page,
       call: 'friends_blocked',
       replies: { 200: page(Block) },
-      failure: 'LIST_FAILED',
     }),
     route('GET /client/friends/code', {
       caller: endUser,
@@ -158,21 +147,18 @@ export const friends = area({
       readOnly: false,
       call: 'friend_code',
       replies: { 200: data(Code) },
-      failure: 'FETCH_FAILED',
     }),
     route('POST /client/friends/code/rotate', {
       caller: endUser,
       summary: 'Replace the code; the old one becomes invalid',
       call: 'friend_code_rotate',
       replies: { 200: data(Code) },
-      failure: 'UPDATE_FAILED',
     }),
     route('GET /client/friends/suggestions', {
       caller: endUser,
       summary: 'Friends of friends, most mutual friends first; at most 20',
       call: 'friend_suggestions',
       replies: { 200: data(z.array(z.strictObject({ user: Person, common_count: z.int() }))) },
-      failure: 'LIST_FAILED',
     }),
 
     route('GET /admin/projects/:projectId/friends', {
@@ -183,7 +169,6 @@ export const friends = area({
       call: 'friends_of_user',
       replies: { 200: page(FriendOf) },
       refusals: { 404: ['USER_NOT_FOUND'] },
-      failure: 'LIST_FAILED',
     }),
     route('POST /admin/projects/:projectId/friends', {
       operationId: 'createFriendship',
@@ -199,7 +184,6 @@ export const friends = area({
       call: 'friend_add',
       replies: { 201: data(FriendOf), 200: data(FriendOf) },
       refusals: { 400: ['SELF_FRIEND'], 404: ['USER_NOT_FOUND'], 409: ['CONFLICT', 'FRIEND_LIMIT_REACHED'] },
-      failure: 'CREATE_FAILED',
     }),
     route('DELETE /admin/projects/:projectId/friends/:userId/:friendId', {
       operationId: 'deleteFriendship',
@@ -209,7 +193,6 @@ export const friends = area({
       call: 'friend_delete',
       replies: { 200: Deleted },
       refusals: noFriend,
-      failure: 'DELETE_FAILED',
     }),
   ],
 })

@@ -90,7 +90,6 @@ export const github = area({
       handle: start,
       replies: { 200: data(z.strictObject({ authorize_url: z.string(), state: z.string() })) },
       refusals: { 400: ['PROVIDER_NOT_CONFIGURED'], ...limited },
-      failure: 'FETCH_FAILED',
     }),
     route('POST /auth/developer/github/callback', {
       operationId: 'finishGithubSignIn',

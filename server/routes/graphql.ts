@@ -112,6 +112,7 @@ export const graphql = area({
         429: ['RATE_LIMITED'],
         503: ['GRAPHQL_UNAVAILABLE', 'TENANT_UNAVAILABLE'],
       },
+      failure: null,
     }),
   ],
 })

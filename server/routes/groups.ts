@@ -102,7 +102,6 @@ export const groups = area({
       call: 'group_create',
       replies: { 201: data(Group) },
       refusals: { 400: ['CONTENT_REJECTED'], 403: ['USER_MUTED'], 409: ['GROUP_LIMIT_REACHED'] },
-      failure: 'CREATE_FAILED',
     }),
     route('GET /client/groups/mine', {
       operationId: 'listMyGroups',
@@ -110,7 +109,6 @@ export const groups = area({
       summary: "The caller's groups with the caller's role in each, newest membership first",
       call: 'groups_mine',
       replies: { 200: data(z.array(z.strictObject({ role: Role, groups: Group }))) },
-      failure: 'LIST_FAILED',
     }),
     route('GET /client/groups/search', {
       caller: endUser,
@@ -118,7 +116,6 @@ export const groups = area({
       query: { q: Text(200).optional(), limit: Limit(200, 20), offset: Offset },
       call: 'groups_search',
       replies: { 200: page(Group) },
-      failure: 'LIST_FAILED',
     }),
     route('GET /client/groups/:groupId', {
       caller: endUser,
@@ -127,7 +124,6 @@ export const groups = area({
       call: 'group_get',
       replies: { 200: data(MyGroup) },
       refusals: notFound,
-      failure: 'FETCH_FAILED',
     }),
     route('POST /client/groups/:groupId/join', {
       caller: endUser,
@@ -156,7 +152,6 @@ export const groups = area({
       call: 'group_members',
       replies: { 200: page(Member) },
       refusals: notFound,
-      failure: 'LIST_FAILED',
     }),
     route('PATCH /client/groups/:groupId', {
       ...supplement,
@@ -170,7 +165,6 @@ export const groups = area({
       call: 'group_update',
       replies: { 200: data(MyGroup) },
       refusals: { ...led, 400: ['CONTENT_REJECTED'], 403: [...led[403], 'USER_MUTED'], ...unchangeable },
-      failure: 'UPDATE_FAILED',
     }),
     route('DELETE /client/groups/:groupId', {
       ...supplement,
@@ -179,7 +173,6 @@ export const groups = area({
       call: 'group_delete',
       replies: { 200: Deleted },
       refusals: led,
-      failure: 'DELETE_FAILED',
     }),
     route('PATCH /client/groups/:groupId/members/:userId', {
       ...supplement,
@@ -192,7 +185,6 @@ export const groups = area({
       call: 'group_member_update',
       replies: { 200: data(Member) },
       refusals: led,
-      failure: 'UPDATE_FAILED',
     }),
     route('DELETE /client/groups/:groupId/members/:userId', {
       operationId: 'removeGroupMember',
@@ -202,7 +194,6 @@ export const groups = area({
       call: 'group_member_kick',
       replies: { 200: Deleted },
       refusals: led,
-      failure: 'DELETE_FAILED',
     }),
     route('POST /client/groups/:groupId/transfer', {
       ...supplement,
@@ -213,7 +204,6 @@ export const groups = area({
       call: 'group_transfer',
       replies: { 200: data(MyGroup) },
       refusals: led,
-      failure: 'UPDATE_FAILED',
     }),
     route('POST /client/groups/:groupId/invites', {
       ...supplement,
@@ -231,7 +221,6 @@ export const groups = area({
       call: 'group_invite_create',
       replies: { 201: data(Invite) },
       refusals: { ...led, 409: ['LIMIT_REACHED'] },
-      failure: 'CREATE_FAILED',
     }),
     route('GET /client/groups/:groupId/invites', {
       ...supplement,
@@ -241,7 +230,6 @@ export const groups = area({
       call: 'group_invites_list',
       replies: { 200: page(Invite) },
       refusals: led,
-      failure: 'LIST_FAILED',
     }),
     route('DELETE /client/groups/:groupId/invites/:inviteId', {
       ...supplement,
@@ -250,7 +238,6 @@ export const groups = area({
       call: 'group_invite_delete',
       replies: { 200: Deleted },
       refusals: led,
-      failure: 'DELETE_FAILED',
     }),
     route('POST /client/groups/join', {
       operationId: 'joinGroupByCode',
@@ -271,7 +258,6 @@ export const groups = area({
       query: { search: Text(200).optional(), ...Page },
       call: 'groups_list',
       replies: { 200: page(Group) },
-      failure: 'LIST_FAILED',
     }),
     route(`GET ${all}/:groupId`, {
       ...administered,
@@ -280,7 +266,6 @@ export const groups = area({
       call: 'group_show',
       replies: { 200: data(Group) },
       refusals: notFound,
-      failure: 'FETCH_FAILED',
     }),
     route(`PATCH ${all}/:groupId`, {
       ...administered,
@@ -292,7 +277,6 @@ export const groups = area({
       call: 'group_update_any',
       replies: { 200: data(Group) },
       refusals: { ...notFound, ...unchangeable },
-      failure: 'UPDATE_FAILED',
     }),
     route(`DELETE ${all}/:groupId`, {
       ...administered,
@@ -301,7 +285,6 @@ export const groups = area({
       call: 'group_delete_any',
       replies: { 200: Deleted },
       refusals: notFound,
-      failure: 'DELETE_FAILED',
     }),
     route(`GET ${all}/:groupId/members`, {
       ...administered,
@@ -311,7 +294,6 @@ export const groups = area({
       call: 'group_members_any',
       replies: { 200: page(Member) },
       refusals: notFound,
-      failure: 'LIST_FAILED',
     }),
     route('POST /admin/projects/:projectId/groups/:groupId/members', {
       operationId: 'addGroupMember',
@@ -331,7 +313,6 @@ export const groups = area({
         404: ['NOT_FOUND', 'USER_NOT_FOUND'],
         409: ['GROUP_FULL', 'GROUP_LIMIT_REACHED'],
       },
-      failure: 'CREATE_FAILED',
     }),
     route(`PATCH ${all}/:groupId/members/:userId`, {
       ...administered,
@@ -345,7 +326,6 @@ export const groups = area({
       call: 'group_member_update_any',
       replies: { 200: data(Member) },
       refusals: { ...notFound, 409: ['CONFLICT'] },
-      failure: 'UPDATE_FAILED',
     }),
     route(`DELETE ${all}/:groupId/members/:userId`, {
       operationId: 'adminRemoveGroupMember',
@@ -356,7 +336,6 @@ export const groups = area({
       call: 'group_member_remove',
       replies: { 200: Deleted },
       refusals: notFound,
-      failure: 'DELETE_FAILED',
     }),
   ],
 })

@@ -53,6 +53,7 @@ export const health = area({
         const health = healthOf(found)
         return { status: health.status === 'failing' ? 503 : 200, body: JSON.stringify({ data: health }) }
       },
+      failure: null,
     }),
   ],
 })

@@ -202,7 +202,6 @@ export const integrations = area({
       handle: put,
       replies: { 200: data(Integration), 201: data(Integration) },
       refusals: { 400: ['INVALID_CONFIG', 'PROVIDER_UNKNOWN'] },
-      failure: 'CREATE_FAILED',
     }),
     route('GET /admin/projects/:projectId/integrations', {
       caller: administrator,
@@ -211,7 +210,6 @@ export const integrations = area({
       args: rootUrl,
       call: 'integration_list',
       replies: { 200: data(z.array(Integration)) },
-      failure: 'LIST_FAILED',
     }),
     route(`GET ${one}`, {
       caller: administrator,
@@ -221,7 +219,6 @@ export const integrations = area({
       call: 'integration_get',
       replies: { 200: data(Integration) },
       refusals: notConfigured,
-      failure: 'FETCH_FAILED',
     }),
     route(`PATCH ${one}`, {
       caller: administrator,
@@ -234,7 +231,6 @@ export const integrations = area({
       call: 'integration_update',
       replies: { 200: data(Integration) },
       refusals: notConfigured,
-      failure: 'UPDATE_FAILED',
     }),
     route(`DELETE ${one}`, {
       caller: administrator,
@@ -243,7 +239,6 @@ export const integrations = area({
       call: 'integration_delete',
       replies: { 200: Deleted },
       refusals: notConfigured,
-      failure: 'DELETE_FAILED',
     }),
     route(`POST ${one}/test`, {
       caller: administrator,
@@ -265,7 +260,6 @@ export const integrations = area({
       query: { cursor: Cursor, limit: Limit(), outcome: z.string().max(64).optional() },
       call: 'inbound_events',
       replies: { 200: cursorPage(Inbound) },
-      failure: 'LIST_FAILED',
     }),
     route(`POST ${one}/events/:eventId/replay`, {
       caller: administrator,

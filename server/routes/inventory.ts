@@ -87,7 +87,6 @@ export const inventory = area({
       call: 'inventory_list',
       replies: { 200: page(Stack) },
       refusals: { 400: ['INVALID_INPUT'] },
-      failure: 'LIST_FAILED',
     }),
     route('POST /client/inventory/grant', {
       caller: serverForUser,
@@ -102,7 +101,6 @@ export const inventory = area({
         404: ['ITEM_NOT_FOUND'],
         409: ['MAX_OWNED_REACHED', 'LIMIT_REACHED', 'IDEMPOTENCY_CONFLICT'],
       },
-      failure: 'CREATE_FAILED',
     }),
     route('GET /client/inventory/:idOrKey', {
       operationId: 'getInventoryItem',
@@ -112,7 +110,6 @@ export const inventory = area({
       call: 'inventory_get',
       replies: { 200: data(Stack) },
       refusals: { 404: ['ITEM_NOT_FOUND'] },
-      failure: 'FETCH_FAILED',
     }),
     route('PATCH /client/inventory/:idOrKey', {
       operationId: 'updateInventoryItem',
@@ -125,7 +122,6 @@ export const inventory = area({
       call: 'inventory_patch',
       replies: { 200: data(Stack) },
       refusals: { 400: badBody, 404: ['ITEM_NOT_FOUND'] },
-      failure: 'UPDATE_FAILED',
     }),
     route('POST /client/inventory/:idOrKey/consume', {
       operationId: 'consumeInventoryItem',
@@ -142,7 +138,6 @@ export const inventory = area({
         404: ['ITEM_NOT_FOUND'],
         409: ['INSUFFICIENT_QUANTITY', 'NOT_CONSUMABLE', 'IDEMPOTENCY_CONFLICT'],
       },
-      failure: 'UPDATE_FAILED',
     }),
 
     route('GET /admin/projects/:projectId/inventory', {
@@ -152,7 +147,6 @@ export const inventory = area({
       call: 'inventory_all',
       replies: { 200: page(Stack) },
       refusals: { 400: ['INVALID_INPUT'] },
-      failure: 'LIST_FAILED',
     }),
     route('POST /admin/projects/:projectId/inventory/grant', {
       caller: administrator,
@@ -167,7 +161,6 @@ export const inventory = area({
         404: ['NOT_FOUND', 'ITEM_NOT_FOUND'],
         409: ['MAX_OWNED_REACHED', 'LIMIT_REACHED', 'IDEMPOTENCY_CONFLICT'],
       },
-      failure: 'CREATE_FAILED',
     }),
     route('POST /admin/projects/:projectId/inventory/revoke', {
       caller: administrator,
@@ -187,7 +180,6 @@ export const inventory = area({
         404: ['NOT_FOUND', 'ITEM_NOT_FOUND'],
         409: ['INSUFFICIENT_QUANTITY', 'IDEMPOTENCY_CONFLICT'],
       },
-      failure: 'UPDATE_FAILED',
     }),
     route('GET /admin/projects/:projectId/inventory/ledger', {
       caller: administrator,
@@ -200,7 +192,6 @@ export const inventory = area({
       call: 'inventory_ledger',
       replies: { 200: cursorPage(Movement) },
       refusals: { 400: ['INVALID_INPUT'] },
-      failure: 'LIST_FAILED',
     }),
   ],
 })

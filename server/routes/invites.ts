@@ -46,7 +46,6 @@ export const invites = area({
       handle: redeem,
       replies: { 200: data(z.strictObject({ can_provision: z.literal(true), redeemed: z.boolean() })) },
       refusals: { 403: ['INVITE_INVALID', 'PROVISIONING_REVOKED'], 429: ['RATE_LIMIT_EXCEEDED'] },
-      failure: 'UPDATE_FAILED',
     }),
     route('POST /auth/developer/waitlist', {
       operationId: 'joinWaitlist',
@@ -57,6 +56,7 @@ export const invites = area({
       handle: join,
       replies: { 200: data(z.strictObject({ ok: z.literal(true) })) },
       refusals: { 429: ['RATE_LIMIT_EXCEEDED', 'WAITLIST_FULL'], 503: ['WAITLIST_UNAVAILABLE'] },
+      failure: null,
     }),
   ],
 })

@@ -150,7 +150,6 @@ export const leaderboards = area({
       query: Page,
       call: 'leaderboards_list',
       replies: { 200: page(Shown) },
-      failure: 'LIST_FAILED',
     }),
     route('GET /client/leaderboards/:idOrKey', {
       caller: endUser,
@@ -175,7 +174,6 @@ export const leaderboards = area({
       call: 'leaderboard_me',
       replies: { 200: data(Entry.extend({ percentile: z.number() })) },
       refusals: { 404: ['NOT_FOUND'] },
-      failure: 'FETCH_FAILED',
     }),
     route('POST /client/leaderboards/:idOrKey/scores', {
       operationId: 'submitLeaderboardScore',
@@ -208,7 +206,6 @@ export const leaderboards = area({
         409: ['LEADERBOARD_NOT_MANUAL', 'LEADERBOARD_NOT_ACTIVE', 'IDEMPOTENCY_CONFLICT'],
         429: ['RATE_LIMITED'],
       },
-      failure: 'CREATE_FAILED',
     }),
 
     ...definitions('leaderboard', {
@@ -244,7 +241,6 @@ export const leaderboards = area({
       query: { run: RunKey, ...Page },
       call: 'leaderboard_entries',
       replies: { 200: Entries },
-      failure: 'LIST_FAILED',
     }),
     route(`PUT ${root}/:idOrKey/entries/:userId`, {
       caller: administrator,
@@ -255,7 +251,6 @@ export const leaderboards = area({
       call: 'leaderboard_entry_put',
       replies: { 200: data(Entry), 201: data(Entry) },
       refusals: { 400: [...invalidBody[400], 'INVALID_ID'], ...notActive },
-      failure: 'UPDATE_FAILED',
     }),
     route(`DELETE ${root}/:idOrKey/entries/:userId`, {
       caller: administrator,
@@ -264,7 +259,6 @@ export const leaderboards = area({
       call: 'leaderboard_entry_delete',
       replies: { 200: Deleted },
       refusals: { 400: ['INVALID_ID'] },
-      failure: 'DELETE_FAILED',
     }),
     route(`POST ${root}/:idOrKey/entries/import`, {
       caller: administrator,
@@ -288,7 +282,6 @@ export const leaderboards = area({
         ),
       },
       refusals: { ...invalidBody, ...notActive },
-      failure: 'UPDATE_FAILED',
     }),
     route(`GET ${root}/:idOrKey/runs`, {
       caller: administrator,
@@ -300,7 +293,6 @@ export const leaderboards = area({
       replies: {
         200: page(Run.extend({ id: Uuid, entries: z.int(), closed_at: Time.nullable(), is_frozen: z.boolean() })),
       },
-      failure: 'LIST_FAILED',
     }),
     route(`POST ${root}/:idOrKey/close-run`, {
       caller: administrator,
@@ -310,7 +302,6 @@ export const leaderboards = area({
       call: 'leaderboard_close',
       replies: { 200: data(Run) },
       refusals: notActive,
-      failure: 'UPDATE_FAILED',
     }),
     route(`POST ${root}/:idOrKey/rebuild`, {
       caller: administrator,
@@ -335,7 +326,6 @@ export const leaderboards = area({
       },
       replies: { 202: data(z.strictObject({ operation_id: Uuid, status: z.literal('queued') })) },
       refusals: { 409: ['CONFLICT', 'LEADERBOARD_NOT_ACTIVE'] },
-      failure: 'CREATE_FAILED',
     }),
     route(`GET ${root}/:idOrKey/anomalies`, {
       caller: administrator,
@@ -353,7 +343,6 @@ export const leaderboards = area({
           }),
         ),
       },
-      failure: 'LIST_FAILED',
     }),
   ],
 })

@@ -56,7 +56,6 @@ export const media = area({
         return linked(context, 'media_list', { folder_id, page_limit: limit, page_offset: offset })
       },
       replies: { 200: page(Asset) },
-      failure: 'LIST_FAILED',
     }),
     route('POST /client/media/upload', {
       caller: endUser,
@@ -68,7 +67,6 @@ export const media = area({
       handle: register,
       replies: { 201: Registered },
       refusals: { 400: ['MIME_NOT_ALLOWED', 'SIZE_REQUIRED'], 402: ['FREE_TIER_LIMIT_REACHED'] },
-      failure: 'CREATE_FAILED',
     }),
     route('POST /client/media/presign', {
       operationId: 'presignMediaUpload',
@@ -115,7 +113,6 @@ export const media = area({
       handle: commit,
       replies: { 200: data(Asset) },
       refusals: { ...notFound, 409: ['UPLOAD_NOT_FOUND'], 503: ['UPLOAD_UNVERIFIED'] },
-      failure: 'UPDATE_FAILED',
     }),
     route('GET /client/media/:assetId', {
       caller: endUserOrServer,
@@ -125,7 +122,6 @@ export const media = area({
       handle: get,
       replies: { 200: data(Asset) },
       refusals: { ...notFound, 503: ['UPLOAD_UNVERIFIED'] },
-      failure: 'FETCH_FAILED',
     }),
     route('DELETE /client/media/:assetId', {
       caller: endUserOrServer,
@@ -134,7 +130,6 @@ export const media = area({
       handle: remove,
       replies: { 200: data(z.strictObject({ id: Uuid, deleted: z.literal(true) })) },
       refusals: { ...notFound, 409: ['UPLOAD_WINDOW_OPEN', 'ASSET_IN_USE'] },
-      failure: 'DELETE_FAILED',
     }),
     route('GET /client/media/catalogs/:slug', {
       caller: appKey,
@@ -143,7 +138,6 @@ export const media = area({
       handle: catalog,
       replies: { 200: data(Catalog), 304: NotModified },
       refusals: notFound,
-      failure: 'FETCH_FAILED',
     }),
   ],
 })

@@ -97,7 +97,6 @@ export const mediaAdmin = area({
         return linked(context, 'media_list_admin', { ...filters, page_limit: limit, page_offset: offset })
       },
       replies: { 200: page(Asset) },
-      failure: 'LIST_FAILED',
     }),
     route(`POST ${admin}/upload`, {
       caller: administrator,
@@ -108,7 +107,6 @@ export const mediaAdmin = area({
       handle: register,
       replies: { 201: Registered },
       refusals: { 400: ['MIME_NOT_ALLOWED', 'SIZE_REQUIRED'], 402: ['FREE_TIER_LIMIT_REACHED'] },
-      failure: 'CREATE_FAILED',
     }),
     ...definitions('media_folder', {
       path: '/media/folders',
@@ -166,7 +164,6 @@ export const mediaAdmin = area({
         200: data(z.strictObject({ id: Uuid, status: z.literal('queued') })),
       },
       refusals: { ...notFound, 400: ['MIME_NOT_ALLOWED'], 409: ['IDEMPOTENCY_CONFLICT'] },
-      failure: 'CREATE_FAILED',
     }),
     route(`GET ${admin}/jobs`, {
       caller: administrator,
@@ -180,7 +177,6 @@ export const mediaAdmin = area({
       },
       call: 'media_jobs_list',
       replies: { 200: page(Job) },
-      failure: 'LIST_FAILED',
     }),
     route(`GET ${admin}/jobs/:jobId`, {
       caller: administrator,
@@ -189,7 +185,6 @@ export const mediaAdmin = area({
       call: 'media_job_get',
       replies: { 200: data(Job) },
       refusals: notFound,
-      failure: 'FETCH_FAILED',
     }),
     route(`GET ${admin}/:assetId`, {
       caller: administrator,
@@ -199,7 +194,6 @@ export const mediaAdmin = area({
       handle: get,
       replies: { 200: data(Asset) },
       refusals: { ...notFound, 503: ['UPLOAD_UNVERIFIED'] },
-      failure: 'FETCH_FAILED',
     }),
     route(`PATCH ${admin}/:assetId`, {
       caller: administrator,
@@ -211,7 +205,6 @@ export const mediaAdmin = area({
         linked(context, 'media_update', { asset_id: context.params['assetId'], patch: context.body }),
       replies: { 200: data(Asset) },
       refusals: notFound,
-      failure: 'UPDATE_FAILED',
     }),
     route(`DELETE ${admin}/:assetId`, {
       caller: administrator,
@@ -220,14 +213,12 @@ export const mediaAdmin = area({
       handle: remove,
       replies: { 200: data(z.strictObject({ id: Uuid, deleted: z.literal(true) })) },
       refusals: { ...notFound, 409: ['UPLOAD_WINDOW_OPEN', 'ASSET_IN_USE'] },
-      failure: 'DELETE_FAILED',
     }),
     route(`GET ${storage}/buckets`, {
       caller: administrator,
       summary: 'The buckets of the project',
       call: 'storage_buckets',
       replies: { 200: data(z.array(Bucket)) },
-      failure: 'LIST_FAILED',
     }),
     route(`GET ${storage}/usage`, {
       caller: administrator,
@@ -237,7 +228,6 @@ export const mediaAdmin = area({
       call: 'storage_usage',
       args: ({ resolved }) => ({ is_free: resolved.project?.effectiveTier === 'free' }),
       replies: { 200: data(Usage) },
-      failure: 'FETCH_FAILED',
     }),
     route(`GET ${storage}/objects`, {
       caller: administrator,
@@ -251,7 +241,6 @@ export const mediaAdmin = area({
       call: 'storage_objects',
       replies: { 200: cursorPage(Stored) },
       refusals: { 404: ['BUCKET_NOT_FOUND'] },
-      failure: 'LIST_FAILED',
     }),
     route(`DELETE ${storage}/objects`, {
       caller: administrator,
@@ -265,7 +254,6 @@ export const mediaAdmin = area({
         call('storage_delete', { ...body, is_free: isFree({ ...context, body, call }) }),
       replies: { 202: data(z.strictObject({ accepted: z.int() })) },
       refusals: { 404: ['BUCKET_NOT_FOUND'], 409: ['UPLOAD_WINDOW_OPEN', 'ASSET_IN_USE'] },
-      failure: 'DELETE_FAILED',
     }),
   ],
 })

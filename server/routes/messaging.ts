@@ -150,7 +150,6 @@ export const messaging = area({
       call: 'conversation_create',
       replies: { 201: data(Mine), 200: data(Mine) },
       refusals: { 403: ['USER_MUTED'], 404: ['USER_NOT_FOUND'] },
-      failure: 'CREATE_FAILED',
     }),
     route(`GET ${client}`, {
       caller: endUser,
@@ -169,7 +168,6 @@ export const messaging = area({
       call: 'conversation_get',
       replies: { 200: data(Mine) },
       refusals: entering,
-      failure: 'FETCH_FAILED',
     }),
     route(`PATCH ${one}`, {
       caller: endUser,
@@ -186,7 +184,6 @@ export const messaging = area({
       call: 'conversation_update',
       replies: { 200: data(Mine) },
       refusals: { ...entering, 403: [...entering[403], 'USER_MUTED'] },
-      failure: 'UPDATE_FAILED',
     }),
     route(`POST ${one}/messages`, {
       operationId: 'sendMessage',
@@ -241,7 +238,6 @@ export const messaging = area({
         404: reaching[404],
         409: ['EDIT_WINDOW_CLOSED'],
       },
-      failure: 'UPDATE_FAILED',
     }),
     route(`DELETE ${oneMessage}`, {
       operationId: 'deleteMessage',
@@ -252,7 +248,6 @@ export const messaging = area({
       call: 'message_delete',
       replies: { 200: Deleted },
       refusals: { 403: [...reaching[403], 'FORBIDDEN'], 404: reaching[404] },
-      failure: 'DELETE_FAILED',
     }),
     route(`POST ${one}/typing`, {
       operationId: 'sendTyping',
@@ -275,7 +270,6 @@ export const messaging = area({
       call: 'reaction_add',
       replies: { 201: data(Reactions), 200: data(Reactions) },
       refusals: { ...badIds, 403: [...reaching[403], 'USER_MUTED'], 404: reaching[404], 409: ['LIMIT_REACHED'] },
-      failure: 'CREATE_FAILED',
     }),
     route(`DELETE ${oneMessage}/reactions`, {
       operationId: 'removeReaction',
@@ -286,7 +280,6 @@ export const messaging = area({
       call: 'reaction_remove',
       replies: { 200: data(Reactions) },
       refusals: { ...badIds, ...reaching },
-      failure: 'DELETE_FAILED',
     }),
     route(`GET ${oneMessage}/reactions`, {
       operationId: 'listReactions',
@@ -306,7 +299,6 @@ export const messaging = area({
       call: 'receipts_get',
       replies: { 200: data(Receipts) },
       refusals: { ...badIds, ...reaching },
-      failure: 'FETCH_FAILED',
     }),
     route(`POST ${one}/participants`, {
       operationId: 'addParticipants',
@@ -339,7 +331,6 @@ export const messaging = area({
       call: 'conversation_leave',
       replies: { 200: Deleted },
       refusals: { ...entering, 409: ['CONVERSATION_IS_DIRECT'] },
-      failure: 'DELETE_FAILED',
     }),
     route(`DELETE ${one}/participants/:userId`, {
       operationId: 'removeParticipant',
@@ -350,7 +341,6 @@ export const messaging = area({
       call: 'participant_remove',
       replies: { 200: Deleted },
       refusals: { 403: [...entering[403], 'FORBIDDEN'], 404: entering[404], 409: ['CONVERSATION_IS_DIRECT'] },
-      failure: 'DELETE_FAILED',
     }),
     route(`POST ${one}/read`, {
       operationId: 'markConversationRead',
@@ -363,7 +353,6 @@ export const messaging = area({
         400: ['INVALID_CONVERSATION_ID'],
         404: ['CONVERSATION_NOT_FOUND', 'UPDATE_FAILED', 'USER_NOT_FOUND'],
       },
-      failure: 'UPDATE_FAILED',
     }),
     route('GET /client/messaging/unread', {
       operationId: 'getUnreadCounts',
@@ -375,7 +364,6 @@ export const messaging = area({
       query: { limit: Limit(1000, 200) },
       call: 'unread_get',
       replies: { 200: data(Unread) },
-      failure: 'FETCH_FAILED',
     }),
     route('GET /client/messaging/messages/search', {
       caller: endUser,
@@ -384,7 +372,6 @@ export const messaging = area({
       query: { q: Text(200, 2), ...Page },
       call: 'messages_search',
       replies: { 200: page(Message) },
-      failure: 'LIST_FAILED',
     }),
     route(`GET ${admin}/conversations`, {
       caller: administrator,
@@ -393,7 +380,6 @@ export const messaging = area({
       query: { user_id: Uuid.optional(), ...Page },
       call: 'conversations_admin',
       replies: { 200: page(Conversation) },
-      failure: 'LIST_FAILED',
     }),
     route(`GET ${adminMessages}`, {
       operationId: 'adminListMessages',
@@ -405,7 +391,6 @@ export const messaging = area({
       call: 'messages_admin',
       replies: { 200: page(Message) },
       refusals: { 404: ['CONVERSATION_NOT_FOUND'] },
-      failure: 'LIST_FAILED',
     }),
     route(`POST ${adminMessages}`, {
       operationId: 'adminSendMessage',
@@ -446,7 +431,6 @@ export const messaging = area({
       call: 'message_delete_admin',
       replies: { 200: Deleted },
       refusals: { 404: ['CONVERSATION_NOT_FOUND', 'MESSAGE_NOT_FOUND'] },
-      failure: 'DELETE_FAILED',
     }),
     route(`GET ${admin}/stats`, {
       operationId: 'getMessagingStats',
@@ -456,7 +440,6 @@ export const messaging = area({
       summary: 'Statistics of conversations, messages and senders',
       call: 'messaging_stats',
       replies: { 200: data(Stats) },
-      failure: 'FETCH_FAILED',
     }),
   ],
 })

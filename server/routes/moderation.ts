@@ -93,7 +93,6 @@ const move = (
     call: `moderation_${verb}`,
     replies: { 200: data(Item) },
     refusals: { 404: ['NOT_FOUND'], 409: ['ALREADY_RESOLVED'] },
-    failure: 'UPDATE_FAILED',
   })
 
 export const moderation = area({
@@ -110,7 +109,6 @@ export const moderation = area({
       query: { status: Status.default('pending'), ...Page },
       call: 'moderation_queue',
       replies: { 200: page(Item) },
-      failure: 'LIST_FAILED',
     }),
     move('approve', 'The content stays; what was hidden is shown again', z.object(Note), { note: 'Satire' }),
     move(
@@ -162,7 +160,6 @@ export const moderation = area({
       readOnly: true,
       replies: { 200: data(Tested) },
       refusals: { 404: ['NOT_FOUND'] },
-      failure: 'FETCH_FAILED',
     }),
     route(`POST ${rule}/simulate`, {
       caller: administrator,
@@ -177,7 +174,6 @@ export const moderation = area({
       readOnly: true,
       replies: { 200: data(Simulated) },
       refusals: { 404: ['NOT_FOUND'] },
-      failure: 'FETCH_FAILED',
     }),
     route(`POST ${moderation_}/trust`, {
       operationId: 'setModerationTrust',
@@ -198,7 +194,6 @@ export const moderation = area({
       query: Page,
       call: 'moderation_trust_list',
       replies: { 200: page(Trust) },
-      failure: 'LIST_FAILED',
     }),
     route('POST /client/moderation/reports', {
       caller: endUser,
@@ -212,7 +207,6 @@ export const moderation = area({
       call: 'moderation_report',
       replies: { 200: data(Received), 201: data(Received) },
       refusals: { 400: ['SELF_REPORT'], 404: ['SUBJECT_NOT_FOUND'] },
-      failure: 'CREATE_FAILED',
     }),
     route('GET /client/moderation/reports', {
       caller: endUser,
@@ -222,7 +216,6 @@ export const moderation = area({
       query: Page,
       call: 'moderation_reports',
       replies: { 200: page(Report) },
-      failure: 'LIST_FAILED',
     }),
   ],
 })

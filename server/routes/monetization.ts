@@ -323,7 +323,6 @@ export const monetization = area({
       handle: plan,
       replies: { 200: data(Plan) },
       refusals: readable,
-      failure: 'FETCH_FAILED',
     }),
     route(`GET ${base}/drift`, {
       caller: administrator,
@@ -333,7 +332,6 @@ export const monetization = area({
       handle: reading('monetization_drift'),
       replies: { 200: data(z.strictObject({ has_drift: z.boolean(), drift: z.array(Drifted) })) },
       refusals: readable,
-      failure: 'FETCH_FAILED',
     }),
     route(`GET ${base}/export`, {
       caller: administrator,
@@ -341,14 +339,12 @@ export const monetization = area({
       handle: reading('monetization_export'),
       replies: { 200: Shown },
       refusals: readable,
-      failure: 'FETCH_FAILED',
     }),
     route(`GET ${base}/definitions`, {
       caller: administrator,
       summary: 'What is declared',
       call: 'monetization_definitions_get',
       replies: { 200: Shown },
-      failure: 'FETCH_FAILED',
     }),
     route(`PUT ${base}/definitions`, {
       caller: administrator,
@@ -379,7 +375,6 @@ export const monetization = area({
       },
       handle: put,
       replies: { 200: Shown },
-      failure: 'UPDATE_FAILED',
     }),
     route(`POST ${base}/adopt`, {
       caller: administrator,
@@ -402,7 +397,6 @@ export const monetization = area({
       handle: adopt,
       replies: { 200: data(Counts) },
       refusals: { ...readable, 400: ['MONETIZATION_NOT_CONFIGURED', 'PACKAGE_NOT_INDEPENDENTLY_ADOPTABLE'] },
-      failure: 'UPDATE_FAILED',
     }),
     route(`POST ${base}/apply`, {
       caller: administrator,

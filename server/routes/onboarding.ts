@@ -78,7 +78,6 @@ export const onboarding = area({
       description: '`data` is null when no flow is active, `progress` before the start.',
       call: 'onboarding_get',
       replies: { 200: data(z.strictObject({ flow: Flow, progress: Progress.nullable() }).nullable()) },
-      failure: 'FETCH_FAILED',
     }),
     route('POST /client/onboarding/:flowId/start', {
       caller: endUser,
@@ -87,7 +86,6 @@ export const onboarding = area({
       call: 'onboarding_start',
       replies: { 201: data(Progress) },
       refusals: notFound,
-      failure: 'CREATE_FAILED',
     }),
     route('POST /client/onboarding/:flowId/advance', {
       caller: endUser,
@@ -102,7 +100,6 @@ export const onboarding = area({
       call: 'onboarding_advance',
       replies: { 200: data(Progress) },
       refusals: notFound,
-      failure: 'UPDATE_FAILED',
     }),
     route('POST /client/onboarding/:flowId/skip', {
       caller: endUser,
@@ -111,7 +108,6 @@ export const onboarding = area({
       call: 'onboarding_skip',
       replies: { 200: data(Progress) },
       refusals: notStarted,
-      failure: 'UPDATE_FAILED',
     }),
     route('POST /client/onboarding/:flowId/complete', {
       caller: endUser,
@@ -120,7 +116,6 @@ export const onboarding = area({
       call: 'onboarding_complete',
       replies: { 200: data(Progress) },
       refusals: notStarted,
-      failure: 'UPDATE_FAILED',
     }),
 
     route(`POST ${flows}`, {
@@ -141,7 +136,6 @@ export const onboarding = area({
       },
       call: 'onboarding_flow_create',
       replies: { 201: data(Flow) },
-      failure: 'CREATE_FAILED',
     }),
     route(`GET ${flows}`, {
       caller: administrator,
@@ -171,7 +165,6 @@ export const onboarding = area({
       call: 'onboarding_flow_update',
       replies: { 200: data(Flow) },
       refusals: notFound,
-      failure: 'UPDATE_FAILED',
     }),
     route('GET /admin/projects/:projectId/onboarding/stats', {
       operationId: 'getOnboardingStats',

@@ -64,6 +64,7 @@ const declaration = {
   headers: { 'If-None-Match': z.string().optional() },
   handle: describe,
   replies: { 200: z.looseObject({ openapi: z.string() }), 304: NotModified },
+  failure: null,
 }
 
 /** The OpenAPI document, under both of its paths. */

@@ -35,7 +35,6 @@ export const operations = area({
       },
       call: 'operation_list',
       replies: { 200: page(Operation) },
-      failure: 'LIST_FAILED',
     }),
     route('GET /admin/projects/:projectId/operations/:operationId', {
       caller: projectOwner,
@@ -44,7 +43,6 @@ export const operations = area({
       call: 'operation_get',
       args: ({ params }) => ({ project_id: params['projectId'] }),
       replies: { 200: data(Operation) },
-      failure: 'FETCH_FAILED',
     }),
     route('POST /admin/projects/:projectId/operations/:operationId/cancel', {
       caller: projectOwner,
@@ -53,7 +51,6 @@ export const operations = area({
       call: 'operation_cancel',
       replies: { 200: data(Operation) },
       refusals: { 409: ['OPERATION_NOT_CANCELLABLE'] },
-      failure: 'UPDATE_FAILED',
     }),
   ],
 })

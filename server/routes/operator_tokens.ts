@@ -60,7 +60,6 @@ export const operatorTokens = area({
       handle: create,
       replies: { 201: data(OperatorToken.extend({ token: z.string() })) },
       refusals: { 403: ['SCOPE_EXCEEDS_CEILING', 'PROJECT_FORBIDDEN'], 404: ['NOT_FOUND'], 409: ['LIMIT_REACHED'] },
-      failure: 'CREATE_FAILED',
     }),
     route('GET /admin/operator-tokens', {
       caller: delegator,
@@ -69,7 +68,6 @@ export const operatorTokens = area({
       query: Page,
       call: 'operator_token_list',
       replies: { 200: page(OperatorToken) },
-      failure: 'LIST_FAILED',
     }),
     route('DELETE /admin/operator-tokens/:operatorTokenId', {
       caller: delegator,
@@ -79,7 +77,6 @@ export const operatorTokens = area({
       call: 'operator_token_revoke',
       replies: { 200: Deleted },
       refusals: { 404: ['NOT_FOUND'] },
-      failure: 'DELETE_FAILED',
     }),
     route('POST /admin/operator-tokens/introspect', {
       operationId: 'introspectOperatorToken',
@@ -101,7 +98,6 @@ export const operatorTokens = area({
           }),
         ),
       },
-      failure: 'FETCH_FAILED',
     }),
   ],
 })

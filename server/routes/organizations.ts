@@ -78,7 +78,6 @@ export const organizations = area({
       handle: create,
       replies: { 201: data(Organization) },
       refusals: { 409: ['LIMIT_REACHED'] },
-      failure: 'CREATE_FAILED',
     }),
     route('GET /admin/organizations', {
       caller: developer,
@@ -86,7 +85,6 @@ export const organizations = area({
       query: Page,
       call: 'organization_list',
       replies: { 200: page(Organization) },
-      failure: 'LIST_FAILED',
     }),
     route(`GET ${base}`, {
       caller: organizationMember,
@@ -94,7 +92,6 @@ export const organizations = area({
       params: own,
       call: 'organization_get',
       replies: { 200: data(Organization) },
-      failure: 'FETCH_FAILED',
     }),
     route(`PATCH ${base}`, {
       caller: organizationMember,
@@ -105,7 +102,6 @@ export const organizations = area({
       patch: true,
       call: 'organization_patch',
       replies: { 200: data(Organization) },
-      failure: 'UPDATE_FAILED',
     }),
     route(`DELETE ${base}`, {
       caller: organizationMember,
@@ -116,7 +112,6 @@ export const organizations = area({
       call: 'organization_delete',
       replies: { 200: Deleted },
       refusals: { 409: ['PROJECTS_EXIST', 'PERSONAL_ORGANIZATION'] },
-      failure: 'DELETE_FAILED',
     }),
     route(`GET ${base}/members`, {
       caller: organizationMember,
@@ -125,7 +120,6 @@ export const organizations = area({
       query: Page,
       call: 'member_list',
       replies: { 200: page(Member) },
-      failure: 'LIST_FAILED',
     }),
     route(`PATCH ${base}/members/:developerId`, {
       caller: organizationMember,
@@ -138,7 +132,6 @@ export const organizations = area({
       call: 'member_patch',
       replies: { 200: data(Member) },
       refusals: { 409: ['LAST_OWNER', 'PERSONAL_ORGANIZATION'] },
-      failure: 'UPDATE_FAILED',
     }),
     route(`DELETE ${base}/members/:developerId`, {
       caller: organizationMember,
@@ -150,7 +143,6 @@ export const organizations = area({
       call: 'member_delete',
       replies: { 200: Deleted },
       refusals: { 403: ['ROLE_FORBIDDEN'], 409: ['LAST_OWNER', 'PERSONAL_ORGANIZATION'] },
-      failure: 'DELETE_FAILED',
     }),
     route(`POST ${base}/invites`, {
       caller: organizationMember,
@@ -166,7 +158,6 @@ export const organizations = area({
         409: ['ALREADY_MEMBER', 'CONFLICT', 'LIMIT_REACHED'],
         429: ['RATE_LIMIT_EXCEEDED'],
       },
-      failure: 'CREATE_FAILED',
     }),
     route(`GET ${base}/invites`, {
       caller: organizationMember,
@@ -175,7 +166,6 @@ export const organizations = area({
       query: Page,
       call: 'organization_invite_list',
       replies: { 200: page(Invite) },
-      failure: 'LIST_FAILED',
     }),
     route(`DELETE ${base}/invites/:inviteId`, {
       caller: organizationMember,
@@ -185,7 +175,6 @@ export const organizations = area({
       call: 'organization_invite_delete',
       replies: { 200: Deleted },
       refusals: { 409: ['INVITE_NOT_PENDING'] },
-      failure: 'DELETE_FAILED',
     }),
     route('POST /admin/invites/accept', {
       caller: developer,
@@ -201,7 +190,6 @@ export const organizations = area({
         409: ['INVITE_NOT_PENDING', 'ALREADY_MEMBER', 'LIMIT_REACHED'],
         429: ['RATE_LIMIT_EXCEEDED'],
       },
-      failure: 'UPDATE_FAILED',
     }),
     route('POST /admin/projects/:projectId/transfer', {
       caller: projectOwner,
@@ -213,7 +201,6 @@ export const organizations = area({
       call: 'project_transfer',
       args: ({ params }) => ({ project_id: params['projectId'] }),
       replies: { 200: data(Project) },
-      failure: 'UPDATE_FAILED',
     }),
   ],
 })

@@ -218,7 +218,6 @@ export const projects = area({
         409: ['LIMIT_REACHED'],
         429: ['RATE_LIMIT_EXCEEDED'],
       },
-      failure: 'CREATE_FAILED',
     }),
     route('GET /admin/projects', {
       caller: developer,
@@ -232,7 +231,6 @@ export const projects = area({
           ),
         ),
       },
-      failure: 'LIST_FAILED',
     }),
     route('GET /admin/projects/:projectId', {
       operationId: 'getProject',
@@ -241,7 +239,6 @@ export const projects = area({
       handle: get,
       replies: { 200: data(Project.extend({ api_keys: z.array(ApiKey), integrations: z.array(Integration) })) },
       refusals: { 503: ['TENANT_UNAVAILABLE', 'TENANT_MIGRATION_PENDING'] },
-      failure: 'FETCH_FAILED',
     }),
     route('PATCH /admin/projects/:projectId', {
       operationId: 'updateProject',
@@ -267,7 +264,6 @@ export const projects = area({
       args: projectId,
       replies: { 200: data(z.strictObject({ id: Uuid, name: z.string(), updated_at: Time })) },
       refusals: { 400: ['INVALID_INPUT', 'INVALID_SENDER'] },
-      failure: 'UPDATE_FAILED',
     }),
     route('DELETE /admin/projects/:projectId', {
       operationId: 'deleteProject',
@@ -289,7 +285,6 @@ export const projects = area({
         409: ['PROVISIONING_IN_PROGRESS', 'FUNCTION_DOMAINS_ATTACHED'],
         502: ['BILLING_CANCEL_FAILED', 'TENANT_RESOURCE_DELETE_FAILED'],
       },
-      failure: 'DELETE_FAILED',
     }),
     route('POST /admin/projects/:projectId/api-keys', {
       caller: projectOwner,
@@ -302,7 +297,6 @@ export const projects = area({
         201: data(z.strictObject({ key: z.string(), prefix: z.string(), type: KeyType, environment: Environment })),
       },
       refusals: { 400: ['INVALID_INPUT'] },
-      failure: 'CREATE_FAILED',
     }),
     route('DELETE /admin/projects/:projectId/api-keys/:keyId', {
       operationId: 'revokeApiKey',
@@ -313,7 +307,6 @@ export const projects = area({
       call: 'api_key_deactivate',
       args: projectId,
       replies: { 200: data(ApiKey) },
-      failure: 'DELETE_FAILED',
     }),
     route('GET /admin/projects/:projectId/provisioning-status', {
       operationId: 'getProvisioningStatus',
@@ -322,7 +315,6 @@ export const projects = area({
       handle: provisioningStatus,
       replies: { 200: data(Provisioning) },
       source: 'contract',
-      failure: 'FETCH_FAILED',
     }),
     route('POST /admin/projects/:projectId/reprovision', {
       operationId: 'reprovisionProject',

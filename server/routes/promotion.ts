@@ -158,7 +158,6 @@ const planned: Route = route('POST /admin/projects/:projectId/promotion/plan', {
   readOnly: true,
   replies: { 200: data(Plan) },
   refusals: { 409: ['LIMIT_REACHED'] },
-  failure: 'FETCH_FAILED',
 })
 
 const applied: Route = route('POST /admin/projects/:projectId/promotion/apply', {
@@ -196,7 +195,6 @@ export const promotion = area({
       call: 'promotion_export',
       replies: { 200: data(Document) },
       refusals: { 409: ['LIMIT_REACHED'] },
-      failure: 'FETCH_FAILED',
     }),
     route('POST /admin/projects/:projectId/promotion/import', {
       operationId: 'importPromotion',

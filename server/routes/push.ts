@@ -28,7 +28,6 @@ const report = (verb: 'opened' | 'received', summary: string) =>
     call: `push_${verb}`,
     replies: { 200: data(z.strictObject({ [verb]: z.literal(true) })) },
     refusals: { 404: ['NOT_FOUND'] },
-    failure: 'UPDATE_FAILED',
   })
 
 export const push = area({
@@ -83,14 +82,12 @@ export const push = area({
       call: 'push_automation_stats',
       replies: { 200: data(Stats) },
       refusals: { 404: ['NOT_FOUND'] },
-      failure: 'FETCH_FAILED',
     }),
     route('GET /client/push/preferences', {
       caller: endUser,
       summary: "The caller's preferences, with all categories of the project",
       call: 'push_preferences_get',
       replies: { 200: data(Preferences) },
-      failure: 'FETCH_FAILED',
     }),
     route('PUT /client/push/preferences', {
       caller: endUser,
@@ -100,7 +97,6 @@ export const push = area({
       example: { enabled: true, categories: { news: false }, quiet_hours: { start: '22:00', end: '07:00' } },
       call: 'push_preferences_put',
       replies: { 200: data(Preferences) },
-      failure: 'UPDATE_FAILED',
     }),
     report('opened', 'Report that a message was opened; the first time counts'),
     report('received', 'Report that a device has received a message; the first time counts'),
@@ -110,14 +106,12 @@ export const push = area({
       query: { unread: Flag(), cursor: Cursor, limit: Limit() },
       call: 'push_inbox',
       replies: { 200: cursorPage(InboxItem) },
-      failure: 'LIST_FAILED',
     }),
     route('GET /client/push/inbox/unread-count', {
       caller: endUser,
       summary: 'How many items of the inbox are unread',
       call: 'push_inbox_unread_count',
       replies: { 200: data(z.strictObject({ count: z.int() })) },
-      failure: 'FETCH_FAILED',
     }),
     route('POST /client/push/inbox/:inboxItemId/read', {
       operationId: 'markPushInboxItemRead',
@@ -127,7 +121,6 @@ export const push = area({
       call: 'push_inbox_read',
       replies: { 200: data(InboxItem) },
       refusals: { 404: ['NOT_FOUND'] },
-      failure: 'UPDATE_FAILED',
     }),
     route('POST /client/push/inbox/read-all', {
       operationId: 'markPushInboxRead',
@@ -135,7 +128,6 @@ export const push = area({
       summary: 'Mark all items as read',
       call: 'push_inbox_read_all',
       replies: { 200: data(z.strictObject({ read: z.int() })) },
-      failure: 'UPDATE_FAILED',
     }),
     route('DELETE /client/push/inbox/:inboxItemId', {
       operationId: 'deletePushInboxItem',
@@ -145,7 +137,6 @@ export const push = area({
       call: 'push_inbox_delete',
       replies: { 200: Deleted },
       refusals: { 404: ['NOT_FOUND'] },
-      failure: 'DELETE_FAILED',
     }),
   ],
 })

@@ -209,6 +209,7 @@ export const realtime = area({
       handle: connect,
       replies: { 101: z.string() },
       refusals: { 426: ['UPGRADE_REQUIRED'] },
+      failure: null,
     }),
     route('GET /client/realtime/stream', {
       operationId: 'streamRealtime',
@@ -222,6 +223,7 @@ export const realtime = area({
         403: ['FORBIDDEN', 'NOT_A_PARTICIPANT'],
         404: ['NOT_FOUND', 'CONVERSATION_NOT_FOUND', 'COLLECTION_NOT_FOUND', 'USER_NOT_FOUND'],
       },
+      failure: null,
     }),
     route('POST /client/realtime/tickets', {
       caller: sessionUser,
@@ -229,7 +231,6 @@ export const realtime = area({
       description: 'For clients that cannot set headers: a ticket may be used once, within 60 seconds, as `?ticket=`.',
       handle: createTicket,
       replies: { 201: data(z.strictObject({ ticket: z.string(), expires_in: z.literal(ticketSeconds) })) },
-      failure: 'CREATE_FAILED',
     }),
     route('POST /admin/projects/:projectId/realtime/broadcast', {
       caller: administrator,
@@ -244,7 +245,6 @@ export const realtime = area({
       example: { channel: 'room:lobby', event: 'notice', payload: { text: 'The server restarts at noon.' } },
       handle: broadcast,
       replies: { 202: data(z.strictObject({ delivered_to: z.int() })) },
-      failure: 'CREATE_FAILED',
     }),
     route('GET /admin/projects/:projectId/realtime/stats', {
       caller: administrator,
@@ -266,7 +266,6 @@ export const realtime = area({
       example: { rules: [{ pattern: 'lobby-*', publish: 'authenticated', presence: true }] },
       call: 'realtime_rooms_put',
       replies: { 200: data(z.strictObject({ rules: z.array(Rule) })) },
-      failure: 'UPDATE_FAILED',
     }),
   ],
 })

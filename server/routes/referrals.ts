@@ -107,7 +107,6 @@ export const referrals = area({
       readOnly: false,
       call: 'referral_mine',
       replies: { 200: data(Mine) },
-      failure: 'FETCH_FAILED',
     }),
     route('GET /client/referrals/me/claims', {
       operationId: 'listMyReferralClaims',
@@ -117,7 +116,6 @@ export const referrals = area({
       query: Page,
       call: 'referral_claims_mine',
       replies: { 200: page(Brought) },
-      failure: 'LIST_FAILED',
     }),
     route('POST /client/referrals/claim', {
       operationId: 'claimReferral',
@@ -135,7 +133,6 @@ export const referrals = area({
         404: ['REFERRAL_NOT_FOUND'],
         409: ['REFERRAL_INACTIVE', 'REFERRAL_EXHAUSTED', 'REFERRAL_ALREADY_CLAIMED'],
       },
-      failure: 'CREATE_FAILED',
     }),
     route('GET /client/referrals/:code', {
       caller: appKey,
@@ -147,7 +144,6 @@ export const referrals = area({
         200: data(z.strictObject({ valid: z.boolean(), referrer: Person.nullable(), reward_referee: JsonObject })),
       },
       refusals: { 404: ['REFERRAL_NOT_FOUND'], 429: ['RATE_LIMITED'] },
-      failure: 'FETCH_FAILED',
     }),
 
     ...definitions('referral_code', {
@@ -193,7 +189,6 @@ export const referrals = area({
       example: { reward_referrer: { xp: 50 }, qualify_event: 'lesson_completed', qualify_within_days: 14 },
       call: 'referral_defaults_update',
       replies: { 200: data(Defaults) },
-      failure: 'UPDATE_FAILED',
     }),
     route(`GET ${codes}/:codeId/stats`, {
       caller: administrator,
@@ -206,7 +201,6 @@ export const referrals = area({
         200: data(z.strictObject({ referral_code: ReferralCode, total_claims: z.int(), claims: z.array(Claim) })),
       },
       refusals: notFound,
-      failure: 'FETCH_FAILED',
     }),
   ],
 })

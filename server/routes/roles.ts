@@ -60,7 +60,6 @@ export const roles = area({
       call: 'role_delete',
       replies: { 200: Deleted },
       refusals: { 404: ['NOT_FOUND'], 409: ['ROLE_IN_USE'] },
-      failure: 'DELETE_FAILED',
     }),
     route(`POST ${role}/assignments`, {
       caller: administrator,
@@ -74,7 +73,6 @@ export const roles = area({
       call: 'role_assign',
       replies: { 201: data(Assignment), 200: data(Assignment) },
       refusals: { 404: ['NOT_FOUND', 'USER_NOT_FOUND'], 409: ['LIMIT_REACHED'] },
-      failure: 'CREATE_FAILED',
     }),
     route(`GET ${role}/assignments`, {
       caller: administrator,
@@ -84,7 +82,6 @@ export const roles = area({
       call: 'role_assignments',
       replies: { 200: page(Assignment) },
       refusals: { 404: ['NOT_FOUND'] },
-      failure: 'LIST_FAILED',
     }),
     route(`DELETE ${role}/assignments/:userId`, {
       caller: administrator,
@@ -94,7 +91,6 @@ export const roles = area({
       call: 'role_revoke',
       replies: { 200: Deleted },
       refusals: { 404: ['NOT_FOUND'] },
-      failure: 'DELETE_FAILED',
     }),
     route('GET /client/roles', {
       operationId: 'getMyRoles',
@@ -102,7 +98,6 @@ export const roles = area({
       summary: "The caller's roles and permissions",
       call: 'roles_mine',
       replies: { 200: data(Mine) },
-      failure: 'FETCH_FAILED',
     }),
     route('GET /client/roles/check', {
       operationId: 'checkRole',
@@ -111,7 +106,6 @@ export const roles = area({
       query: { permission: Permission, group_id: Uuid.optional() },
       call: 'role_check',
       replies: { 200: data(z.strictObject({ allowed: z.boolean() })) },
-      failure: 'FETCH_FAILED',
     }),
   ],
 })

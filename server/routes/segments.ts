@@ -81,7 +81,6 @@ export const segments = area({
       call: 'segment_create',
       replies: { 201: data(Segment) },
       refusals: { 409: ['CONFLICT', 'LIMIT_REACHED'] },
-      failure: 'CREATE_FAILED',
     }),
     ...definitions('segment', {
       path: '/segments',
@@ -103,7 +102,6 @@ export const segments = area({
       readOnly: true,
       replies: { 200: data(Preview) },
       refusals: { 400: ['SEGMENT_TOO_EXPENSIVE'] },
-      failure: 'FETCH_FAILED',
     }),
     route(`PATCH ${segment}/:idOrKey`, {
       caller: administrator,
@@ -117,7 +115,6 @@ export const segments = area({
       call: 'segment_update',
       replies: { 200: data(Segment) },
       refusals: { 400: ['SEGMENT_CYCLE'], ...notFound },
-      failure: 'UPDATE_FAILED',
     }),
     route(`POST ${segment}/:idOrKey/refresh`, {
       caller: administrator,
@@ -146,7 +143,6 @@ export const segments = area({
       call: 'segment_members',
       replies: { 200: page(z.strictObject({ app_user_id: Uuid, entered_at: Time, app_users: Member })) },
       refusals: notFound,
-      failure: 'LIST_FAILED',
     }),
     route(`POST ${segment}/:idOrKey/members`, {
       operationId: 'addSegmentMembers',
@@ -158,7 +154,6 @@ export const segments = area({
       call: 'segment_members_add',
       replies: { 200: data(z.strictObject({ added: z.int(), unknown: z.array(Uuid) })) },
       refusals: { 400: ['SEGMENT_NOT_STATIC'], ...notFound },
-      failure: 'UPDATE_FAILED',
     }),
     route(`DELETE ${segment}/:idOrKey/members/:userId`, {
       operationId: 'removeSegmentMember',
@@ -168,7 +163,6 @@ export const segments = area({
       call: 'segment_member_remove',
       replies: { 200: Deleted },
       refusals: { 400: ['SEGMENT_NOT_STATIC'], ...notFound },
-      failure: 'DELETE_FAILED',
     }),
     route(`GET ${segment}/:idOrKey/members/:userId/explain`, {
       caller: administrator,
@@ -177,7 +171,6 @@ export const segments = area({
       call: 'segment_explain',
       replies: { 200: data(Explanation) },
       refusals: notFound,
-      failure: 'FETCH_FAILED',
     }),
   ],
 })

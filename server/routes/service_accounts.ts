@@ -69,7 +69,6 @@ export const serviceAccounts = area({
       handle: create,
       replies: { 201: WithKey },
       refusals: { ...refusals, 409: ['LIMIT_REACHED'] },
-      failure: 'CREATE_FAILED',
     }),
     route('GET /admin/service-accounts', {
       caller: developer,
@@ -79,7 +78,6 @@ export const serviceAccounts = area({
       call: 'service_account_list',
       replies: { 200: page(ServiceAccount) },
       refusals,
-      failure: 'LIST_FAILED',
     }),
     route(`GET ${one}`, {
       caller: developer,
@@ -89,7 +87,6 @@ export const serviceAccounts = area({
       call: 'service_account_get',
       replies: { 200: data(ServiceAccount) },
       refusals,
-      failure: 'FETCH_FAILED',
     }),
     route(`PATCH ${one}`, {
       caller: developer,
@@ -107,7 +104,6 @@ export const serviceAccounts = area({
       call: 'service_account_patch',
       replies: { 200: data(ServiceAccount) },
       refusals,
-      failure: 'UPDATE_FAILED',
     }),
     route(`DELETE ${one}`, {
       caller: developer,
@@ -117,7 +113,6 @@ export const serviceAccounts = area({
       call: 'service_account_delete',
       replies: { 200: Deleted },
       refusals,
-      failure: 'DELETE_FAILED',
     }),
     route(`POST ${one}/rotate-key`, {
       caller: developer,
@@ -127,7 +122,6 @@ export const serviceAccounts = area({
       handle: rotate,
       replies: { 200: WithKey },
       refusals,
-      failure: 'UPDATE_FAILED',
     }),
   ],
 })

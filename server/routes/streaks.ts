@@ -136,7 +136,6 @@ export const streaks = area({
       query: { include: z.literal('all', 'must be all').optional() },
       call: 'streaks_list',
       replies: { 200: data(z.array(Streak)) },
-      failure: 'LIST_FAILED',
     }),
     route('GET /client/streaks/:idOrKey', {
       caller: endUser,
@@ -146,7 +145,6 @@ export const streaks = area({
       call: 'streak_get',
       replies: { 200: data(Streak.extend({ history: History })) },
       refusals: notFound,
-      failure: 'FETCH_FAILED',
     }),
     route('POST /client/streaks/:idOrKey/qualify', {
       caller: endUser,
@@ -171,7 +169,6 @@ export const streaks = area({
       call: 'streak_pause',
       replies: { 200: data(Streak) },
       refusals: { ...invalidBody, ...notFound, 409: ['PAUSE_OVERLAP'] },
-      failure: 'UPDATE_FAILED',
     }),
     route('DELETE /client/streaks/:idOrKey/pause', {
       operationId: 'resumeStreak',
@@ -181,7 +178,6 @@ export const streaks = area({
       call: 'streak_resume',
       replies: { 200: Deleted },
       refusals: { 404: ['STREAK_NOT_FOUND', 'NOT_FOUND'] },
-      failure: 'DELETE_FAILED',
     }),
 
     ...definitions('streak_definition', {
@@ -218,7 +214,6 @@ export const streaks = area({
       call: 'streak_users',
       replies: { 200: page(UserOfStreak) },
       refusals: { 400: ['INVALID_INPUT'], ...notFound },
-      failure: 'LIST_FAILED',
     }),
     route('POST /admin/projects/:projectId/streaks/:idOrKey/users/:userId/freezes', {
       operationId: 'grantUserStreakFreezes',
@@ -230,7 +225,6 @@ export const streaks = area({
       call: 'streak_user_freezes',
       replies: { 200: data(Streak) },
       refusals: ofUserRefusals,
-      failure: 'UPDATE_FAILED',
     }),
     route('POST /admin/projects/:projectId/streaks/:idOrKey/users/:userId/pause', {
       operationId: 'pauseUserStreak',
@@ -242,7 +236,6 @@ export const streaks = area({
       call: 'streak_user_pause',
       replies: { 200: data(Streak) },
       refusals: { ...ofUserRefusals, 409: ['PAUSE_OVERLAP'] },
-      failure: 'UPDATE_FAILED',
     }),
     route('POST /admin/projects/:projectId/streaks/:idOrKey/users/:userId/restore', {
       operationId: 'restoreUserStreak',
@@ -256,7 +249,6 @@ export const streaks = area({
       call: 'streak_user_restore',
       replies: { 200: data(Streak) },
       refusals: { ...ofUserRefusals, 409: ['NOTHING_TO_RESTORE'] },
-      failure: 'UPDATE_FAILED',
     }),
     route('POST /admin/projects/:projectId/streaks/:idOrKey/users/:userId/qualify', {
       operationId: 'qualifyUserStreak',
@@ -278,7 +270,6 @@ export const streaks = area({
       call: 'streak_stats',
       replies: { 200: data(Stats) },
       refusals: notFound,
-      failure: 'FETCH_FAILED',
     }),
     route('POST /admin/projects/:projectId/streaks/:idOrKey/simulate', {
       caller: administrator,
@@ -291,7 +282,6 @@ export const streaks = area({
       readOnly: true,
       replies: { 200: data(Simulation) },
       refusals: { ...invalidBody, ...notFound },
-      failure: 'FETCH_FAILED',
     }),
   ],
 })

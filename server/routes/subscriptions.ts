@@ -63,14 +63,12 @@ export const subscriptions = area({
       call: 'subscriptions_list',
       replies: { 200: page(Subscription) },
       refusals: { 400: ['INVALID_INPUT'] },
-      failure: 'LIST_FAILED',
     }),
     route(`GET ${path}/summary`, {
       caller: administrator,
       summary: 'Subscriptions by status, trials of 30 days, and how many give access of each product',
       call: 'subscriptions_summary',
       replies: { 200: data(Summary) },
-      failure: 'FETCH_FAILED',
     }),
     route(`GET ${path}/:subscriptionId`, {
       caller: administrator,
@@ -79,7 +77,6 @@ export const subscriptions = area({
       call: 'subscription_get',
       replies: { 200: data(WithGrants.extend({ source_ref: z.string(), events: z.array(ProviderEvent) })) },
       refusals: ofOne,
-      failure: 'FETCH_FAILED',
     }),
     route(`POST ${path}/:subscriptionId/replay`, {
       caller: administrator,
@@ -90,7 +87,6 @@ export const subscriptions = area({
       call: 'subscription_replay',
       replies: { 200: data(z.strictObject({ before: WithGrants, after: WithGrants, changed: z.boolean() })) },
       refusals: { ...ofOne, 400: ['INVALID_ID', 'INVALID_INPUT'] },
-      failure: 'UPDATE_FAILED',
     }),
   ],
 })

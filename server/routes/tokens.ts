@@ -76,7 +76,6 @@ export const tokens = area({
       handle: create,
       replies: { 201: WithText },
       refusals: { 409: ['TOKEN_LIMIT_REACHED'] },
-      failure: 'CREATE_FAILED',
     }),
     route('GET /admin/tokens', {
       operationId: 'listAccessTokens',
@@ -86,7 +85,6 @@ export const tokens = area({
       query: Page,
       call: 'token_list',
       replies: { 200: page(Token) },
-      failure: 'LIST_FAILED',
     }),
     route('DELETE /admin/tokens/:tokenId', {
       operationId: 'revokeAccessToken',
@@ -97,7 +95,6 @@ export const tokens = area({
       call: 'token_revoke',
       replies: { 200: Deleted },
       refusals: { 404: ['NOT_FOUND'] },
-      failure: 'DELETE_FAILED',
     }),
     route('POST /admin/tokens/:tokenId/rotate', {
       operationId: 'rotateAccessToken',
@@ -108,7 +105,6 @@ export const tokens = area({
       handle: rotate,
       replies: { 200: WithText },
       refusals: { 404: ['NOT_FOUND'], 409: ['TOKEN_LIMIT_REACHED'] },
-      failure: 'UPDATE_FAILED',
     }),
   ],
 })

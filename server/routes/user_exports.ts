@@ -75,7 +75,6 @@ export const userExports = area({
       handle: exportUsers,
       replies: { 200: streamed('csv', 'ndjson') },
       refusals: { 400: ['INVALID_SINCE'] },
-      failure: 'FETCH_FAILED',
     }),
     route('GET /admin/projects/:projectId/users/:userId/events/export', {
       caller: administrator,
@@ -93,7 +92,6 @@ export const userExports = area({
       handle: exportEvents,
       replies: { 200: streamed('csv', 'ndjson') },
       refusals: { 400: ['INVALID_USER_ID', 'INVALID_SINCE', 'INVALID_UNTIL'] },
-      failure: 'FETCH_FAILED',
     }),
     route('GET /admin/projects/:projectId/users/:userId/export', {
       caller: administrator,
@@ -104,7 +102,6 @@ export const userExports = area({
       handle: exportBundle,
       replies: { 200: streamed('ndjson') },
       refusals: ofUser,
-      failure: 'FETCH_FAILED',
     }),
   ],
 })
@@ -125,7 +122,6 @@ export const ownExport = area({
       handle: exportOwn,
       replies: { 200: streamed('ndjson') },
       refusals: { 404: ['NOT_FOUND'], 429: ['RATE_LIMITED'] },
-      failure: 'FETCH_FAILED',
     }),
   ],
 })

@@ -49,7 +49,6 @@ export const users = area({
       },
       replies: { 200: data(User) },
       refusals: { 404: ['NOT_FOUND'] },
-      failure: 'FETCH_FAILED',
     }),
     route('PATCH /client/users/me', {
       operationId: 'updateMe',
@@ -69,7 +68,6 @@ export const users = area({
       call: 'me_update',
       replies: { 200: data(User) },
       refusals: { 400: ['INVALID_TIMEZONE', 'CONTENT_REJECTED'], 403: ['USER_MUTED'], 404: ['NOT_FOUND'] },
-      failure: 'UPDATE_FAILED',
     }),
     route('DELETE /client/users/me', {
       operationId: 'deleteMe',
@@ -88,7 +86,6 @@ export const users = area({
         400: ['CONFIRMATION_REQUIRED'],
         401: ['REAUTH_REQUIRED'],
       },
-      failure: 'DELETE_FAILED',
     }),
     route('GET /client/users/search', {
       caller: endUser,
@@ -104,7 +101,6 @@ export const users = area({
         }),
       replies: { 200: data(z.array(Profile)) },
       refusals: { 403: ['FORBIDDEN'] },
-      failure: 'LIST_FAILED',
     }),
     route('GET /client/users/:userId', {
       caller: endUser,
@@ -114,7 +110,6 @@ export const users = area({
       call: 'user_profile',
       replies: { 200: data(Profile) },
       refusals: { 404: ['USER_NOT_FOUND'] },
-      failure: 'FETCH_FAILED',
     }),
   ],
 })

@@ -118,7 +118,6 @@ export const usersAdmin = area({
       call: 'user_create',
       replies: { 201: data(AdminUser) },
       refusals: { 409: ['USER_ALREADY_EXISTS'] },
-      failure: 'CREATE_FAILED',
     }),
     route('GET /admin/projects/:projectId/users', {
       caller: administrator,
@@ -128,7 +127,6 @@ export const usersAdmin = area({
       query: { ...Page, search: Text(200).optional(), segment_id: Uuid.optional() },
       call: 'users_list',
       replies: { 200: page(AdminUser) },
-      failure: 'LIST_FAILED',
     }),
     route('DELETE /admin/projects/:projectId/users', {
       caller: administrator,
@@ -137,7 +135,6 @@ export const usersAdmin = area({
       handle: ({ call, query }) =>
         call('user_delete_anonymous', { anonymous_id: query['anonymous_id'] }, { readOnly: false, ...longest }),
       replies: { 200: Deleted },
-      failure: 'DELETE_FAILED',
     }),
     route('POST /admin/projects/:projectId/users/bulk-update', {
       operationId: 'bulkUpdateUsers',
@@ -150,7 +147,6 @@ export const usersAdmin = area({
       handle: ({ call, body }) => call('users_bulk_update', { updates: body['updates'] }, { ...longest, retries: 5 }),
       replies: { 200: data(z.strictObject({ updated: z.int(), failed: z.int(), results: z.array(BulkResult) })) },
       refusals: { 400: ['BATCH_TOO_LARGE'] },
-      failure: 'UPDATE_FAILED',
     }),
     route('POST /admin/projects/:projectId/users/cohort', {
       operationId: 'findUserCohort',
@@ -167,7 +163,6 @@ export const usersAdmin = area({
       handle: cohort,
       replies: { 200: data(Cohort), 201: data(Cohort) },
       refusals: { 400: ['SEGMENT_NOT_STATIC'], 409: ['IDEMPOTENCY_CONFLICT'] },
-      failure: 'CREATE_FAILED',
     }),
     route('GET /admin/projects/:projectId/users/:userId', {
       caller: administrator,
@@ -176,7 +171,6 @@ export const usersAdmin = area({
       call: 'user_get',
       replies: { 200: data(WholeUser) },
       refusals: ofUser,
-      failure: 'FETCH_FAILED',
     }),
     route('PATCH /admin/projects/:projectId/users/:userId', {
       caller: administrator,
@@ -193,7 +187,6 @@ export const usersAdmin = area({
       call: 'user_update',
       replies: { 200: data(AdminUser) },
       refusals: { 409: ['USER_ALREADY_EXISTS'] },
-      failure: 'UPDATE_FAILED',
     }),
     route('DELETE /admin/projects/:projectId/users/:userId', {
       caller: administrator,
@@ -202,7 +195,6 @@ export const usersAdmin = area({
       handle: ({ call, params }) => call('user_delete', { user_id: params['userId'] }, { readOnly: false, ...longest }),
       replies: { 200: Deleted },
       refusals: ofUser,
-      failure: 'DELETE_FAILED',
     }),
     route('GET /admin/projects/:projectId/users/:userId/events', {
       caller: administrator,
@@ -212,7 +204,6 @@ export const usersAdmin = area({
       call: 'user_events',
       replies: { 200: page(Event) },
       refusals: ofUser,
-      failure: 'LIST_FAILED',
     }),
     route('DELETE /admin/projects/:projectId/users/:userId/reset', {
       operationId: 'resetUser',
@@ -235,7 +226,6 @@ export const usersAdmin = area({
         ),
       },
       refusals: ofUser,
-      failure: 'DELETE_FAILED',
     }),
     route('POST /admin/projects/:projectId/users/:userId/session', {
       caller: administrator,
@@ -245,7 +235,6 @@ export const usersAdmin = area({
       handle: testSession,
       replies: { 201: AuthResult },
       refusals: { 403: ['FORBIDDEN', 'USER_BANNED'] },
-      failure: 'CREATE_FAILED',
     }),
   ],
 })

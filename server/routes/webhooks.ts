@@ -111,7 +111,6 @@ const subscriptions = [
     handle: create,
     replies: { 201: data(Webhook.extend({ secret: Secret })) },
     refusals: { 400: ['VALIDATION_ERROR', 'INVALID_BODY', ...addressRefusals], 409: ['LIMIT_REACHED'] },
-    failure: 'CREATE_FAILED',
   }),
   ...definitions('webhook', {
     path: '/webhooks',
@@ -130,7 +129,6 @@ const subscriptions = [
     call: 'webhook_get',
     replies: { 200: data(Webhook.extend({ stats: Stats })) },
     refusals: { 400: ['INVALID_ID'] },
-    failure: 'FETCH_FAILED',
   }),
   route('PATCH /admin/projects/:projectId/webhooks/:webhookId', {
     caller: administrator,
@@ -147,7 +145,6 @@ const subscriptions = [
     handle: update,
     replies: { 200: data(Webhook) },
     refusals: { 400: ['INVALID_ID', 'VALIDATION_ERROR', 'INVALID_BODY', ...addressRefusals] },
-    failure: 'UPDATE_FAILED',
   }),
   route('POST /admin/projects/:projectId/webhooks/:webhookId/rotate-secret', {
     caller: administrator,
@@ -156,7 +153,6 @@ const subscriptions = [
     handle: rotateSecret,
     replies: { 200: Rotated },
     refusals: { 400: ['INVALID_ID'] },
-    failure: 'UPDATE_FAILED',
   }),
   route('POST /admin/projects/:projectId/webhooks/:webhookId/test', {
     caller: administrator,
@@ -183,7 +179,6 @@ const deliveries = [
     call: 'webhook_delivery_list',
     replies: { 200: cursorPage(Delivery) },
     refusals: { 400: ['INVALID_ID', 'INVALID_INPUT'] },
-    failure: 'LIST_FAILED',
   }),
   route('GET /admin/projects/:projectId/webhooks/deliveries/:deliveryId', {
     caller: administrator,
@@ -192,7 +187,6 @@ const deliveries = [
     call: 'webhook_delivery_get',
     replies: { 200: data(DeliveryDetail) },
     refusals: { 400: ['INVALID_ID'] },
-    failure: 'FETCH_FAILED',
   }),
   route('POST /admin/projects/:projectId/webhooks/deliveries/:deliveryId/replay', {
     caller: administrator,

@@ -126,7 +126,6 @@ export const xp = area({
             .meta({ title: 'XpStanding' }),
         ),
       },
-      failure: 'FETCH_FAILED',
     }),
     route('GET /client/xp/history', {
       caller: endUser,
@@ -134,7 +133,6 @@ export const xp = area({
       query: { cursor: Cursor, limit: Limit() },
       call: 'xp_history',
       replies: { 200: cursorPage(Transaction) },
-      failure: 'LIST_FAILED',
     }),
     route('GET /client/xp/levels', {
       caller: endUser,
@@ -159,7 +157,6 @@ export const xp = area({
         404: ['USER_NOT_FOUND'],
         409: ['IDEMPOTENCY_CONFLICT'],
       },
-      failure: 'CREATE_FAILED',
     }),
 
     ...definitions('xp_rule', {
@@ -211,7 +208,6 @@ export const xp = area({
         ),
       },
       refusals: invalidBody,
-      failure: 'FETCH_FAILED',
     }),
 
     ...definitions('xp_boost', {
@@ -258,7 +254,6 @@ export const xp = area({
       call: 'xp_levels_put',
       replies: { 200: data(z.array(Level)) },
       refusals: invalidBody,
-      failure: 'UPDATE_FAILED',
     }),
     route('POST /admin/projects/:projectId/xp/grant', {
       caller: administrator,
@@ -272,7 +267,6 @@ export const xp = area({
       args: idempotency,
       replies: { 200: data(Transaction), 201: data(Transaction) },
       refusals: { ...invalidBody, 409: ['IDEMPOTENCY_CONFLICT'] },
-      failure: 'CREATE_FAILED',
     }),
     route('GET /admin/projects/:projectId/xp/transactions', {
       caller: administrator,
@@ -281,7 +275,6 @@ export const xp = area({
       call: 'xp_transactions',
       replies: { 200: cursorPage(Transaction) },
       refusals: { 400: ['INVALID_INPUT'] },
-      failure: 'LIST_FAILED',
     }),
     route('GET /admin/projects/:projectId/xp/stats', {
       caller: administrator,
@@ -299,7 +292,6 @@ export const xp = area({
           }),
         ),
       },
-      failure: 'FETCH_FAILED',
     }),
   ],
 })

@@ -84,7 +84,6 @@ export const campaignRoutes = (of: Channel): readonly Route[] => {
       call: 'push_campaign_move',
       replies: { 200: data(Campaign) },
       refusals: { 404: ['NOT_FOUND'], 409: ['CAMPAIGN_LOCKED'] },
-      failure: 'UPDATE_FAILED',
     })
 
   return [
@@ -108,7 +107,6 @@ export const campaignRoutes = (of: Channel): readonly Route[] => {
         400: ['AUDIENCE_EMPTY', ...of.contentCodes, ...of.startCodes],
         409: ['ALREADY_SCHEDULED', 'LIMIT_REACHED'],
       },
-      failure: 'CREATE_FAILED',
     }),
     route(`GET ${campaigns}`, {
       caller: administrator,
@@ -117,7 +115,6 @@ export const campaignRoutes = (of: Channel): readonly Route[] => {
       args: inChannel,
       call: 'push_campaigns',
       replies: { 200: page(Campaign) },
-      failure: 'LIST_FAILED',
     }),
     route(`GET ${campaign}`, {
       caller: administrator,
@@ -127,7 +124,6 @@ export const campaignRoutes = (of: Channel): readonly Route[] => {
       call: 'push_campaign_get',
       replies: { 200: data(Campaign) },
       refusals: { 404: ['NOT_FOUND'] },
-      failure: 'FETCH_FAILED',
     }),
     route(`PATCH ${campaign}`, {
       caller: administrator,
@@ -139,7 +135,6 @@ export const campaignRoutes = (of: Channel): readonly Route[] => {
       ...write('push_campaign_update', inChannel),
       replies: { 200: data(Campaign) },
       refusals: { 400: ['AUDIENCE_EMPTY', ...of.contentCodes], 404: ['NOT_FOUND'], 409: ['CAMPAIGN_LOCKED'] },
-      failure: 'UPDATE_FAILED',
     }),
     route(`DELETE ${campaign}`, {
       caller: administrator,
@@ -149,7 +144,6 @@ export const campaignRoutes = (of: Channel): readonly Route[] => {
       call: 'push_campaign_delete',
       replies: { 200: Deleted },
       refusals: { 404: ['NOT_FOUND'], 409: ['CAMPAIGN_LOCKED'] },
-      failure: 'DELETE_FAILED',
     }),
     route(`POST ${campaign}/schedule`, {
       caller: administrator,
@@ -178,7 +172,6 @@ export const campaignRoutes = (of: Channel): readonly Route[] => {
       call: 'push_campaign_duplicate',
       replies: { 201: data(Campaign) },
       refusals: { 400: ['VALIDATION_ERROR'], 404: ['NOT_FOUND'], 409: ['LIMIT_REACHED'] },
-      failure: 'CREATE_FAILED',
     }),
     route(`POST ${campaign}/preview`, {
       caller: administrator,
@@ -191,7 +184,6 @@ export const campaignRoutes = (of: Channel): readonly Route[] => {
       call: 'push_campaign_preview',
       replies: { 200: data(of.Preview) },
       refusals: { 404: ['NOT_FOUND', 'USER_NOT_FOUND'] },
-      failure: 'FETCH_FAILED',
     }),
     route(`POST ${campaign}/test`, {
       caller: administrator,
@@ -205,7 +197,6 @@ export const campaignRoutes = (of: Channel): readonly Route[] => {
       })),
       replies: { 202: data(DeliveryIds) },
       refusals: { ...of.startRefusals, ...of.testRefusals, 404: ['NOT_FOUND', 'USER_NOT_FOUND'] },
-      failure: 'CREATE_FAILED',
     }),
     route(`GET ${campaign}/deliveries`, {
       caller: administrator,
@@ -215,7 +206,6 @@ export const campaignRoutes = (of: Channel): readonly Route[] => {
       call: of.deliveries,
       replies: { 200: cursorPage(of.Delivery) },
       refusals: { 404: ['NOT_FOUND'] },
-      failure: 'LIST_FAILED',
     }),
     route(`GET ${campaign}/stats`, {
       caller: administrator,
@@ -226,7 +216,6 @@ export const campaignRoutes = (of: Channel): readonly Route[] => {
       call: 'push_campaign_stats',
       replies: { 200: data(of.Stats) },
       refusals: { 404: ['NOT_FOUND'] },
-      failure: 'FETCH_FAILED',
     }),
   ]
 }

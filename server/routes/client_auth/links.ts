@@ -147,7 +147,6 @@ export const clientAuthLinks = area({
         409: ['IDENTITY_IN_USE'],
         429: ['RATE_LIMITED'],
       },
-      failure: 'UPDATE_FAILED',
     }),
     route('POST /client/auth/unlink', {
       operationId: 'unlinkIdentity',
@@ -161,7 +160,6 @@ export const clientAuthLinks = area({
       call: 'auth_unlink',
       replies: { 200: data(User) },
       refusals: { 400: ['INVALID_INPUT'], 404: ['IDENTITY_NOT_FOUND'], 409: ['LAST_IDENTITY'] },
-      failure: 'UPDATE_FAILED',
     }),
     route('POST /client/auth/password', {
       operationId: 'setPassword',
@@ -175,7 +173,6 @@ export const clientAuthLinks = area({
       handle: setPassword,
       replies: { 200: Success },
       refusals: { 400: ['INVALID_INPUT', 'WEAK_PASSWORD'], 401: ['UNAUTHORIZED'], 429: ['RATE_LIMITED'] },
-      failure: 'UPDATE_FAILED',
     }),
     route('POST /client/auth/merge', {
       operationId: 'mergeAccounts',
@@ -186,7 +183,6 @@ export const clientAuthLinks = area({
       handle: merge,
       replies: { 200: Merged },
       refusals: { 400: ['INVALID_INPUT'], 401: ['INVALID_TOKEN'], 409: ['MERGE_NOT_ALLOWED'] },
-      failure: 'UPDATE_FAILED',
     }),
   ],
 })

@@ -59,7 +59,6 @@ export const collectionRows = area({
         ...adding,
         409: ['CONFLICT', 'IDEMPOTENCY_REPLAY_GONE'],
       },
-      failure: 'CREATE_FAILED',
     }),
     route('POST /admin/projects/:projectId/collections/:name/rows/batch', {
       operationId: 'adminCreateRows',
@@ -73,7 +72,6 @@ export const collectionRows = area({
       handle: answers.batch,
       replies: { 201: Rows },
       refusals: { 400: [...inserting, 'BATCH_TOO_LARGE'], ...adding, 409: ['CONFLICT'] },
-      failure: 'CREATE_FAILED',
     }),
     route('POST /admin/projects/:projectId/collections/:name/find', {
       operationId: 'adminFindRows',
@@ -86,7 +84,6 @@ export const collectionRows = area({
       replies: { 200: Page },
       refusals: { 400: ['INVALID_COLUMN'], ...unknownGroup },
       readOnly: true,
-      failure: 'FETCH_FAILED',
     }),
     route('POST /admin/projects/:projectId/collections/:name/explain', {
       operationId: 'explainRows',
@@ -105,7 +102,6 @@ export const collectionRows = area({
         404: ['COLLECTION_NOT_FOUND', 'USER_NOT_FOUND'],
       },
       readOnly: true,
-      failure: 'FETCH_FAILED',
     }),
     route('POST /admin/projects/:projectId/collections/:name/aggregate', {
       operationId: 'adminAggregateRows',
@@ -119,7 +115,6 @@ export const collectionRows = area({
       replies: { 200: Aggregates },
       refusals: { 400: ['INVALID_COLUMN'], ...unknownGroup },
       readOnly: true,
-      failure: 'FETCH_FAILED',
     }),
     route('POST /admin/projects/:projectId/collections/:name/find-nearest', {
       operationId: 'adminFindNearestRows',
@@ -138,7 +133,6 @@ export const collectionRows = area({
         ...unknownGroup,
       },
       readOnly: true,
-      failure: 'FETCH_FAILED',
     }),
     route('GET /admin/projects/:projectId/collections/:name/rows/:id', {
       operationId: 'adminGetRow',
@@ -150,7 +144,6 @@ export const collectionRows = area({
       handle: answers.get,
       replies: { 200: OneRow, 304: NotModified },
       refusals: ofRow,
-      failure: 'FETCH_FAILED',
     }),
     route('PATCH /admin/projects/:projectId/collections/:name/rows/:id', {
       operationId: 'adminUpdateRow',
@@ -165,7 +158,6 @@ export const collectionRows = area({
       handle: answers.patch,
       replies: { 200: OneRow },
       refusals: { 400: ['INVALID_COLUMN', 'NOT_NULL_VIOLATION'], ...writingRow, 409: ['CONFLICT'] },
-      failure: 'UPDATE_FAILED',
     }),
     route('DELETE /admin/projects/:projectId/collections/:name/rows/:id', {
       operationId: 'adminDeleteRow',
@@ -179,7 +171,6 @@ export const collectionRows = area({
       handle: answers.delete,
       replies: { 200: Deleted },
       refusals: { ...writingRow, 409: ['CONFLICT'] },
-      failure: 'DELETE_FAILED',
     }),
   ],
 })

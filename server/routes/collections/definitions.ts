@@ -224,7 +224,6 @@ export const collectionDefinitions = area({
         409: ['CONFLICT', 'COLLECTION_LIMIT_REACHED'],
         ...busy,
       },
-      failure: 'CREATE_FAILED',
     }),
     route('GET /admin/projects/:projectId/collections', {
       caller: administrator,
@@ -233,7 +232,6 @@ export const collectionDefinitions = area({
       handle: named(listCollections, listCollections),
       replies: { 200: page(Collection) },
       refusals: { 400: ['INVALID_INPUT'] },
-      failure: 'LIST_FAILED',
     }),
     route('GET /admin/projects/:projectId/types', {
       operationId: 'getCollectionTypes',
@@ -241,7 +239,6 @@ export const collectionDefinitions = area({
       summary: "Types of the rows of the project's collections, as TypeScript and as JSON Schema",
       call: 'collections_types',
       replies: { 200: data(Types) },
-      failure: 'FETCH_FAILED',
     }),
     route('GET /admin/projects/:projectId/collections/:name', {
       caller: administrator,
@@ -250,7 +247,6 @@ export const collectionDefinitions = area({
       handle: named(readCollection, readCollection),
       replies: { 200: data(Collection) },
       refusals: missing,
-      failure: 'FETCH_FAILED',
     }),
     route('PATCH /admin/projects/:projectId/collections/:name', {
       caller: administrator,
@@ -265,7 +261,6 @@ export const collectionDefinitions = area({
       ),
       replies: { 200: data(z.union([Collection, Plan])) },
       refusals: { 400: [...invalid, 'INVALID_POLICY'], ...missing, 409: ['OWNER_SCOPE_IMMUTABLE'], ...busy },
-      failure: 'UPDATE_FAILED',
     }),
     route('DELETE /admin/projects/:projectId/collections/:name', {
       caller: administrator,
@@ -281,7 +276,6 @@ export const collectionDefinitions = area({
         409: ['COLLECTION_REFERENCED', 'CONFLICT'],
         ...busy,
       },
-      failure: 'DELETE_FAILED',
     }),
     route('POST /admin/projects/:projectId/collections/:name/columns', {
       caller: administrator,
@@ -302,7 +296,6 @@ export const collectionDefinitions = area({
         409: ['CONFLICT', 'DEFAULT_REQUIRED', 'COLUMN_LIMIT_REACHED', 'INDEX_LIMIT_REACHED'],
         ...busy,
       },
-      failure: 'CREATE_FAILED',
     }),
     route('PATCH /admin/projects/:projectId/collections/:name/columns/:column', {
       caller: administrator,
@@ -322,7 +315,6 @@ export const collectionDefinitions = area({
         409: ['CONFLICT', 'DEFAULT_REQUIRED', 'UNSAFE_TYPE_CHANGE'],
         ...busy,
       },
-      failure: 'UPDATE_FAILED',
     }),
     route('DELETE /admin/projects/:projectId/collections/:name/columns/:column', {
       caller: administrator,
@@ -338,7 +330,6 @@ export const collectionDefinitions = area({
         409: ['CONFLICT'],
         ...busy,
       },
-      failure: 'DELETE_FAILED',
     }),
     route('POST /admin/projects/:projectId/collections/:name/indexes', {
       caller: administrator,
@@ -351,7 +342,6 @@ export const collectionDefinitions = area({
       handle: addIndex,
       replies: { 200: data(Plan), 201: data(Index), 202: data(Started) },
       refusals: { 400: invalid, ...missing, 409: ['CONFLICT', 'INDEX_LIMIT_REACHED'], ...busy },
-      failure: 'CREATE_FAILED',
     }),
     route('DELETE /admin/projects/:projectId/collections/:name/indexes/:index', {
       caller: administrator,
@@ -362,7 +352,6 @@ export const collectionDefinitions = area({
       handle: change('collection_index_drop'),
       replies: { 200: data(z.union([Dropped, Plan])) },
       refusals: { 400: ['INVALID_INPUT'], ...missingPart, 409: ['CONFLICT'], ...busy },
-      failure: 'DELETE_FAILED',
     }),
   ],
 })

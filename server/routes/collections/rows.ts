@@ -101,7 +101,6 @@ export const collections = area({
         ...changingRow,
         409: ['CONFLICT', 'IDEMPOTENCY_REPLAY_GONE'],
       },
-      failure: 'UPDATE_FAILED',
     }),
     route('POST /client/collections/:name', {
       operationId: 'createRow',
@@ -122,7 +121,6 @@ export const collections = area({
         ...adding,
         409: ['CONFLICT', 'IDEMPOTENCY_REPLAY_GONE'],
       },
-      failure: 'CREATE_FAILED',
     }),
     route('POST /client/collections/:name/batch', {
       operationId: 'createRows',
@@ -137,7 +135,6 @@ export const collections = area({
       handle: answers.batch,
       replies: { 201: Rows },
       refusals: { 400: [...inserting, 'BATCH_TOO_LARGE'], ...adding, 409: ['CONFLICT'] },
-      failure: 'CREATE_FAILED',
     }),
     route('POST /client/collections/:name/find', {
       operationId: 'findRows',
@@ -151,7 +148,6 @@ export const collections = area({
       replies: { 200: Page },
       refusals: { 400: ['INVALID_COLUMN'], ...reading },
       readOnly: true,
-      failure: 'FETCH_FAILED',
     }),
     route('POST /client/collections/:name/find-nearest', {
       operationId: 'findNearestRows',
@@ -172,7 +168,6 @@ export const collections = area({
         ...reading,
       },
       readOnly: true,
-      failure: 'FETCH_FAILED',
     }),
     route('POST /client/collections/:name/aggregate', {
       operationId: 'aggregateRows',
@@ -188,7 +183,6 @@ export const collections = area({
       replies: { 200: Aggregates },
       refusals: { 400: ['INVALID_COLUMN'], ...reading },
       readOnly: true,
-      failure: 'FETCH_FAILED',
     }),
     route('GET /client/collections/:name', {
       operationId: 'listRows',
@@ -232,7 +226,6 @@ export const collections = area({
       handle: (context) => ask(context, 'count', countQuery(context)),
       replies: { 200: Count },
       refusals: { 400: ['INVALID_COLUMN', 'INVALID_JSON'], ...reading },
-      failure: 'FETCH_FAILED',
     }),
     route('GET /client/collections/:name/:id', {
       operationId: 'getRow',
@@ -244,7 +237,6 @@ export const collections = area({
       handle: answers.get,
       replies: { 200: OneRow, 304: NotModified },
       refusals: readingRow,
-      failure: 'FETCH_FAILED',
     }),
     route('PATCH /client/collections/:name/:id', {
       operationId: 'updateRow',
@@ -264,7 +256,6 @@ export const collections = area({
         ...changingRow,
         409: ['CONFLICT'],
       },
-      failure: 'UPDATE_FAILED',
     }),
     route('DELETE /client/collections/:name/:id', {
       operationId: 'deleteRow',
@@ -276,7 +267,6 @@ export const collections = area({
       handle: answers.delete,
       replies: { 200: Deleted },
       refusals: { ...writingRow, 409: ['CONFLICT'] },
-      failure: 'DELETE_FAILED',
     }),
     route('POST /client/collections/:name/:id/restore', {
       operationId: 'restoreRow',
@@ -287,7 +277,6 @@ export const collections = area({
       handle: answers.restore,
       replies: { 200: OneRow },
       refusals: { 400: ['CONTENT_REJECTED'], ...writingRow, 409: ['CONFLICT'] },
-      failure: 'UPDATE_FAILED',
     }),
   ],
 })

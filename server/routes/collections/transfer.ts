@@ -124,7 +124,6 @@ export const collectionTransfer = area({
       handle: importRows,
       replies: { 202: data(z.strictObject({ operation_id: Uuid, status: z.literal('queued') })) },
       refusals: { 400: ['INVALID_BODY', 'INVALID_COLUMN', 'INVALID_INPUT'], 404: ['COLLECTION_NOT_FOUND'] },
-      failure: 'CREATE_FAILED',
     }),
     route('GET /admin/projects/:projectId/collections/:name/export', {
       caller: administrator,
@@ -137,7 +136,6 @@ export const collectionTransfer = area({
       handle: exportRows,
       replies: { 200: streamed('ndjson', 'csv') },
       refusals: { 400: ['INVALID_INPUT'], 404: ['COLLECTION_NOT_FOUND'] },
-      failure: 'FETCH_FAILED',
     }),
   ],
 })

@@ -139,7 +139,6 @@ export const emailMessages = area({
       handle: send,
       replies: { 202: data(Queued), 200: data(Queued) },
       refusals: { ...refusals, 409: ['SUPPRESSED', 'IDEMPOTENCY_CONFLICT'], 429: ['RATE_LIMITED'] },
-      failure: 'CREATE_FAILED',
     }),
     route(`POST ${root}/send-batch`, {
       caller: administrator,
@@ -152,7 +151,6 @@ export const emailMessages = area({
       handle: sendBatch,
       replies: { 202: data(z.array(Queued)) },
       refusals: { ...refusals, 429: ['RATE_LIMITED'] },
-      failure: 'CREATE_FAILED',
     }),
     route(`GET ${root}/messages`, {
       caller: administrator,
@@ -165,7 +163,6 @@ export const emailMessages = area({
       },
       call: 'email_messages',
       replies: { 200: cursorPage(Message) },
-      failure: 'LIST_FAILED',
     }),
     route(`GET ${root}/messages/:messageId`, {
       caller: administrator,
@@ -174,7 +171,6 @@ export const emailMessages = area({
       call: 'email_message_get',
       replies: { 200: data(WithEvents) },
       refusals: { 404: ['NOT_FOUND'] },
-      failure: 'FETCH_FAILED',
     }),
     route(`POST ${root}/messages/:messageId/cancel`, {
       caller: administrator,
@@ -183,7 +179,6 @@ export const emailMessages = area({
       call: 'email_message_cancel',
       replies: { 200: data(Message) },
       refusals: { 404: ['NOT_FOUND'], 409: ['CONFLICT'] },
-      failure: 'UPDATE_FAILED',
     }),
   ],
 })

@@ -56,7 +56,11 @@ const pageOf = (language: Language, brand: string, isDone: boolean): string => {
   return `<!doctype html><html lang="${language}"><head><meta charset="utf-8"><meta name="viewport" content="width=device-width"><meta name="robots" content="noindex"><title>${escaped(button)}</title><style>:root{color-scheme:light dark}body{font:16px/1.5 sans-serif;max-width:30rem;margin:4rem auto;padding:0 1rem}button{font:inherit;padding:.5rem 1.5rem}</style></head><body><p>${escaped(text)}</p>${form}</body></html>`
 }
 
-const answerPage = async ({ request, services }: HandlerContext, { project }: Unsubscription, failure?: string) => {
+const answerPage = async (
+  { request, services }: HandlerContext,
+  { project }: Unsubscription,
+  failure?: string | null,
+) => {
   const isDone = failure !== undefined
   const sender = dataOf<ProjectSender | null>(
     await services.database.call(
@@ -150,7 +154,6 @@ const post: Route = route('POST /u/:token', {
   uploads: ['application/x-www-form-urlencoded', 'multipart/form-data'],
   refusals: { 404: ['NOT_FOUND'], 503: ['TENANT_UNAVAILABLE', 'TENANT_MIGRATION_PENDING'] },
   handle: (context) => unsubscribe(context, post),
-  failure: 'UPDATE_FAILED',
 })
 
 const webhook: Route = route('POST /webhooks/email', {
@@ -189,7 +192,6 @@ export const emailPublic = area({
       ...openLink,
       summary: 'The page of a link to unsubscribe, which asks and changes nothing',
       handle: (context) => answerPage(context, linkOf(context)),
-      failure: 'FETCH_FAILED',
     }),
     post,
     webhook,

@@ -53,7 +53,6 @@ export const emailSuppressions = area({
       call: 'email_suppression_put',
       replies: { 201: data(Suppression), 200: data(Suppression) },
       refusals: { 404: ['NOT_FOUND'] },
-      failure: 'CREATE_FAILED',
     }),
     route(`GET ${root}/suppressions`, {
       caller: administrator,
@@ -61,7 +60,6 @@ export const emailSuppressions = area({
       query: { ...Page, address: Email.optional(), reason: Reason.optional() },
       call: 'email_suppressions',
       replies: { 200: page(Suppression) },
-      failure: 'LIST_FAILED',
     }),
     route(`DELETE ${root}/suppressions`, {
       operationId: 'deleteEmailSuppression',
@@ -73,14 +71,12 @@ export const emailSuppressions = area({
       handle: remove,
       replies: { 200: Deleted },
       refusals: { 400: ['VALIDATION_ERROR'], 404: ['NOT_FOUND'] },
-      failure: 'DELETE_FAILED',
     }),
     route('GET /client/email/preferences', {
       caller: endUser,
       summary: 'Which mail the caller gets',
       call: 'email_preferences',
       replies: { 200: data(Preferences) },
-      failure: 'FETCH_FAILED',
     }),
     route('PUT /client/email/preferences', {
       caller: endUser,
@@ -95,7 +91,6 @@ export const emailSuppressions = area({
       }),
       call: 'email_preferences_put',
       replies: { 200: data(Preferences) },
-      failure: 'UPDATE_FAILED',
     }),
   ],
 })

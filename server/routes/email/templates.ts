@@ -87,7 +87,6 @@ export const emailTemplates = area({
         ),
       },
       refusals: { 400: ['TEMPLATE_VARIABLE_MISSING'], 404: ['NOT_FOUND'] },
-      failure: 'FETCH_FAILED',
     }),
   ],
 })

@@ -53,6 +53,7 @@ const get: Route = route('GET /e/:token', {
   replies: { 200: picture('image/gif'), 302: htmlPage() },
   refusals: { 404: ['NOT_FOUND'] },
   ceiling: 'none',
+  failure: null,
 })
 
 export const emailTracking = area({

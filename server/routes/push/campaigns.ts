@@ -41,7 +41,6 @@ export const pushCampaignRoutes: readonly Route[] = [
     query: { user_id: Uuid, status: DeliveryFilter, cursor: Cursor, limit: Limit() },
     call: 'push_deliveries',
     replies: { 200: cursorPage(Delivery) },
-    failure: 'LIST_FAILED',
   }),
   route(`POST ${root}/send`, {
     caller: administrator,
@@ -56,6 +55,5 @@ export const pushCampaignRoutes: readonly Route[] = [
     handle: send,
     replies: { 202: data(DeliveryIds), 200: data(DeliveryIds) },
     refusals: { 400: ['PUSH_NOT_CONFIGURED'], 404: ['USER_NOT_FOUND'], 409: ['IDEMPOTENCY_CONFLICT'] },
-    failure: 'CREATE_FAILED',
   }),
 ]
