@@ -6,7 +6,7 @@ import { environment } from '#server/config.ts'
 import { root } from '#server/database/files.ts'
 import { loadAreas } from '#server/http/areas.ts'
 import { declaredCodes, fullPath } from '#server/http/openapi.ts'
-import type { Area, Caller, Route } from '#server/http/route.ts'
+import { type Area, type Caller, type Route, withoutOwn } from '#server/http/route.ts'
 import { door } from '#server/rest/caller.ts'
 import { instruments, prometheusName } from '#server/telemetry/instruments.ts'
 import { withCalls } from './docs/supabase.ts'
@@ -180,9 +180,33 @@ const dependencyProblems = async (): Promise<string[]> => {
   ]
 }
 
+/** Codes that a route names although its function, its caller or its schemas say them already. */
+const repeatedRefusals = (areas: readonly Area[]): string[] =>
+  entriesOf(areas).flatMap(({ area, route }) => {
+    if (route.definition) return []
+    const others = declaredCodes(area, withoutOwn(route))
+    return Object.entries(route.own).flatMap(([status, codes]) =>
+      codes
+        .filter((code) => others.get(Number(status))?.has(code))
+        .map((code) => `${nameOf({ area, route })} need not name ${status} ${code}`),
+    )
+  })
+
 const read = (file: string) => readFile(join(root, file), 'utf8').catch(() => '')
 
+/** Answers whether the file was another. */
+const write = async (file: string, text: string): Promise<boolean> => {
+  if ((await read(file)) === text) return false
+  await writeFile(join(root, file), text)
+  return true
+}
+
 const main = async (): Promise<void> => {
+  const isCheck = process.argv.includes('--check')
+  // these need a database: the test suite checks them. The routes read one of them
+  const made = isCheck ? [] : await (await import('./docs/database.ts')).freshDatabasePages()
+  const stale: string[] = []
+  for (const [file, text] of made) if (await write(file, text)) stale.push(file)
   const areas = (await loadAreas()).sort((a, b) => a.title.localeCompare(b.title))
   const pages: [string, string][] = [
     ['docs/api.md', apiPage(areas)],
@@ -192,13 +216,9 @@ const main = async (): Promise<void> => {
     ['docs/supabase-js.md', withCalls(await read('docs/supabase-js.md'))],
     ...sdkFiles(await releasedDocument()),
   ]
-  const isCheck = process.argv.includes('--check')
-  // these need a database: the test suite checks them
-  if (!isCheck) pages.push(...(await (await import('./docs/database.ts')).freshDatabasePages()))
-  const stale: string[] = []
-  for (const [file, text] of pages) if ((await read(file)) !== text) stale.push(file)
+  for (const [file, text] of pages)
+    if (isCheck ? (await read(file)) !== text : await write(file, text)) stale.push(file)
   if (!isCheck) {
-    for (const [file, text] of pages) if (stale.includes(file)) await writeFile(join(root, file), text)
     process.stdout.write(stale.length > 0 ? `Wrote ${stale.join(', ')}.\n` : 'Everything is current.\n')
     return
   }
@@ -206,7 +226,7 @@ const main = async (): Promise<void> => {
     process.stderr.write(`docs/dependencies.md ${problem}.\n`)
     process.exitCode = 1
   }
-  for (const problem of await registerProblems()) {
+  for (const problem of [...repeatedRefusals(areas), ...(await registerProblems())]) {
     process.stderr.write(`${problem}.\n`)
     process.exitCode = 1
   }

@@ -27,7 +27,7 @@ beforeAll(async () => {
 afterAll(() => Promise.all(clients.map((client) => client.end())))
 
 describe('pages made from the databases', () => {
-  test.each(['docs/hooks.md', 'docs/schema/control.sql', 'docs/schema/tenant.sql'])(
+  test.each(['server/interface.json', 'docs/hooks.md', 'docs/schema/control.sql', 'docs/schema/tenant.sql'])(
     '%s is current: else run npm run docs',
     async (file) => {
       const made = pages.find(([name]) => name === file)?.[1] ?? ''

@@ -257,4 +257,4 @@ begin
   return internal.reply(200, json_build_object('domain', lower(tls_ask.domain)));
 end $$;
 comment on function api.tls_ask is
-  'Whether a reverse proxy may obtain a certificate for a name: 200 for a verified domain of a site or of functions, else 404 NOT_FOUND. Supplement A10.';
+  'Whether a reverse proxy may obtain a certificate for a name: 200 for a verified domain of a site or of functions, and nothing else. Refuses 404 NOT_FOUND. Supplement A10.';

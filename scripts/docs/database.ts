@@ -11,10 +11,12 @@ import { controlName, templateName } from '#server/database/prepare.ts'
 import { startPostgres } from '#server/postgres.ts'
 import { prepare } from '#server/start.ts'
 import { hooksPage } from './hooks.ts'
+import { interfaceFile } from './interface.ts'
 import { schemaPage } from './schema.ts'
 
 /** The pages that are made from databases. */
 export const databasePages = async (control: pg.Client, tenant: pg.Client): Promise<[file: string, text: string][]> => [
+  ['server/interface.json', await interfaceFile(control, tenant)],
   ['docs/hooks.md', await hooksPage(control, tenant)],
   ['docs/schema/control.sql', await schemaPage('control', control)],
   ['docs/schema/tenant.sql', await schemaPage('tenant', tenant)],

@@ -6,6 +6,7 @@ import type { Role } from '#server/database/cluster.ts'
 import type { Arguments, CallSettings, Lines, Place, Reply } from '#server/database/database.ts'
 import type { Answered, Question } from '#server/database/statements.ts'
 import type { DeveloperCredential } from '#server/http/credentials.ts'
+import { mergeRefusals, refusalsOf } from '#server/http/interface.ts'
 import type { CachedProject } from '#server/http/project_cache.ts'
 import type { OrganizationRole } from '#server/http/ranks.ts'
 import type { Services } from '#server/services.ts'
@@ -113,6 +114,7 @@ export type Declaration = {
   readonly replies: Readonly<Record<number, z.ZodType>>
   /** Responses with a content-type of the handler's own are those of another server, passed on with its status. */
   readonly relays?: boolean
+  /** Refusals of the server, beside those of the function that it calls, which the function's comment names. */
   readonly refusals?: Readonly<Record<number, readonly string[]>>
   /** Code of a 500, if it is not the usual one of `usualFailure`; null: INTERNAL_ERROR, which the document does not list. */
   readonly failure?: string | null
@@ -140,8 +142,12 @@ export type Declaration = {
   readonly ceiling?: 'general' | 'events' | 'none'
 }
 
-export type Route = Omit<Declaration, 'failure'> & {
+export type Route = Omit<Declaration, 'failure' | 'refusals'> & {
   readonly method: Method
+  /** All refusals, those of the function that it calls as well. */
+  readonly refusals: Readonly<Record<number, readonly string[]>>
+  /** The refusals that its declaration names. */
+  readonly own: Readonly<Record<number, readonly string[]>>
   readonly failure: string | null
   /** Fastify's syntax, under /v1: `/client/streaks/:idOrKey`. */
   readonly path: string
@@ -210,8 +216,16 @@ export const route = (signature: `${Method} /${string}`, declaration: Declaratio
   const [method, path] = signature.split(' ') as [Method, string]
   if (!declaration.call === !declaration.handle) throw new Error(`${signature} needs a call or a handler, and only one`)
   const { failure = usualFailure(method, declaration) } = declaration
-  return { ...declaration, method, path, failure }
+  const { refusals: own = {} } = declaration
+  return { ...declaration, method, path, failure, refusals: mergeRefusals(calledRefusals(declaration), own), own }
 }
+
+/** What the function of a route refuses. Those of definitions serve all kinds: what a kind refuses stands in its declaration. */
+const calledRefusals = ({ call, caller, definition }: Pick<Declaration, 'call' | 'caller' | 'definition'>) =>
+  call && !definition ? refusalsOf(caller.reaches.kind, call) : {}
+
+/** A route as if its declaration named no refusals. */
+export const withoutOwn = (of: Route): Route => ({ ...of, refusals: calledRefusals(of), own: {} })
 
 /** The export of every file of server/routes. */
 export const area = (declared: Area): Area => declared

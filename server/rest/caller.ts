@@ -17,6 +17,7 @@ const served = route('GET /rest/v1', {
   summary: 'PostgREST over the collections of a project',
   handle: elsewhere('serve'),
   replies: {},
+  failure: null,
   refusals: {
     ...refusals,
     400: ['INVALID_JSON', 'INVALID_BODY', 'INVALID_INPUT', 'RESPONSE_TOO_LARGE'],
@@ -28,6 +29,7 @@ export const written = route('POST /storage/v1', {
   summary: 'Files of a project, in the form of storage-js',
   handle: elsewhere('storage'),
   replies: {},
+  failure: null,
   refusals: {
     400: ['INVALID_INPUT', 'MIME_NOT_ALLOWED'],
     402: ['FREE_TIER_LIMIT_REACHED'],
@@ -45,6 +47,7 @@ const signIn = route('POST /auth/v1', {
   summary: 'Sign-in, in the form of auth-js',
   handle: elsewhere('auth'),
   replies: {},
+  failure: null,
   refusals: { 400: ['INVALID_INPUT', 'weak_password'], 401: ['session_not_found'], 403: refusals[403] },
 })
 const socket = route('GET /realtime/v1/websocket', {
@@ -52,6 +55,7 @@ const socket = route('GET /realtime/v1/websocket', {
   summary: 'Channels, in the form of realtime-js',
   handle: elsewhere('realtime'),
   replies: {},
+  failure: null,
   refusals: { 400: ['INVALID_INPUT'], 403: refusals[403], 426: ['UPGRADE_REQUIRED'] },
 })
 export const door = area({

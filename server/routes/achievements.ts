@@ -98,7 +98,6 @@ export const achievements = area({
       example: { ids: ['0190a1b2-0000-7000-8000-000000000000'] },
       call: 'achievements_seen',
       replies: { 200: data(z.strictObject({ seen: z.int() })) },
-      refusals: { 400: ['VALIDATION_ERROR', 'INVALID_BODY'] },
     }),
     route('GET /client/achievements/:idOrKey', {
       caller: endUser,
@@ -106,7 +105,6 @@ export const achievements = area({
       params: { idOrKey: z.string() },
       call: 'achievement_get',
       replies: { 200: data(Mine) },
-      refusals: { 404: ['NOT_FOUND'] },
     }),
     route('GET /client/users/:userId/achievements', {
       caller: endUser,
@@ -116,7 +114,6 @@ export const achievements = area({
       query: Page,
       call: 'user_achievements',
       replies: { 200: page(OfOther) },
-      refusals: { 400: ['INVALID_ID'], 404: ['NOT_FOUND'] },
     }),
 
     ...definitions('achievement', {
@@ -182,7 +179,6 @@ export const achievements = area({
       call: 'achievement_dry_run',
       readOnly: true,
       replies: { 200: data(DryRun) },
-      refusals: { 400: ['VALIDATION_ERROR', 'INVALID_BODY'] },
     }),
     route('POST /admin/projects/:projectId/achievements/:achievementId/grant', {
       ...contract,
@@ -193,7 +189,6 @@ export const achievements = area({
       example: { app_user_id: '0190a1b2-0000-7000-8000-000000000000' },
       call: 'achievement_grant',
       replies: { 201: data(Unlock) },
-      refusals: { 400: ['INVALID_ID', 'VALIDATION_ERROR'] },
       failure: 'GRANT_FAILED',
     }),
     route('POST /admin/projects/:projectId/achievements/:achievementId/revoke', {
@@ -204,7 +199,6 @@ export const achievements = area({
       example: { app_user_id: '0190a1b2-0000-7000-8000-000000000000' },
       call: 'achievement_revoke',
       replies: { 200: data(z.strictObject({ app_user_id: Uuid, achievement_id: Uuid, revoked: z.literal(true) })) },
-      refusals: { 400: ['INVALID_ID', 'VALIDATION_ERROR'], 404: ['NOT_FOUND', 'USER_ACHIEVEMENT_NOT_FOUND'] },
       failure: 'REVOKE_FAILED',
     }),
     route('POST /admin/projects/:projectId/achievements/:achievementId/dry-run', {
@@ -216,7 +210,7 @@ export const achievements = area({
       call: 'achievement_dry_run',
       readOnly: true,
       replies: { 200: data(DryRun) },
-      refusals: { 400: ['INVALID_ID', 'VALIDATION_ERROR', 'INVALID_BODY'] },
+      refusals: { 400: ['INVALID_ID'] },
     }),
     route('POST /admin/projects/:projectId/achievements/:achievementId/backfill', {
       caller: administrator,
@@ -239,7 +233,7 @@ export const achievements = area({
         )
       },
       replies: { 202: data(z.strictObject({ operation_id: Uuid, status: z.literal('queued') })) },
-      refusals: { 400: ['INVALID_ID', 'VALIDATION_ERROR', 'INVALID_BODY'] },
+      refusals: { 400: ['INVALID_ID'] },
     }),
     route('GET /admin/projects/:projectId/achievements/:achievementId/users', {
       caller: administrator,
@@ -254,7 +248,6 @@ export const achievements = area({
           }),
         ),
       },
-      refusals: { 400: ['INVALID_ID', 'INVALID_INPUT'] },
     }),
   ],
 })

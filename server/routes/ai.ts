@@ -31,7 +31,6 @@ import {
 
 const base = '/admin/projects/:projectId/ai' as const
 const prompt = `${base}/prompts/:name` as const
-const notFound = { 404: ['NOT_FOUND'] }
 const upstream = { 502: ['PROVIDER_FAILED', 'PROVIDER_TIMEOUT'] }
 const hello = { messages: [{ role: 'user', content: 'Hello' }] }
 
@@ -91,7 +90,6 @@ export const ai = area({
       summary: 'Revoke a provider that no prompt uses',
       call: 'ai_provider_delete',
       replies: { 200: Deleted },
-      refusals: { ...notFound, 409: ['PROVIDER_HAS_PROMPTS'] },
     }),
     route(`POST ${base}/prompts`, {
       caller: administrator,
@@ -109,7 +107,6 @@ export const ai = area({
       args: (context) => ({ allows_echo: allowsEcho(context) }),
       call: 'ai_prompt_put',
       replies: { 200: WrittenPrompt },
-      refusals: { 409: ['PROVIDER_NOT_REGISTERED', 'LIMIT_REACHED'] },
       failure: 'CREATE_FAILED',
     }),
     route(`GET ${base}/prompts`, {
@@ -124,14 +121,12 @@ export const ai = area({
       summary: 'A prompt with its full configuration',
       call: 'ai_prompt_get',
       replies: { 200: data(Prompt) },
-      refusals: notFound,
     }),
     route(`DELETE ${prompt}`, {
       caller: administrator,
       summary: 'Delete a prompt with its versions, budget and spend',
       call: 'ai_prompt_delete',
       replies: { 200: data(z.strictObject({ name: PromptName })) },
-      refusals: notFound,
     }),
     route(`POST ${prompt}/invoke`, {
       caller: administrator,
@@ -143,12 +138,11 @@ export const ai = area({
       handle: invoke(false),
       replies: { 200: orEventStream(Invoked) },
       refusals: {
-        ...notFound,
         402: ['SPEND_CEILING_REACHED'],
         409: ['PROVIDER_NOT_REGISTERED'],
         422: ['ai_model_not_multimodal'],
-        429: ['RATE_LIMITED', 'ai_budget_exceeded'],
-        ...upstream,
+        429: ['ai_budget_exceeded'],
+        502: ['PROVIDER_FAILED', 'PROVIDER_TIMEOUT'],
       },
       failure: 'CREATE_FAILED',
     }),
@@ -157,7 +151,6 @@ export const ai = area({
       summary: 'The budget of a prompt and what is left of it',
       call: 'ai_budget_get',
       replies: { 200: Budget },
-      refusals: notFound,
     }),
     route(`PUT ${prompt}/budget`, {
       caller: administrator,
@@ -167,7 +160,6 @@ export const ai = area({
       example: { budget_usd: 25, budget_period: 'monthly' },
       call: 'ai_budget_put',
       replies: { 200: Budget },
-      refusals: notFound,
     }),
     route(`GET ${prompt}/spend`, {
       operationId: 'getAiPromptSpend',
@@ -176,7 +168,6 @@ export const ai = area({
       query: { period: Period.optional() },
       call: 'ai_spend',
       replies: { 200: Spend },
-      refusals: notFound,
     }),
     route(`POST ${base}/messages`, {
       operationId: 'sendAiMessages',
@@ -232,7 +223,6 @@ export const ai = area({
       query: Page,
       call: 'ai_prompt_versions',
       replies: { 200: page(Version) },
-      refusals: notFound,
     }),
     route(`POST ${prompt}/rollback`, {
       caller: administrator,
@@ -243,7 +233,6 @@ export const ai = area({
       args: (context) => ({ allows_echo: allowsEcho(context) }),
       call: 'ai_prompt_rollback',
       replies: { 200: WrittenPrompt },
-      refusals: { ...notFound, 409: ['PROVIDER_NOT_REGISTERED'] },
     }),
     route(`POST ${prompt}/evaluate`, {
       caller: administrator,
@@ -253,7 +242,6 @@ export const ai = area({
       example: { cases: [{ ...hello, expect: { contains: 'Hello' } }] },
       handle: evaluate,
       replies: { 200: Evaluated },
-      refusals: notFound,
       failure: 'CREATE_FAILED',
     }),
     route('GET /client/ai/prompts', {
@@ -277,11 +265,11 @@ export const ai = area({
         400: ['CONTENT_REJECTED'],
         402: ['SPEND_CEILING_REACHED'],
         403: ['USER_MUTED'],
-        ...notFound,
-        409: ['PROVIDER_NOT_REGISTERED', 'INSUFFICIENT_FUNDS'],
+        404: ['NOT_FOUND'],
+        409: ['INSUFFICIENT_FUNDS', 'PROVIDER_NOT_REGISTERED'],
         422: ['ai_model_not_multimodal'],
-        429: ['RATE_LIMITED', 'ai_budget_exceeded'],
-        ...upstream,
+        429: ['ai_budget_exceeded'],
+        502: ['PROVIDER_FAILED', 'PROVIDER_TIMEOUT'],
       },
       failure: 'CREATE_FAILED',
     }),

@@ -77,7 +77,7 @@ export const appSessions = area({
       example: { platform: 'ios', app_version: '2.1.0', device_model: 'iPhone17,1' },
       handle: start,
       replies: { 200: data(AppSession), 201: data(AppSession) },
-      refusals: { 404: ['NOT_FOUND'], 409: ['CONFLICT'], 429: ['RATE_LIMITED'] },
+      refusals: { 404: ['NOT_FOUND'], 409: ['CONFLICT'] },
     }),
     route('POST /client/sessions/:sessionId/heartbeat', {
       operationId: 'heartbeatAppSession',
@@ -86,7 +86,6 @@ export const appSessions = area({
       params: sessionId,
       call: 'app_session_heartbeat',
       replies: { 200: data(AppSession) },
-      refusals: { 404: ['NOT_FOUND'], 409: ['SESSION_ENDED'] },
     }),
     route('POST /client/sessions/:sessionId/end', {
       operationId: 'endAppSession',
@@ -96,7 +95,6 @@ export const appSessions = area({
       body: z.object({ ended_at: Moment.optional() }),
       call: 'app_session_finish',
       replies: { 200: data(AppSession) },
-      refusals: { 404: ['NOT_FOUND'] },
     }),
   ],
 })

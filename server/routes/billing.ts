@@ -278,7 +278,6 @@ export const billing = area({
           }),
         ),
       },
-      refusals: { 400: ['INVALID_INPUT'] },
     }),
     route(`PUT ${root}/spend-ceiling`, {
       operationId: 'setSpendCeiling',

@@ -128,7 +128,6 @@ export const catalog = area({
       params: { itemId: z.string() },
       call: 'catalog_get',
       replies: { 200: data(Item) },
-      refusals: { 404: ['FETCH_FAILED'] },
     }),
 
     route('GET /admin/projects/:projectId/catalog', {
@@ -144,7 +143,6 @@ export const catalog = area({
       },
       call: 'catalog_item_list',
       replies: { 200: page(Item) },
-      refusals: { 400: ['INVALID_INPUT'] },
     }),
     route('POST /admin/projects/:projectId/catalog/import', {
       caller: administrator,
@@ -156,7 +154,7 @@ export const catalog = area({
       example: [{ key: 'potion', name: 'Potion', item_type: 'consumable' }],
       handle: importItems,
       replies: { 200: data(Imported) },
-      refusals: { 400: ['INVALID_INPUT', ...badBody] },
+      refusals: { 400: ['INVALID_BODY', 'VALIDATION_ERROR'] },
       failure: 'CREATE_FAILED',
     }),
     ...definitions('catalog_item', {
@@ -190,7 +188,6 @@ export const catalog = area({
       example: { prices: [] },
       call: 'catalog_prices_put',
       replies: { 200: data(Item) },
-      refusals: { 400: badBody, ...notFound },
     }),
     route('PUT /admin/projects/:projectId/catalog/:idOrKey/contents', {
       operationId: 'setCatalogItemContents',
@@ -201,7 +198,6 @@ export const catalog = area({
       example: { bundle_contents: [] },
       call: 'catalog_contents_put',
       replies: { 200: data(Item) },
-      refusals: { 400: [...badBody, 'BUNDLE_CYCLE'], ...notFound },
     }),
   ],
 })

@@ -63,7 +63,6 @@ const Mine = Definition.extend({
 })
 
 const challengeId = { challengeId: Uuid }
-const ofOne = { 400: ['INVALID_ID'], 404: ['NOT_FOUND'] }
 const shared = { source: 'contract', invalid: 'VALIDATION_ERROR', invalidBody: 'VALIDATION_ERROR' } as const
 const contract = { caller: administrator, ...shared }
 
@@ -87,7 +86,6 @@ export const challenges = area({
       params: challengeId,
       call: 'challenge_get',
       replies: { 200: data(Mine) },
-      refusals: ofOne,
     }),
     route('POST /client/challenges/:challengeId/join', {
       caller: endUser,
@@ -99,12 +97,6 @@ export const challenges = area({
       example: {},
       call: 'challenge_join',
       replies: { 200: data(Participant), 201: data(Participant) },
-      refusals: {
-        ...ofOne,
-        400: ['INVALID_ID', 'VALIDATION_ERROR'],
-        403: ['NOT_ELIGIBLE'],
-        409: ['CHALLENGE_NOT_ACTIVE'],
-      },
       failure: 'UPDATE_FAILED',
     }),
     route('POST /client/challenges/:challengeId/leave', {
@@ -113,7 +105,6 @@ export const challenges = area({
       params: challengeId,
       call: 'challenge_leave',
       replies: { 200: data(Participant) },
-      refusals: ofOne,
     }),
     route('GET /client/challenges/:challengeId/leaderboard', {
       operationId: 'getChallengeLeaderboard',
@@ -135,7 +126,6 @@ export const challenges = area({
           ),
         ),
       },
-      refusals: ofOne,
       failure: 'FETCH_FAILED',
     }),
 
@@ -178,7 +168,6 @@ export const challenges = area({
       query: Page,
       call: 'challenge_participants',
       replies: { 200: page(Participant.extend({ app_users: Person })) },
-      refusals: { 400: ['VALIDATION_ERROR'] },
     }),
     route('POST /admin/projects/:projectId/challenges/:challengeId/simulate', {
       caller: administrator,
@@ -196,7 +185,6 @@ export const challenges = area({
           }),
         ),
       },
-      refusals: { 400: ['INVALID_ID'] },
     }),
     route('POST /admin/projects/:projectId/challenges/:challengeId/recompute', {
       caller: administrator,
@@ -217,7 +205,6 @@ export const challenges = area({
         )
       },
       replies: { 202: data(z.strictObject({ operation_id: Uuid, status: z.literal('queued') })) },
-      refusals: { 400: ['INVALID_ID'] },
     }),
   ],
 })

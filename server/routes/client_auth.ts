@@ -97,7 +97,7 @@ const logoutRoute = route('POST /client/auth/logout', {
   example: { refresh_token: 'eyJ…' },
   handle: logout,
   replies: { 200: Success },
-  refusals: { 400: ['INVALID_INPUT'], 401: ['UNAUTHORIZED', 'TOKEN_EXPIRED'], 403: ['SESSION_REQUIRED'] },
+  refusals: { 401: ['TOKEN_EXPIRED'], 403: ['SESSION_REQUIRED'] },
   failure: 'LOGOUT_FAILED',
 })
 
@@ -121,7 +121,7 @@ export const clientAuth = area({
       }),
       handle: anonymous,
       replies: { 200: AuthResult, 201: AuthResult },
-      refusals: { 400: ['INVALID_INPUT'], 401: ['UNAUTHORIZED'], 403: ['USER_BANNED'], 429: ['RATE_LIMITED'] },
+      refusals: { 403: ['USER_BANNED'] },
     }),
     route('POST /client/auth/email/signup', {
       operationId: 'signUpWithPassword',
@@ -135,11 +135,7 @@ export const clientAuth = area({
       example: { email: 'user@example.com', password: 'a long passphrase', display_name: 'Ada' },
       handle: emailSignup,
       replies: { 201: AuthResult },
-      refusals: {
-        400: ['INVALID_INPUT', 'WEAK_PASSWORD', 'CONTENT_REJECTED'],
-        409: ['EMAIL_EXISTS'],
-        429: ['RATE_LIMITED'],
-      },
+      refusals: { 400: ['CONTENT_REJECTED', 'WEAK_PASSWORD'], 409: ['EMAIL_EXISTS'] },
     }),
     route('POST /client/auth/email/login', {
       operationId: 'signInWithPassword',
@@ -149,7 +145,7 @@ export const clientAuth = area({
       example: { email: 'user@example.com', password: 'a long passphrase' },
       handle: emailLogin,
       replies: { 200: AuthResult },
-      refusals: { 400: ['INVALID_INPUT'], 401: ['UNAUTHORIZED'], 403: ['USER_BANNED'], 429: ['RATE_LIMIT_EXCEEDED'] },
+      refusals: { 403: ['USER_BANNED'], 429: ['RATE_LIMIT_EXCEEDED'] },
       failure: 'LOGIN_FAILED',
     }),
     route('POST /client/auth/refresh', {
@@ -160,7 +156,7 @@ export const clientAuth = area({
       example: { refresh_token: 'eyJ…' },
       handle: refresh,
       replies: { 200: data(z.strictObject({ session_token: z.string(), refresh_token: z.string() })) },
-      refusals: { 400: ['INVALID_INPUT'], 401: ['INVALID_TOKEN', 'REFRESH_TOKEN_REUSED'], 403: ['USER_BANNED'] },
+      refusals: { 401: ['INVALID_TOKEN', 'REFRESH_TOKEN_REUSED'], 403: ['USER_BANNED'] },
       failure: 'REFRESH_FAILED',
     }),
     logoutRoute,
@@ -183,7 +179,6 @@ export const clientAuth = area({
           }),
         ),
       },
-      refusals: { 400: ['INVALID_INPUT'] },
       source: 'supplement',
     }),
     route('DELETE /client/auth/sessions/:sessionId', {
@@ -193,7 +188,6 @@ export const clientAuth = area({
       params: { sessionId: Uuid },
       call: 'auth_session_end',
       replies: { 200: Deleted },
-      refusals: { 400: ['INVALID_ID'], 404: ['NOT_FOUND'] },
       source: 'supplement',
     }),
     route('GET /client/auth/jwks', {

@@ -87,7 +87,6 @@ export const config = area({
       example: { value: 12 },
       call: 'config_key_update',
       replies: { 200: data(ConfigKey) },
-      refusals: notFound,
     }),
     ...definitions('config_key', {
       path: '/config',

@@ -78,7 +78,6 @@ const all = '/admin/control-plane-webhooks' as const
 const one = `${all}/:webhookId` as const
 const params = { webhookId: Uuid }
 const refusals = { 403: ['ROLE_FORBIDDEN'], 404: ['NOT_FOUND'] }
-const badBody = ['VALIDATION_ERROR', 'INVALID_BODY', ...addressRefusals]
 
 export const controlWebhooks = area({
   stem: 'control_webhooks',
@@ -96,7 +95,12 @@ export const controlWebhooks = area({
       example: { target_url: 'https://1.1.1.1/hook', event_types: ['*'] },
       handle: create,
       replies: { 201: data(ControlWebhook.extend({ secret: Secret })) },
-      refusals: { ...refusals, 400: badBody, 409: ['LIMIT_REACHED'] },
+      refusals: {
+        400: ['TARGET_URL_NOT_ALLOWED', 'TARGET_URL_NOT_HTTPS'],
+        403: ['ROLE_FORBIDDEN'],
+        404: ['NOT_FOUND'],
+        409: ['LIMIT_REACHED'],
+      },
     }),
     route(`GET ${all}`, {
       caller: developer,
@@ -105,7 +109,6 @@ export const controlWebhooks = area({
       query: { ...Page, organization_id: Uuid.optional() },
       call: 'control_webhook_list',
       replies: { 200: page(ControlWebhook) },
-      refusals,
     }),
     route(`GET ${one}`, {
       caller: developer,
@@ -114,7 +117,6 @@ export const controlWebhooks = area({
       params,
       call: 'control_webhook_get',
       replies: { 200: data(ControlWebhook) },
-      refusals,
     }),
     route(`PATCH ${one}`, {
       caller: developer,
@@ -129,7 +131,11 @@ export const controlWebhooks = area({
       example: { status: 'active' },
       handle: update,
       replies: { 200: data(ControlWebhook) },
-      refusals: { ...refusals, 400: badBody },
+      refusals: {
+        400: ['TARGET_URL_NOT_ALLOWED', 'TARGET_URL_NOT_HTTPS'],
+        403: ['ROLE_FORBIDDEN'],
+        404: ['NOT_FOUND'],
+      },
     }),
     route(`DELETE ${one}`, {
       caller: developer,
@@ -138,7 +144,6 @@ export const controlWebhooks = area({
       params,
       call: 'control_webhook_delete',
       replies: { 200: Deleted },
-      refusals,
     }),
     route(`POST ${one}/rotate-secret`, {
       caller: developer,
@@ -172,7 +177,6 @@ export const controlWebhooks = area({
       },
       call: 'control_webhook_delivery_list',
       replies: { 200: cursorPage(ControlDelivery) },
-      refusals: { ...refusals, 400: ['INVALID_INPUT'] },
     }),
     route(`POST ${all}/deliveries/:deliveryId/replay`, {
       caller: developer,
@@ -181,7 +185,6 @@ export const controlWebhooks = area({
       params: { deliveryId: Uuid },
       call: 'control_webhook_delivery_replay',
       replies: { 202: data(ControlDelivery) },
-      refusals: { ...refusals, 409: ['DELIVERY_NOT_REPLAYABLE'] },
       failure: 'UPDATE_FAILED',
     }),
   ],

@@ -108,8 +108,6 @@ const ExpiresAt = z.string().max(40, 'must be an ISO 8601 time').meta({ format: 
 
 const byCode = { code: z.string() }
 const Place = { cursor: Cursor, limit: Limit() }
-const notFound = { 404: ['NOT_FOUND'] }
-const badBody = ['VALIDATION_ERROR', 'INVALID_BODY']
 const takesKey = 'Accepts an Idempotency-Key, which is stored permanently by user and route.'
 
 /** Supplement E1: 60 a minute for each user, from any caller. */
@@ -154,7 +152,6 @@ export const currencies = area({
       query: Place,
       call: 'currency_transactions',
       replies: { 200: cursorPage(Transaction) },
-      refusals: { 400: ['INVALID_INPUT'], ...notFound },
     }),
     route('POST /client/currencies/:code/spend', {
       caller: endUser,
@@ -165,12 +162,7 @@ export const currencies = area({
       example: { amount: 50, reason: 'hint' },
       handle: spend,
       replies: { 200: data(Moved), 201: data(Moved) },
-      refusals: {
-        400: badBody,
-        403: ['SPEND_NOT_ALLOWED'],
-        ...notFound,
-        409: ['INSUFFICIENT_FUNDS', 'IDEMPOTENCY_CONFLICT'],
-      },
+      refusals: { 403: ['SPEND_NOT_ALLOWED'], 404: ['NOT_FOUND'], 409: ['IDEMPOTENCY_CONFLICT', 'INSUFFICIENT_FUNDS'] },
     }),
     route('POST /client/currencies/:code/credit', {
       caller: serverForUser,
@@ -186,11 +178,7 @@ export const currencies = area({
       example: { amount: 100, reason: 'level_finished' },
       handle: keyed('currency_credit'),
       replies: { 200: data(Moved), 201: data(Moved) },
-      refusals: {
-        400: badBody,
-        ...notFound,
-        409: ['BALANCE_LIMIT_EXCEEDED', 'IDEMPOTENCY_CONFLICT'],
-      },
+      refusals: { 404: ['NOT_FOUND'], 409: ['BALANCE_LIMIT_EXCEEDED', 'IDEMPOTENCY_CONFLICT'] },
     }),
 
     ...definitions('currency', {
@@ -237,11 +225,7 @@ export const currencies = area({
       },
       handle: adjust,
       replies: { 200: data(Adjusted), 201: data(Adjusted) },
-      refusals: {
-        400: badBody,
-        ...notFound,
-        409: ['INSUFFICIENT_FUNDS', 'BALANCE_LIMIT_EXCEEDED', 'IDEMPOTENCY_CONFLICT'],
-      },
+      refusals: { 409: ['BALANCE_LIMIT_EXCEEDED', 'IDEMPOTENCY_CONFLICT', 'INSUFFICIENT_FUNDS'] },
     }),
     route('GET /admin/projects/:projectId/currencies/transactions', {
       caller: administrator,
@@ -254,7 +238,6 @@ export const currencies = area({
       },
       call: 'currency_transactions_all',
       replies: { 200: cursorPage(Transaction) },
-      refusals: { 400: ['INVALID_INPUT'] },
     }),
     route('POST /admin/projects/:projectId/currencies/transactions/:transactionId/reverse', {
       caller: administrator,
@@ -264,9 +247,8 @@ export const currencies = area({
       handle: reverse,
       replies: { 200: data(Moved), 201: data(Moved) },
       refusals: {
-        400: ['INVALID_ID', 'VALIDATION_ERROR'],
-        ...notFound,
-        409: ['ALREADY_REVERSED', 'CONFLICT', 'INSUFFICIENT_FUNDS', 'BALANCE_LIMIT_EXCEEDED'],
+        400: ['VALIDATION_ERROR'],
+        409: ['ALREADY_REVERSED', 'BALANCE_LIMIT_EXCEEDED', 'CONFLICT', 'INSUFFICIENT_FUNDS'],
       },
     }),
     route('GET /admin/projects/:projectId/currencies/:code/stats', {
@@ -278,7 +260,6 @@ export const currencies = area({
       params: byCode,
       call: 'currency_stats',
       replies: { 200: data(Stats) },
-      refusals: notFound,
     }),
     route('GET /admin/projects/:projectId/users/:userId/balances', {
       caller: administrator,
@@ -286,7 +267,6 @@ export const currencies = area({
       params: { userId: Uuid },
       call: 'user_balances',
       replies: { 200: data(Balances) },
-      refusals: { 400: ['INVALID_ID'], ...notFound },
     }),
   ],
 })

@@ -192,10 +192,10 @@ export const developers = area({
       handle: signup,
       replies: { 201: SignedIn },
       refusals: {
-        400: ['INVALID_INPUT', 'WEAK_PASSWORD', 'DISPOSABLE_EMAIL'],
-        403: ['INVITE_REQUIRED', 'INVITE_INVALID', 'SIGNUPS_CLOSED'],
+        400: ['DISPOSABLE_EMAIL', 'WEAK_PASSWORD'],
+        403: ['INVITE_INVALID', 'INVITE_REQUIRED', 'SIGNUPS_CLOSED'],
         409: ['EMAIL_EXISTS'],
-        ...limited,
+        429: ['RATE_LIMIT_EXCEEDED'],
       },
     }),
     route('POST /auth/developer/login', {
@@ -206,7 +206,7 @@ export const developers = area({
       example: { email: 'you@example.com', password: 'a long passphrase' },
       handle: login,
       replies: { 200: SignedIn },
-      refusals: { 400: ['INVALID_INPUT'], 401: ['INVALID_CREDENTIALS'], ...limited },
+      refusals: { 401: ['INVALID_CREDENTIALS'], 429: ['RATE_LIMIT_EXCEEDED'] },
       failure: 'LOGIN_FAILED',
     }),
     route('POST /auth/developer/refresh', {
@@ -217,7 +217,7 @@ export const developers = area({
       example: { refresh_token: 'eyJ…' },
       handle: refresh,
       replies: { 200: data(z.strictObject({ access_token: z.string(), refresh_token: z.string() })) },
-      refusals: { 400: ['INVALID_INPUT'], 401: ['INVALID_TOKEN', 'REFRESH_TOKEN_REUSED'], ...limited },
+      refusals: { 401: ['INVALID_TOKEN', 'REFRESH_TOKEN_REUSED'], 429: ['RATE_LIMIT_EXCEEDED'] },
       failure: 'REFRESH_FAILED',
     }),
     route('POST /auth/developer/logout', {
@@ -228,7 +228,6 @@ export const developers = area({
       example: { refresh_token: 'eyJ…' },
       handle: logout,
       replies: { 200: data(z.strictObject({ success: z.literal(true) })) },
-      refusals: { 400: ['INVALID_INPUT'] },
       failure: 'LOGOUT_FAILED',
     }),
     route('GET /auth/developer/me', {
@@ -279,7 +278,6 @@ export const developers = area({
       params: { sessionId: Uuid },
       call: 'developer_session_end',
       replies: { 200: Deleted },
-      refusals: { 404: ['NOT_FOUND'] },
     }),
     route('POST /auth/developer/account/delete', {
       operationId: 'deleteDeveloperAccount',

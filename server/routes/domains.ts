@@ -109,7 +109,6 @@ export const domains = area({
       call: 'domain_delete',
       args: projectId,
       replies: { 200: Deleted },
-      refusals: { 409: ['DOMAIN_IN_USE'] },
     }),
     route(`POST ${many}/:domainId/verify`, {
       caller: projectOwner,
@@ -117,7 +116,7 @@ export const domains = area({
       params: { domainId: Uuid },
       handle: verify,
       replies: { 200: data(Domain) },
-      refusals: { 409: ['DOMAIN_TAKEN'], 429: ['RATE_LIMITED'] },
+      refusals: { 409: ['DOMAIN_TAKEN'] },
     }),
   ],
 })
@@ -136,7 +135,6 @@ export const tlsAsk = area({
       query: { domain: Text(253, 1) },
       call: 'tls_ask',
       replies: { 200: data(z.strictObject({ domain: z.string() })) },
-      refusals: { 404: ['NOT_FOUND'] },
       ceiling: 'none',
     }),
   ],

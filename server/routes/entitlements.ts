@@ -68,11 +68,7 @@ export const entitlements = area({
         'Answers when the provider has. Purchases that ended there end here; without its answer nothing changes. At most ten times a minute.',
       handle: restore,
       replies: { 200: data(z.strictObject({ restored_count: z.int(), entitlements: z.array(Entitlement) })) },
-      refusals: {
-        404: ['USER_NOT_FOUND'],
-        409: ['RESTORE_UNAVAILABLE'],
-        502: ['RESTORE_UPSTREAM_FAILED'],
-      },
+      refusals: { 409: ['RESTORE_UNAVAILABLE'], 502: ['RESTORE_UPSTREAM_FAILED'] },
       failure: 'RESTORE_FAILED',
     }),
     route('GET /client/entitlements/:entitlementId', {
@@ -82,7 +78,6 @@ export const entitlements = area({
       params: { entitlementId: z.string() },
       call: 'entitlement_get',
       replies: { 200: data(Entitlement) },
-      refusals: { 404: ['NOT_FOUND'] },
     }),
   ],
 })

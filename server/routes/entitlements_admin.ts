@@ -58,7 +58,7 @@ export const entitlementsAdmin = area({
       example: { entitlement_id: 'premium', duration_days: 30, reason: 'support' },
       handle: grant,
       replies: { 200: data(Entitlement), 201: data(Entitlement) },
-      refusals: { 400: ['INVALID_BODY', 'INVALID_USER_ID'], 404: ['NOT_FOUND'], 409: ['IDEMPOTENCY_CONFLICT'] },
+      refusals: { 400: ['INVALID_USER_ID'], 409: ['IDEMPOTENCY_CONFLICT'] },
     }),
     route('GET /admin/projects/:projectId/users/:userId/entitlements', {
       caller: administrator,
@@ -67,7 +67,6 @@ export const entitlementsAdmin = area({
       params: ofUser,
       call: 'user_entitlements',
       replies: { 200: data(z.array(Entitlement.extend({ grants: z.array(Grant) }))) },
-      refusals: { 404: ['NOT_FOUND'] },
     }),
     route('DELETE /admin/projects/:projectId/users/:userId/entitlements/:entitlementId', {
       operationId: 'revokeUserEntitlement',
@@ -77,7 +76,6 @@ export const entitlementsAdmin = area({
       params: { ...ofUser, entitlementId: z.string() },
       call: 'user_entitlement_delete',
       replies: { 200: data(z.strictObject({ deleted: z.literal(true), still_active: z.boolean() })) },
-      refusals: { 404: ['NOT_FOUND'] },
     }),
   ],
 })

@@ -93,10 +93,6 @@ const post = (context: HandlerContext) => {
     body_hash: key === undefined ? undefined : sha256(body),
   })
 }
-const postRefusals = {
-  400: ['VALIDATION_ERROR', 'INVALID_BODY', 'BATCH_TOO_LARGE', 'EVENT_TOO_OLD', 'RESERVED_EVENT_NAME', 'EVENT_BLOCKED'],
-  409: ['EVENT_ID_CONFLICT', 'IDEMPOTENCY_CONFLICT'],
-}
 
 /** The project's database checks what is asked for, control keeps the operation: its job does the work. */
 const operation =
@@ -166,7 +162,10 @@ export const events = area({
       example: { event_name: 'lesson_completed', properties: { lesson: 3 } },
       handle: post,
       replies: { 200: Answer, 201: Answer },
-      refusals: postRefusals,
+      refusals: {
+        400: ['BATCH_TOO_LARGE', 'EVENT_BLOCKED', 'EVENT_TOO_OLD', 'RESERVED_EVENT_NAME'],
+        409: ['EVENT_ID_CONFLICT', 'IDEMPOTENCY_CONFLICT'],
+      },
       ceiling: 'events',
     }),
 
@@ -192,7 +191,6 @@ export const events = area({
       },
       call: 'events_list',
       replies: { 200: cursorPage(FullEvent) },
-      refusals: { 400: ['INVALID_INPUT'] },
     }),
     route('POST /admin/projects/:projectId/events', {
       operationId: 'adminSendEvents',
@@ -205,7 +203,11 @@ export const events = area({
       example: { event_name: 'lesson_completed', app_user_id: '0190a1b2-0000-7000-8000-000000000000' },
       handle: post,
       replies: { 200: Answer, 201: Answer },
-      refusals: { ...postRefusals, 404: ['USER_NOT_FOUND'] },
+      refusals: {
+        400: ['BATCH_TOO_LARGE', 'EVENT_BLOCKED', 'EVENT_TOO_OLD', 'RESERVED_EVENT_NAME'],
+        404: ['USER_NOT_FOUND'],
+        409: ['EVENT_ID_CONFLICT', 'IDEMPOTENCY_CONFLICT'],
+      },
     }),
     route('DELETE /admin/projects/:projectId/events', {
       caller: administrator,
@@ -215,7 +217,6 @@ export const events = area({
       query: { user_id: Uuid.optional(), event_name: z.string().optional(), before: Moment.optional() },
       handle: operation('events.delete', 'events_delete_check', ({ query }) => query),
       replies: { 202: Started },
-      refusals: { 400: ['INVALID_INPUT'] },
     }),
     route('GET /admin/projects/:projectId/events/names', {
       caller: administrator,
@@ -226,7 +227,6 @@ export const events = area({
       query: { include_system: Flag(), ...Page },
       call: 'event_names',
       replies: { 200: page(Name) },
-      refusals: { 400: ['INVALID_INPUT'] },
     }),
     ...definitions('event_definition', {
       path: '/events/definitions',
@@ -261,7 +261,6 @@ export const events = area({
       },
       call: 'event_definition_put',
       replies: { 200: data(Definition), 201: data(Definition) },
-      refusals: { 400: ['VALIDATION_ERROR', 'INVALID_BODY', 'RESERVED_EVENT_NAME'], 409: ['LIMIT_REACHED'] },
     }),
     route('POST /admin/projects/:projectId/events/replay', {
       caller: administrator,
@@ -284,7 +283,6 @@ export const events = area({
       example: { since: '2026-10-01T00:00:00Z', targets: ['streaks'] },
       handle: operation('events.replay', 'events_replay_check', ({ body }) => body),
       replies: { 202: Started },
-      refusals: { 400: ['VALIDATION_ERROR', 'INVALID_BODY'] },
     }),
     route('GET /admin/projects/:projectId/events/:eventId', {
       caller: administrator,
@@ -292,7 +290,6 @@ export const events = area({
       params: { eventId: Uuid },
       call: 'event_get',
       replies: { 200: data(FullEvent.extend({ effects: z.record(z.string(), z.array(JsonObject)) })) },
-      refusals: { 400: ['INVALID_ID'] },
     }),
   ],
 })

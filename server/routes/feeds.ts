@@ -72,7 +72,6 @@ export const feeds = area({
       query: feedPage,
       call: 'feed_of_group',
       replies: { 200: page(Entry) },
-      refusals: { 403: ['NOT_A_MEMBER'], 404: ['NOT_FOUND'] },
     }),
     route('POST /client/feeds', {
       operationId: 'createFeedEntry',
@@ -84,11 +83,6 @@ export const feeds = area({
       example: { action: 'workout.finished', target_id: '5k', metadata: { minutes: 27 } },
       call: 'feed_post',
       replies: { 201: data(Entry) },
-      refusals: {
-        400: ['CONTENT_REJECTED'],
-        403: ['NOT_A_MEMBER', 'GROUP_ROLE_FORBIDDEN', 'USER_MUTED'],
-        404: ['NOT_FOUND'],
-      },
     }),
     route('DELETE /client/feeds/:entryId', {
       operationId: 'deleteFeedEntry',
@@ -98,7 +92,6 @@ export const feeds = area({
       params: entryId,
       call: 'feed_delete',
       replies: { 200: Deleted },
-      refusals: { 404: ['NOT_FOUND'] },
     }),
     route(`POST ${admin}`, {
       operationId: 'adminCreateFeedEntry',
@@ -110,7 +103,6 @@ export const feeds = area({
       example: { system: true, action: 'season.started' },
       call: 'feed_post_as',
       replies: { 201: data(Entry) },
-      refusals: { 404: ['NOT_FOUND', 'USER_NOT_FOUND'] },
     }),
     route(`GET ${admin}`, {
       operationId: 'adminListFeedEntries',
@@ -129,7 +121,6 @@ export const feeds = area({
       params: entryId,
       call: 'feed_remove',
       replies: { 200: Deleted },
-      refusals: { 404: ['NOT_FOUND'] },
     }),
     route(`PUT ${admin}/settings`, {
       caller: administrator,

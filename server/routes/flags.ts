@@ -170,7 +170,6 @@ export const flags = area({
       },
       call: 'flag_create',
       replies: { 201: data(FeatureFlag) },
-      refusals: { 409: ['CONFLICT', 'LIMIT_REACHED'] },
     }),
     route(`GET ${flag}`, {
       caller: administrator,
@@ -188,7 +187,6 @@ export const flags = area({
       params: idOrKey,
       call: 'flag_get',
       replies: { 200: data(FeatureFlag) },
-      refusals: notFound,
     }),
     route(`PATCH ${flag}/:idOrKey`, {
       caller: administrator,
@@ -200,7 +198,6 @@ export const flags = area({
       example: { default_value: true },
       call: 'flag_update',
       replies: { 200: data(FeatureFlag) },
-      refusals: notFound,
     }),
     ...definitions('flag', {
       path: '/flags',
@@ -217,7 +214,6 @@ export const flags = area({
       example: { is_enabled: false },
       call: 'flag_toggle',
       replies: { 200: data(FeatureFlag) },
-      refusals: notFound,
     }),
     route(`PUT ${flag}/:idOrKey/overrides`, {
       caller: administrator,
@@ -229,7 +225,6 @@ export const flags = area({
       example: {},
       call: 'flag_overrides_put',
       replies: { 200: data(z.record(z.string(), Json)) },
-      refusals: { ...notFound, 409: ['LIMIT_REACHED'] },
     }),
     route(`GET ${flag}/:idOrKey/history`, {
       caller: administrator,
@@ -239,7 +234,6 @@ export const flags = area({
       query: Page,
       call: 'flag_history',
       replies: { 200: page(Version) },
-      refusals: notFound,
     }),
     route(`POST ${flag}/:idOrKey/revert`, {
       caller: administrator,
@@ -249,7 +243,6 @@ export const flags = area({
       example: { version: 1 },
       call: 'flag_revert',
       replies: { 200: data(FeatureFlag) },
-      refusals: notFound,
     }),
     route(`POST ${flag}/:idOrKey/evaluate`, {
       operationId: 'adminEvaluateFlag',
@@ -261,7 +254,6 @@ export const flags = area({
       call: 'flag_evaluate',
       scope: 'flags:read',
       replies: { 200: data(Traced) },
-      refusals: notFound,
       failure: 'FETCH_FAILED',
     }),
     route(`GET ${flag}/:idOrKey/stats`, {
@@ -273,7 +265,6 @@ export const flags = area({
       query: { days: Days },
       call: 'flag_stats',
       replies: { 200: data(Stats) },
-      refusals: notFound,
     }),
     route(`POST ${flag}/:idOrKey/ramp`, {
       caller: administrator,
@@ -300,7 +291,6 @@ export const flags = area({
       args: ({ body }) => (body['value'] === undefined ? {} : { value: JSON.stringify(body['value']) }),
       call: 'flag_ramp',
       replies: { 200: data(FeatureFlag) },
-      refusals: notFound,
     }),
   ],
 })

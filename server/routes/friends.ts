@@ -20,8 +20,6 @@ const Block = z.strictObject({ user: Person, created_at: Time })
 
 const userId = { userId: Uuid }
 const nobody = '00000000-0000-4000-8000-000000000000'
-const noRequest = { 404: ['REQUEST_NOT_FOUND'] }
-const noFriend = { 404: ['NOT_FOUND'] }
 
 export const friends = area({
   stem: 'friends',
@@ -41,12 +39,6 @@ export const friends = area({
       example: { user_id: nobody },
       call: 'friend_request',
       replies: { 201: data(Friend), 200: data(Friend) },
-      refusals: {
-        400: ['SELF_FRIEND'],
-        404: ['USER_NOT_FOUND'],
-        409: ['FRIEND_LIMIT_REACHED'],
-        429: ['RATE_LIMITED'],
-      },
     }),
     route('GET /client/friends/requests', {
       caller: endUser,
@@ -64,7 +56,6 @@ export const friends = area({
       params: userId,
       call: 'friend_accept',
       replies: { 200: data(Friend) },
-      refusals: { ...noRequest, 409: ['FRIEND_LIMIT_REACHED'] },
     }),
     route('POST /client/friends/requests/:userId/decline', {
       caller: endUser,
@@ -72,7 +63,6 @@ export const friends = area({
       params: userId,
       call: 'friend_decline',
       replies: { 200: data(z.strictObject({ declined: z.literal(true) })) },
-      refusals: noRequest,
     }),
     route('DELETE /client/friends/requests/:userId', {
       operationId: 'cancelFriendRequest',
@@ -81,7 +71,6 @@ export const friends = area({
       params: userId,
       call: 'friend_withdraw',
       replies: { 200: Deleted },
-      refusals: noRequest,
     }),
     route('GET /client/friends', {
       caller: endUser,
@@ -101,7 +90,6 @@ export const friends = area({
       example: { metadata: { nickname: 'Ada' } },
       call: 'friend_update',
       replies: { 200: data(Friend) },
-      refusals: noFriend,
     }),
     route('DELETE /client/friends/:userId', {
       operationId: 'removeFriend',
@@ -110,7 +98,6 @@ export const friends = area({
       params: userId,
       call: 'friend_remove',
       replies: { 200: Deleted },
-      refusals: noFriend,
     }),
     route('POST /client/friends/:userId/block', {
       operationId: 'blockUser',
@@ -122,7 +109,6 @@ export const friends = area({
       params: userId,
       call: 'friend_block',
       replies: { 201: data(Block), 200: data(Block) },
-      refusals: { 400: ['SELF_FRIEND'], 404: ['USER_NOT_FOUND'], 409: ['FRIEND_LIMIT_REACHED'] },
     }),
     route('DELETE /client/friends/:userId/block', {
       operationId: 'unblockUser',
@@ -131,7 +117,6 @@ export const friends = area({
       params: userId,
       call: 'friend_unblock',
       replies: { 200: Deleted },
-      refusals: noFriend,
     }),
     route('GET /client/friends/blocked', {
       operationId: 'listBlockedUsers',
@@ -168,7 +153,6 @@ export const friends = area({
       query: { user_id: Uuid, status: Status.default('accepted'), ...Page },
       call: 'friends_of_user',
       replies: { 200: page(FriendOf) },
-      refusals: { 404: ['USER_NOT_FOUND'] },
     }),
     route('POST /admin/projects/:projectId/friends', {
       operationId: 'createFriendship',
@@ -183,7 +167,6 @@ export const friends = area({
       example: { user_id: nobody, friend_id: '00000000-0000-4000-8000-000000000001' },
       call: 'friend_add',
       replies: { 201: data(FriendOf), 200: data(FriendOf) },
-      refusals: { 400: ['SELF_FRIEND'], 404: ['USER_NOT_FOUND'], 409: ['CONFLICT', 'FRIEND_LIMIT_REACHED'] },
     }),
     route('DELETE /admin/projects/:projectId/friends/:userId/:friendId', {
       operationId: 'deleteFriendship',
@@ -192,7 +175,6 @@ export const friends = area({
       params: { ...userId, friendId: Uuid },
       call: 'friend_delete',
       replies: { 200: Deleted },
-      refusals: noFriend,
     }),
   ],
 })

@@ -107,11 +107,7 @@ export const graphql = area({
       readOnly: true,
       handle: ask,
       replies: { 200: Response },
-      refusals: {
-        403: ['GRAPHQL_DISABLED'],
-        429: ['RATE_LIMITED'],
-        503: ['GRAPHQL_UNAVAILABLE', 'TENANT_UNAVAILABLE'],
-      },
+      refusals: { 403: ['GRAPHQL_DISABLED'], 503: ['GRAPHQL_UNAVAILABLE'] },
       failure: null,
     }),
   ],

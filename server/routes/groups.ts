@@ -75,10 +75,6 @@ const Member = z.strictObject({
 
 const groupId = { groupId: Uuid }
 const memberId = { ...groupId, userId: Uuid }
-const notFound = { 404: ['NOT_FOUND'] }
-/** Refusals of routes for owners and admins of a group. */
-const led = { 403: ['GROUP_ROLE_FORBIDDEN'], ...notFound }
-const unchangeable = { 409: ['GROUP_FULL', 'GROUP_OWNS_ROWS'] }
 const someone = { user_id: '00000000-0000-4000-8000-000000000000' }
 /** Supplement B8, whose codes of invalid input differ from the contract's. */
 const supplement = { caller: endUser, source: 'supplement' } as const
@@ -101,7 +97,6 @@ export const groups = area({
       example: { name: 'Early birds' },
       call: 'group_create',
       replies: { 201: data(Group) },
-      refusals: { 400: ['CONTENT_REJECTED'], 403: ['USER_MUTED'], 409: ['GROUP_LIMIT_REACHED'] },
     }),
     route('GET /client/groups/mine', {
       operationId: 'listMyGroups',
@@ -123,7 +118,6 @@ export const groups = area({
       params: groupId,
       call: 'group_get',
       replies: { 200: data(MyGroup) },
-      refusals: notFound,
     }),
     route('POST /client/groups/:groupId/join', {
       caller: endUser,
@@ -132,7 +126,6 @@ export const groups = area({
       params: groupId,
       call: 'group_join',
       replies: { 200: data(Member), 201: data(Member) },
-      refusals: { ...notFound, 409: ['GROUP_FULL', 'GROUP_LIMIT_REACHED'] },
       failure: 'JOIN_FAILED',
     }),
     route('POST /client/groups/:groupId/leave', {
@@ -141,7 +134,6 @@ export const groups = area({
       params: groupId,
       call: 'group_leave',
       replies: { 200: data(z.strictObject({ left: z.literal(true) })) },
-      refusals: { 400: ['OWNER_CANNOT_LEAVE'], ...notFound },
       failure: 'LEAVE_FAILED',
     }),
     route('GET /client/groups/:groupId/members', {
@@ -151,7 +143,6 @@ export const groups = area({
       query: { limit: Limit(1000, 100), offset: Offset },
       call: 'group_members',
       replies: { 200: page(Member) },
-      refusals: notFound,
     }),
     route('PATCH /client/groups/:groupId', {
       ...supplement,
@@ -164,7 +155,6 @@ export const groups = area({
       example: { name: 'Early birds', max_members: 50 },
       call: 'group_update',
       replies: { 200: data(MyGroup) },
-      refusals: { ...led, 400: ['CONTENT_REJECTED'], 403: [...led[403], 'USER_MUTED'], ...unchangeable },
     }),
     route('DELETE /client/groups/:groupId', {
       ...supplement,
@@ -172,7 +162,6 @@ export const groups = area({
       params: groupId,
       call: 'group_delete',
       replies: { 200: Deleted },
-      refusals: led,
     }),
     route('PATCH /client/groups/:groupId/members/:userId', {
       ...supplement,
@@ -184,7 +173,6 @@ export const groups = area({
       example: { role: 'viewer' },
       call: 'group_member_update',
       replies: { 200: data(Member) },
-      refusals: led,
     }),
     route('DELETE /client/groups/:groupId/members/:userId', {
       operationId: 'removeGroupMember',
@@ -193,7 +181,6 @@ export const groups = area({
       params: memberId,
       call: 'group_member_kick',
       replies: { 200: Deleted },
-      refusals: led,
     }),
     route('POST /client/groups/:groupId/transfer', {
       ...supplement,
@@ -203,7 +190,6 @@ export const groups = area({
       example: someone,
       call: 'group_transfer',
       replies: { 200: data(MyGroup) },
-      refusals: led,
     }),
     route('POST /client/groups/:groupId/invites', {
       ...supplement,
@@ -220,7 +206,6 @@ export const groups = area({
       example: { max_uses: 5 },
       call: 'group_invite_create',
       replies: { 201: data(Invite) },
-      refusals: { ...led, 409: ['LIMIT_REACHED'] },
     }),
     route('GET /client/groups/:groupId/invites', {
       ...supplement,
@@ -229,7 +214,6 @@ export const groups = area({
       query: Page,
       call: 'group_invites_list',
       replies: { 200: page(Invite) },
-      refusals: led,
     }),
     route('DELETE /client/groups/:groupId/invites/:inviteId', {
       ...supplement,
@@ -237,7 +221,6 @@ export const groups = area({
       params: { ...groupId, inviteId: Uuid },
       call: 'group_invite_delete',
       replies: { 200: Deleted },
-      refusals: led,
     }),
     route('POST /client/groups/join', {
       operationId: 'joinGroupByCode',
@@ -248,7 +231,6 @@ export const groups = area({
       example: { code: 'K7QW-2M9F-XB4C' },
       call: 'group_join_by_code',
       replies: { 200: data(Member), 201: data(Member) },
-      refusals: { ...notFound, 409: ['GROUP_FULL', 'GROUP_LIMIT_REACHED'] },
       failure: 'JOIN_FAILED',
     }),
 
@@ -265,7 +247,6 @@ export const groups = area({
       params: groupId,
       call: 'group_show',
       replies: { 200: data(Group) },
-      refusals: notFound,
     }),
     route(`PATCH ${all}/:groupId`, {
       ...administered,
@@ -276,7 +257,6 @@ export const groups = area({
       example: { max_members: 500 },
       call: 'group_update_any',
       replies: { 200: data(Group) },
-      refusals: { ...notFound, ...unchangeable },
     }),
     route(`DELETE ${all}/:groupId`, {
       ...administered,
@@ -284,7 +264,6 @@ export const groups = area({
       params: groupId,
       call: 'group_delete_any',
       replies: { 200: Deleted },
-      refusals: notFound,
     }),
     route(`GET ${all}/:groupId/members`, {
       ...administered,
@@ -293,7 +272,6 @@ export const groups = area({
       query: Page,
       call: 'group_members_any',
       replies: { 200: page(Member) },
-      refusals: notFound,
     }),
     route('POST /admin/projects/:projectId/groups/:groupId/members', {
       operationId: 'addGroupMember',
@@ -308,11 +286,6 @@ export const groups = area({
       example: { app_user_id: '00000000-0000-4000-8000-000000000000' },
       call: 'group_member_add',
       replies: { 200: data(Member), 201: data(Member) },
-      refusals: {
-        400: ['INVALID_ID', 'VALIDATION_ERROR', 'INVALID_BODY'],
-        404: ['NOT_FOUND', 'USER_NOT_FOUND'],
-        409: ['GROUP_FULL', 'GROUP_LIMIT_REACHED'],
-      },
     }),
     route(`PATCH ${all}/:groupId/members/:userId`, {
       ...administered,
@@ -325,7 +298,6 @@ export const groups = area({
       example: { role: 'admin' },
       call: 'group_member_update_any',
       replies: { 200: data(Member) },
-      refusals: { ...notFound, 409: ['CONFLICT'] },
     }),
     route(`DELETE ${all}/:groupId/members/:userId`, {
       operationId: 'adminRemoveGroupMember',
@@ -335,7 +307,6 @@ export const groups = area({
       params: memberId,
       call: 'group_member_remove',
       replies: { 200: Deleted },
-      refusals: notFound,
     }),
   ],
 })

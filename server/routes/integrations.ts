@@ -201,7 +201,7 @@ export const integrations = area({
       example: { provider: 'revenuecat', config: { secret_api_key: 'sk_…', webhook_secret: 'a secret' } },
       handle: put,
       replies: { 200: data(Integration), 201: data(Integration) },
-      refusals: { 400: ['INVALID_CONFIG', 'PROVIDER_UNKNOWN'] },
+      refusals: { 400: ['PROVIDER_UNKNOWN'] },
     }),
     route('GET /admin/projects/:projectId/integrations', {
       caller: administrator,
@@ -218,7 +218,6 @@ export const integrations = area({
       args: rootUrl,
       call: 'integration_get',
       replies: { 200: data(Integration) },
-      refusals: notConfigured,
     }),
     route(`PATCH ${one}`, {
       caller: administrator,
@@ -230,7 +229,6 @@ export const integrations = area({
       args: rootUrl,
       call: 'integration_update',
       replies: { 200: data(Integration) },
-      refusals: notConfigured,
     }),
     route(`DELETE ${one}`, {
       caller: administrator,
@@ -238,7 +236,6 @@ export const integrations = area({
       summary: 'Disconnect a provider and forget its credentials',
       call: 'integration_delete',
       replies: { 200: Deleted },
-      refusals: notConfigured,
     }),
     route(`POST ${one}/test`, {
       caller: administrator,
@@ -269,7 +266,6 @@ export const integrations = area({
       params: { eventId: Uuid },
       call: 'inbound_replay',
       replies: { 202: data(Inbound) },
-      refusals: { 404: ['NOT_FOUND'] },
       failure: 'UPDATE_FAILED',
     }),
   ],

@@ -122,7 +122,7 @@ const declared = {
   query: { project_id: z.unknown().meta({ type: 'string' }).optional().describe('The id of the project') },
   replies: { 200: data(z.strictObject({ received: z.literal(true) })) },
   refusals: {
-    400: ['MISSING_PROJECT', 'INVALID_BODY'],
+    400: ['MISSING_PROJECT'],
     401: ['INVALID_SIGNATURE'],
     404: ['NOT_CONFIGURED'],
     429: ['RATE_LIMITED'],

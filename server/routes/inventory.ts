@@ -61,7 +61,6 @@ const given = {
   expires_at: z.string().max(40, 'must be an ISO 8601 time').optional(),
 }
 const idOrKey = { idOrKey: z.string() }
-const badBody = ['VALIDATION_ERROR', 'INVALID_BODY']
 const takesKey = 'Accepts an Idempotency-Key, which is stored permanently by user and route.'
 
 const keyed = (call: string) => (context: HandlerContext) =>
@@ -86,7 +85,6 @@ export const inventory = area({
       query: { ...Page, item_type: ItemType.optional(), category: z.string().max(100).optional() },
       call: 'inventory_list',
       replies: { 200: page(Stack) },
-      refusals: { 400: ['INVALID_INPUT'] },
     }),
     route('POST /client/inventory/grant', {
       caller: serverForUser,
@@ -96,11 +94,7 @@ export const inventory = area({
       example: { catalog_item_key: 'potion', quantity: 3 },
       handle: keyed('inventory_grant'),
       replies: { 200: data(z.array(Stack)), 201: data(z.array(Stack)) },
-      refusals: {
-        400: badBody,
-        404: ['ITEM_NOT_FOUND'],
-        409: ['MAX_OWNED_REACHED', 'LIMIT_REACHED', 'IDEMPOTENCY_CONFLICT'],
-      },
+      refusals: { 404: ['ITEM_NOT_FOUND'], 409: ['IDEMPOTENCY_CONFLICT', 'LIMIT_REACHED', 'MAX_OWNED_REACHED'] },
     }),
     route('GET /client/inventory/:idOrKey', {
       operationId: 'getInventoryItem',
@@ -109,7 +103,6 @@ export const inventory = area({
       params: idOrKey,
       call: 'inventory_get',
       replies: { 200: data(Stack) },
-      refusals: { 404: ['ITEM_NOT_FOUND'] },
     }),
     route('PATCH /client/inventory/:idOrKey', {
       operationId: 'updateInventoryItem',
@@ -121,7 +114,6 @@ export const inventory = area({
       example: { metadata: { user: { equipped: true } } },
       call: 'inventory_patch',
       replies: { 200: data(Stack) },
-      refusals: { 400: badBody, 404: ['ITEM_NOT_FOUND'] },
     }),
     route('POST /client/inventory/:idOrKey/consume', {
       operationId: 'consumeInventoryItem',
@@ -133,11 +125,7 @@ export const inventory = area({
       example: { quantity: 1 },
       handle: consume,
       replies: { 200: data(Used) },
-      refusals: {
-        400: badBody,
-        404: ['ITEM_NOT_FOUND'],
-        409: ['INSUFFICIENT_QUANTITY', 'NOT_CONSUMABLE', 'IDEMPOTENCY_CONFLICT'],
-      },
+      refusals: { 404: ['ITEM_NOT_FOUND'], 409: ['IDEMPOTENCY_CONFLICT', 'INSUFFICIENT_QUANTITY', 'NOT_CONSUMABLE'] },
     }),
 
     route('GET /admin/projects/:projectId/inventory', {
@@ -146,7 +134,6 @@ export const inventory = area({
       query: { ...Page, user_id: Uuid.optional(), item_key: z.string().max(128).optional() },
       call: 'inventory_all',
       replies: { 200: page(Stack) },
-      refusals: { 400: ['INVALID_INPUT'] },
     }),
     route('POST /admin/projects/:projectId/inventory/grant', {
       caller: administrator,
@@ -156,11 +143,7 @@ export const inventory = area({
       example: { app_user_id: '018f3f5e-0000-7000-8000-000000000000', catalog_item_key: 'potion', reason: 'support' },
       handle: keyed('inventory_grant'),
       replies: { 200: data(z.array(Stack)), 201: data(z.array(Stack)) },
-      refusals: {
-        400: badBody,
-        404: ['NOT_FOUND', 'ITEM_NOT_FOUND'],
-        409: ['MAX_OWNED_REACHED', 'LIMIT_REACHED', 'IDEMPOTENCY_CONFLICT'],
-      },
+      refusals: { 404: ['ITEM_NOT_FOUND'], 409: ['IDEMPOTENCY_CONFLICT', 'LIMIT_REACHED', 'MAX_OWNED_REACHED'] },
     }),
     route('POST /admin/projects/:projectId/inventory/revoke', {
       caller: administrator,
@@ -175,11 +158,7 @@ export const inventory = area({
       example: { app_user_id: '018f3f5e-0000-7000-8000-000000000000', catalog_item_key: 'potion', reason: 'refund' },
       handle: keyed('inventory_revoke'),
       replies: { 200: data(Left) },
-      refusals: {
-        400: badBody,
-        404: ['NOT_FOUND', 'ITEM_NOT_FOUND'],
-        409: ['INSUFFICIENT_QUANTITY', 'IDEMPOTENCY_CONFLICT'],
-      },
+      refusals: { 404: ['ITEM_NOT_FOUND'], 409: ['IDEMPOTENCY_CONFLICT', 'INSUFFICIENT_QUANTITY'] },
     }),
     route('GET /admin/projects/:projectId/inventory/ledger', {
       caller: administrator,
@@ -191,7 +170,6 @@ export const inventory = area({
       },
       call: 'inventory_ledger',
       replies: { 200: cursorPage(Movement) },
-      refusals: { 400: ['INVALID_INPUT'] },
     }),
   ],
 })

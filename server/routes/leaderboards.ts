@@ -133,8 +133,6 @@ const PageLimit = z
   .meta({ description: 'More than 200 counts as 200.', type: 'integer', minimum: 1 })
 
 const idOrKey = { idOrKey: z.string() }
-const invalidBody = { 400: ['VALIDATION_ERROR', 'INVALID_BODY'] }
-const notActive = { 409: ['LEADERBOARD_NOT_ACTIVE'] }
 const root = '/admin/projects/:projectId/leaderboards'
 
 export const leaderboards = area({
@@ -161,7 +159,6 @@ export const leaderboards = area({
       query: { run: RunKey, scope: Scope, around: Around, limit: PageLimit, offset: Page.offset },
       call: 'leaderboard_get',
       replies: { 200: Entries.extend({ me: Entry.nullable() }) },
-      refusals: { 404: ['NOT_FOUND'] },
       failure: 'FETCH_FAILED',
     }),
     route('GET /client/leaderboards/:idOrKey/me', {
@@ -173,7 +170,6 @@ export const leaderboards = area({
       query: { run: RunKey },
       call: 'leaderboard_me',
       replies: { 200: data(Entry.extend({ percentile: z.number() })) },
-      refusals: { 404: ['NOT_FOUND'] },
     }),
     route('POST /client/leaderboards/:idOrKey/scores', {
       operationId: 'submitLeaderboardScore',
@@ -199,13 +195,6 @@ export const leaderboards = area({
           ),
         ]),
       ),
-      refusals: {
-        400: ['VALIDATION_ERROR', 'INVALID_BODY', 'SCORE_OUT_OF_RANGE'],
-        403: ['SERVER_KEY_REQUIRED'],
-        404: ['NOT_FOUND'],
-        409: ['LEADERBOARD_NOT_MANUAL', 'LEADERBOARD_NOT_ACTIVE', 'IDEMPOTENCY_CONFLICT'],
-        429: ['RATE_LIMITED'],
-      },
     }),
 
     ...definitions('leaderboard', {
@@ -250,7 +239,6 @@ export const leaderboards = area({
       example: { score: 100 },
       call: 'leaderboard_entry_put',
       replies: { 200: data(Entry), 201: data(Entry) },
-      refusals: { 400: [...invalidBody[400], 'INVALID_ID'], ...notActive },
     }),
     route(`DELETE ${root}/:idOrKey/entries/:userId`, {
       caller: administrator,
@@ -258,7 +246,6 @@ export const leaderboards = area({
       params: { ...idOrKey, userId: Uuid },
       call: 'leaderboard_entry_delete',
       replies: { 200: Deleted },
-      refusals: { 400: ['INVALID_ID'] },
     }),
     route(`POST ${root}/:idOrKey/entries/import`, {
       caller: administrator,
@@ -281,7 +268,6 @@ export const leaderboards = area({
           }),
         ),
       },
-      refusals: { ...invalidBody, ...notActive },
     }),
     route(`GET ${root}/:idOrKey/runs`, {
       caller: administrator,
@@ -301,7 +287,6 @@ export const leaderboards = area({
       params: idOrKey,
       call: 'leaderboard_close',
       replies: { 200: data(Run) },
-      refusals: notActive,
     }),
     route(`POST ${root}/:idOrKey/rebuild`, {
       caller: administrator,

@@ -121,7 +121,7 @@ export const media = area({
       params: assetId,
       handle: get,
       replies: { 200: data(Asset) },
-      refusals: { ...notFound, 503: ['UPLOAD_UNVERIFIED'] },
+      refusals: { 503: ['UPLOAD_UNVERIFIED'] },
     }),
     route('DELETE /client/media/:assetId', {
       caller: endUserOrServer,
@@ -129,7 +129,7 @@ export const media = area({
       params: assetId,
       handle: remove,
       replies: { 200: data(z.strictObject({ id: Uuid, deleted: z.literal(true) })) },
-      refusals: { ...notFound, 409: ['UPLOAD_WINDOW_OPEN', 'ASSET_IN_USE'] },
+      refusals: { 409: ['ASSET_IN_USE', 'UPLOAD_WINDOW_OPEN'] },
     }),
     route('GET /client/media/catalogs/:slug', {
       caller: appKey,

@@ -73,7 +73,6 @@ const Job = z.strictObject({
 const admin = '/admin/projects/:projectId/media'
 const storage = '/admin/projects/:projectId/storage'
 const assetId = { assetId: Uuid }
-const notFound = { 404: ['NOT_FOUND'] }
 
 export const mediaAdmin = area({
   stem: 'media',
@@ -163,7 +162,6 @@ export const mediaAdmin = area({
         202: data(z.strictObject({ id: Uuid, status: z.literal('queued') })),
         200: data(z.strictObject({ id: Uuid, status: z.literal('queued') })),
       },
-      refusals: { ...notFound, 400: ['MIME_NOT_ALLOWED'], 409: ['IDEMPOTENCY_CONFLICT'] },
     }),
     route(`GET ${admin}/jobs`, {
       caller: administrator,
@@ -184,7 +182,6 @@ export const mediaAdmin = area({
       params: { jobId: Uuid },
       call: 'media_job_get',
       replies: { 200: data(Job) },
-      refusals: notFound,
     }),
     route(`GET ${admin}/:assetId`, {
       caller: administrator,
@@ -193,7 +190,7 @@ export const mediaAdmin = area({
       params: assetId,
       handle: get,
       replies: { 200: data(Asset) },
-      refusals: { ...notFound, 503: ['UPLOAD_UNVERIFIED'] },
+      refusals: { 503: ['UPLOAD_UNVERIFIED'] },
     }),
     route(`PATCH ${admin}/:assetId`, {
       caller: administrator,
@@ -204,7 +201,6 @@ export const mediaAdmin = area({
       handle: (context) =>
         linked(context, 'media_update', { asset_id: context.params['assetId'], patch: context.body }),
       replies: { 200: data(Asset) },
-      refusals: notFound,
     }),
     route(`DELETE ${admin}/:assetId`, {
       caller: administrator,
@@ -212,7 +208,7 @@ export const mediaAdmin = area({
       params: assetId,
       handle: remove,
       replies: { 200: data(z.strictObject({ id: Uuid, deleted: z.literal(true) })) },
-      refusals: { ...notFound, 409: ['UPLOAD_WINDOW_OPEN', 'ASSET_IN_USE'] },
+      refusals: { 409: ['ASSET_IN_USE', 'UPLOAD_WINDOW_OPEN'] },
     }),
     route(`GET ${storage}/buckets`, {
       caller: administrator,
@@ -240,7 +236,6 @@ export const mediaAdmin = area({
       },
       call: 'storage_objects',
       replies: { 200: cursorPage(Stored) },
-      refusals: { 404: ['BUCKET_NOT_FOUND'] },
     }),
     route(`DELETE ${storage}/objects`, {
       caller: administrator,

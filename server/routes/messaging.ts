@@ -120,10 +120,6 @@ const inConversation = { conversationId: AnyId }
 const ofMessage = { ...inConversation, messageId: AnyId }
 const conversationId = { conversationId: Uuid }
 const messageId = { ...conversationId, messageId: Uuid }
-/** The refusals of internal.conversation_enter. */
-const entering = { 403: ['NOT_A_PARTICIPANT'], 404: ['CONVERSATION_NOT_FOUND', 'USER_NOT_FOUND'] }
-const reaching = { ...entering, 404: [...entering[404], 'MESSAGE_NOT_FOUND'] }
-const badIds = { 400: ['INVALID_CONVERSATION_ID', 'INVALID_ID'] }
 
 export const messaging = area({
   stem: 'messaging',
@@ -149,7 +145,6 @@ export const messaging = area({
       example: { type: 'group', name: 'Trip', participant_ids: ['00000000-0000-4000-8000-000000000000'] },
       call: 'conversation_create',
       replies: { 201: data(Mine), 200: data(Mine) },
-      refusals: { 403: ['USER_MUTED'], 404: ['USER_NOT_FOUND'] },
     }),
     route(`GET ${client}`, {
       caller: endUser,
@@ -167,7 +162,6 @@ export const messaging = area({
       params: conversationId,
       call: 'conversation_get',
       replies: { 200: data(Mine) },
-      refusals: entering,
     }),
     route(`PATCH ${one}`, {
       caller: endUser,
@@ -183,7 +177,6 @@ export const messaging = area({
       example: { muted_until: '2030-01-01T00:00:00Z', archived: true },
       call: 'conversation_update',
       replies: { 200: data(Mine) },
-      refusals: { ...entering, 403: [...entering[403], 'USER_MUTED'] },
     }),
     route(`POST ${one}/messages`, {
       operationId: 'sendMessage',
@@ -198,12 +191,6 @@ export const messaging = area({
       args: attachmentsAsJson,
       call: 'message_send',
       replies: { 201: data(Message) },
-      refusals: {
-        400: ['INVALID_CONVERSATION_ID', 'INVALID_PARENT', 'INVALID_ATTACHMENTS', 'CONTENT_REJECTED'],
-        403: [...entering[403], 'USER_MUTED'],
-        404: [...entering[404], 'PARENT_NOT_FOUND'],
-        409: ['LIMIT_REACHED'],
-      },
       failure: 'SEND_FAILED',
     }),
     route(`GET ${one}/messages`, {
@@ -214,11 +201,6 @@ export const messaging = area({
       query: { parent_message_id: AnyId.optional(), limit: Limit(200, 50), offset: Offset },
       call: 'messages_list',
       replies: { 200: page(Message) },
-      refusals: {
-        400: ['INVALID_CONVERSATION_ID', 'INVALID_PARENT'],
-        403: entering[403],
-        404: [...entering[404], 'PARENT_NOT_FOUND'],
-      },
       failure: 'FETCH_FAILED',
     }),
     route(`PATCH ${oneMessage}`, {
@@ -232,12 +214,6 @@ export const messaging = area({
       example: { body: 'Hello there' },
       call: 'message_edit',
       replies: { 200: data(Message) },
-      refusals: {
-        400: ['CONTENT_REJECTED'],
-        403: [...reaching[403], 'FORBIDDEN', 'USER_MUTED'],
-        404: reaching[404],
-        409: ['EDIT_WINDOW_CLOSED'],
-      },
     }),
     route(`DELETE ${oneMessage}`, {
       operationId: 'deleteMessage',
@@ -247,7 +223,6 @@ export const messaging = area({
       params: messageId,
       call: 'message_delete',
       replies: { 200: Deleted },
-      refusals: { 403: [...reaching[403], 'FORBIDDEN'], 404: reaching[404] },
     }),
     route(`POST ${one}/typing`, {
       operationId: 'sendTyping',
@@ -256,7 +231,6 @@ export const messaging = area({
       params: inConversation,
       call: 'conversation_typing',
       replies: { 202: data(z.strictObject({ accepted: z.literal(true) })) },
-      refusals: { 400: ['INVALID_CONVERSATION_ID'], ...entering },
       failure: 'TYPING_FAILED',
     }),
     route(`POST ${oneMessage}/reactions`, {
@@ -269,7 +243,6 @@ export const messaging = area({
       example: { emoji: '👍' },
       call: 'reaction_add',
       replies: { 201: data(Reactions), 200: data(Reactions) },
-      refusals: { ...badIds, 403: [...reaching[403], 'USER_MUTED'], 404: reaching[404], 409: ['LIMIT_REACHED'] },
     }),
     route(`DELETE ${oneMessage}/reactions`, {
       operationId: 'removeReaction',
@@ -279,7 +252,6 @@ export const messaging = area({
       query: { emoji: Emoji },
       call: 'reaction_remove',
       replies: { 200: data(Reactions) },
-      refusals: { ...badIds, ...reaching },
     }),
     route(`GET ${oneMessage}/reactions`, {
       operationId: 'listReactions',
@@ -288,7 +260,6 @@ export const messaging = area({
       params: ofMessage,
       call: 'reactions_list',
       replies: { 200: data(Reactions) },
-      refusals: { ...badIds, ...reaching },
       failure: 'FETCH_FAILED',
     }),
     route(`GET ${oneMessage}/receipts`, {
@@ -298,7 +269,6 @@ export const messaging = area({
       params: ofMessage,
       call: 'receipts_get',
       replies: { 200: data(Receipts) },
-      refusals: { ...badIds, ...reaching },
     }),
     route(`POST ${one}/participants`, {
       operationId: 'addParticipants',
@@ -315,11 +285,6 @@ export const messaging = area({
       args: ({ body }) => ({ user_id: body['user_id'] ?? body['app_user_id'], app_user_id: undefined }),
       call: 'participant_add',
       replies: { 200: data(Participant.extend({ already_member: z.literal(true).optional() })) },
-      refusals: {
-        400: ['INVALID_CONVERSATION_ID'],
-        ...entering,
-        409: ['CONVERSATION_IS_DIRECT', 'LIMIT_REACHED'],
-      },
       failure: 'CREATE_FAILED',
     }),
     route(`DELETE ${one}/participants/me`, {
@@ -330,7 +295,6 @@ export const messaging = area({
       params: conversationId,
       call: 'conversation_leave',
       replies: { 200: Deleted },
-      refusals: { ...entering, 409: ['CONVERSATION_IS_DIRECT'] },
     }),
     route(`DELETE ${one}/participants/:userId`, {
       operationId: 'removeParticipant',
@@ -340,7 +304,6 @@ export const messaging = area({
       params: { ...conversationId, userId: Uuid },
       call: 'participant_remove',
       replies: { 200: Deleted },
-      refusals: { 403: [...entering[403], 'FORBIDDEN'], 404: entering[404], 409: ['CONVERSATION_IS_DIRECT'] },
     }),
     route(`POST ${one}/read`, {
       operationId: 'markConversationRead',
@@ -349,10 +312,6 @@ export const messaging = area({
       params: inConversation,
       call: 'conversation_read',
       replies: { 200: data(Participant) },
-      refusals: {
-        400: ['INVALID_CONVERSATION_ID'],
-        404: ['CONVERSATION_NOT_FOUND', 'UPDATE_FAILED', 'USER_NOT_FOUND'],
-      },
     }),
     route('GET /client/messaging/unread', {
       operationId: 'getUnreadCounts',
@@ -390,7 +349,6 @@ export const messaging = area({
       query: Page,
       call: 'messages_admin',
       replies: { 200: page(Message) },
-      refusals: { 404: ['CONVERSATION_NOT_FOUND'] },
     }),
     route(`POST ${adminMessages}`, {
       operationId: 'adminSendMessage',
@@ -414,12 +372,6 @@ export const messaging = area({
       args: attachmentsAsJson,
       call: 'message_post',
       replies: { 201: data(Message) },
-      refusals: {
-        400: ['INVALID_ATTACHMENTS', 'INVALID_PARENT'],
-        403: ['NOT_A_PARTICIPANT'],
-        404: ['CONVERSATION_NOT_FOUND', 'PARENT_NOT_FOUND', 'USER_NOT_FOUND'],
-        409: ['LIMIT_REACHED'],
-      },
       failure: 'SEND_FAILED',
     }),
     route(`DELETE ${adminMessages}/:messageId`, {
@@ -430,7 +382,6 @@ export const messaging = area({
       params: messageId,
       call: 'message_delete_admin',
       replies: { 200: Deleted },
-      refusals: { 404: ['CONVERSATION_NOT_FOUND', 'MESSAGE_NOT_FOUND'] },
     }),
     route(`GET ${admin}/stats`, {
       operationId: 'getMessagingStats',

@@ -92,7 +92,6 @@ const move = (
     example,
     call: `moderation_${verb}`,
     replies: { 200: data(Item) },
-    refusals: { 404: ['NOT_FOUND'], 409: ['ALREADY_RESOLVED'] },
   })
 
 export const moderation = area({
@@ -159,7 +158,6 @@ export const moderation = area({
       call: 'moderation_rule_test',
       readOnly: true,
       replies: { 200: data(Tested) },
-      refusals: { 404: ['NOT_FOUND'] },
     }),
     route(`POST ${rule}/simulate`, {
       caller: administrator,
@@ -173,7 +171,6 @@ export const moderation = area({
       call: 'moderation_rule_simulate',
       readOnly: true,
       replies: { 200: data(Simulated) },
-      refusals: { 404: ['NOT_FOUND'] },
     }),
     route(`POST ${moderation_}/trust`, {
       operationId: 'setModerationTrust',
@@ -185,7 +182,6 @@ export const moderation = area({
       args: ({ body }) => ({ patch: body, trust_level: undefined, auto_approve: undefined }),
       call: 'moderation_trust_put',
       replies: { 200: data(Trust) },
-      refusals: { 404: ['USER_NOT_FOUND'] },
       failure: 'UPSERT_FAILED',
     }),
     route(`GET ${moderation_}/trust`, {
@@ -206,7 +202,6 @@ export const moderation = area({
       example: { subject_type: 'user', subject_id: anId, reason: 'spam' },
       call: 'moderation_report',
       replies: { 200: data(Received), 201: data(Received) },
-      refusals: { 400: ['SELF_REPORT'], 404: ['SUBJECT_NOT_FOUND'] },
     }),
     route('GET /client/moderation/reports', {
       caller: endUser,

@@ -62,7 +62,6 @@ const Stats = z.strictObject({
 
 const ofFlow = { flowId: Uuid }
 const notFound = { 404: ['NOT_FOUND'] }
-const notStarted = { 404: ['UPDATE_FAILED'] }
 const flows = '/admin/projects/:projectId/onboarding/flows' as const
 
 export const onboarding = area({
@@ -85,7 +84,6 @@ export const onboarding = area({
       params: ofFlow,
       call: 'onboarding_start',
       replies: { 201: data(Progress) },
-      refusals: notFound,
     }),
     route('POST /client/onboarding/:flowId/advance', {
       caller: endUser,
@@ -99,7 +97,6 @@ export const onboarding = area({
       args: ({ body }) => ({ answers: body['answers'] === undefined ? undefined : JSON.stringify(body['answers']) }),
       call: 'onboarding_advance',
       replies: { 200: data(Progress) },
-      refusals: notFound,
     }),
     route('POST /client/onboarding/:flowId/skip', {
       caller: endUser,
@@ -107,7 +104,6 @@ export const onboarding = area({
       params: ofFlow,
       call: 'onboarding_skip',
       replies: { 200: data(Progress) },
-      refusals: notStarted,
     }),
     route('POST /client/onboarding/:flowId/complete', {
       caller: endUser,
@@ -115,7 +111,6 @@ export const onboarding = area({
       params: ofFlow,
       call: 'onboarding_complete',
       replies: { 200: data(Progress) },
-      refusals: notStarted,
     }),
 
     route(`POST ${flows}`, {
@@ -164,7 +159,6 @@ export const onboarding = area({
       example: { is_active: false },
       call: 'onboarding_flow_update',
       replies: { 200: data(Flow) },
-      refusals: notFound,
     }),
     route('GET /admin/projects/:projectId/onboarding/stats', {
       operationId: 'getOnboardingStats',

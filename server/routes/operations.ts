@@ -50,7 +50,6 @@ export const operations = area({
       params: { operationId: Uuid },
       call: 'operation_cancel',
       replies: { 200: data(Operation) },
-      refusals: { 409: ['OPERATION_NOT_CANCELLABLE'] },
     }),
   ],
 })

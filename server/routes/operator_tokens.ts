@@ -76,7 +76,6 @@ export const operatorTokens = area({
       params: { operatorTokenId: Uuid },
       call: 'operator_token_revoke',
       replies: { 200: Deleted },
-      refusals: { 404: ['NOT_FOUND'] },
     }),
     route('POST /admin/operator-tokens/introspect', {
       operationId: 'introspectOperatorToken',

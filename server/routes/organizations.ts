@@ -111,7 +111,6 @@ export const organizations = area({
       params: own,
       call: 'organization_delete',
       replies: { 200: Deleted },
-      refusals: { 409: ['PROJECTS_EXIST', 'PERSONAL_ORGANIZATION'] },
     }),
     route(`GET ${base}/members`, {
       caller: organizationMember,
@@ -131,7 +130,6 @@ export const organizations = area({
       patch: true,
       call: 'member_patch',
       replies: { 200: data(Member) },
-      refusals: { 409: ['LAST_OWNER', 'PERSONAL_ORGANIZATION'] },
     }),
     route(`DELETE ${base}/members/:developerId`, {
       caller: organizationMember,
@@ -142,7 +140,6 @@ export const organizations = area({
       params: { ...own, developerId: Uuid },
       call: 'member_delete',
       replies: { 200: Deleted },
-      refusals: { 403: ['ROLE_FORBIDDEN'], 409: ['LAST_OWNER', 'PERSONAL_ORGANIZATION'] },
     }),
     route(`POST ${base}/invites`, {
       caller: organizationMember,
@@ -174,7 +171,6 @@ export const organizations = area({
       params: { ...own, inviteId: Uuid },
       call: 'organization_invite_delete',
       replies: { 200: Deleted },
-      refusals: { 409: ['INVITE_NOT_PENDING'] },
     }),
     route('POST /admin/invites/accept', {
       caller: developer,

@@ -212,7 +212,6 @@ export const projects = area({
         ),
       },
       refusals: {
-        400: ['INVALID_INPUT'],
         403: ['INVITE_REQUIRED', 'ROLE_FORBIDDEN'],
         404: ['NOT_FOUND'],
         409: ['LIMIT_REACHED'],
@@ -263,7 +262,6 @@ export const projects = area({
       call: 'project_patch',
       args: projectId,
       replies: { 200: data(z.strictObject({ id: Uuid, name: z.string(), updated_at: Time })) },
-      refusals: { 400: ['INVALID_INPUT', 'INVALID_SENDER'] },
     }),
     route('DELETE /admin/projects/:projectId', {
       operationId: 'deleteProject',
@@ -296,7 +294,6 @@ export const projects = area({
       replies: {
         201: data(z.strictObject({ key: z.string(), prefix: z.string(), type: KeyType, environment: Environment })),
       },
-      refusals: { 400: ['INVALID_INPUT'] },
     }),
     route('DELETE /admin/projects/:projectId/api-keys/:keyId', {
       operationId: 'revokeApiKey',
@@ -332,11 +329,7 @@ export const projects = area({
           }),
         ),
       },
-      refusals: {
-        400: ['INVALID_INPUT'],
-        409: ['ALREADY_RUNNING', 'ALREADY_PROVISIONED'],
-        503: ['TENANT_UNAVAILABLE'],
-      },
+      refusals: { 409: ['ALREADY_PROVISIONED', 'ALREADY_RUNNING'], 503: ['TENANT_UNAVAILABLE'] },
       failure: 'UPDATE_FAILED',
     }),
   ],

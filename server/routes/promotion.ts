@@ -194,7 +194,6 @@ export const promotion = area({
         'Sorted, by key or name, without ids, times of rows and secrets: equal configurations give equal documents. `left_out` names what cannot be copied.',
       call: 'promotion_export',
       replies: { 200: data(Document) },
-      refusals: { 409: ['LIMIT_REACHED'] },
     }),
     route('POST /admin/projects/:projectId/promotion/import', {
       operationId: 'importPromotion',

@@ -27,7 +27,6 @@ const report = (verb: 'opened' | 'received', summary: string) =>
     params: deliveryId,
     call: `push_${verb}`,
     replies: { 200: data(z.strictObject({ [verb]: z.literal(true) })) },
-    refusals: { 404: ['NOT_FOUND'] },
   })
 
 export const push = area({
@@ -81,7 +80,6 @@ export const push = area({
       args: ({ params }) => ({ automation_id: undefined, id_or_key: params['automationId'] }),
       call: 'push_automation_stats',
       replies: { 200: data(Stats) },
-      refusals: { 404: ['NOT_FOUND'] },
     }),
     route('GET /client/push/preferences', {
       caller: endUser,
@@ -120,7 +118,6 @@ export const push = area({
       params: inboxItemId,
       call: 'push_inbox_read',
       replies: { 200: data(InboxItem) },
-      refusals: { 404: ['NOT_FOUND'] },
     }),
     route('POST /client/push/inbox/read-all', {
       operationId: 'markPushInboxRead',
@@ -136,7 +133,6 @@ export const push = area({
       params: inboxItemId,
       call: 'push_inbox_delete',
       replies: { 200: Deleted },
-      refusals: { 404: ['NOT_FOUND'] },
     }),
   ],
 })

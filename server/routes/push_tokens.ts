@@ -46,7 +46,6 @@ export const pushTokens = area({
       example: { token: 'c2f1e0aa', platform: 'ios' },
       call: 'push_token_register',
       replies: { 200: data(PushToken) },
-      refusals: { 404: ['NOT_FOUND'] },
       failure: 'REGISTER_FAILED',
     }),
     route('DELETE /client/users/me/push-token', {

@@ -221,7 +221,7 @@ export const realtime = area({
       replies: { 200: eventStream() },
       refusals: {
         403: ['FORBIDDEN', 'NOT_A_PARTICIPANT'],
-        404: ['NOT_FOUND', 'CONVERSATION_NOT_FOUND', 'COLLECTION_NOT_FOUND', 'USER_NOT_FOUND'],
+        404: ['COLLECTION_NOT_FOUND', 'CONVERSATION_NOT_FOUND', 'NOT_FOUND'],
       },
       failure: null,
     }),

@@ -128,11 +128,6 @@ export const referrals = area({
       example: { code: 'spring-24' },
       call: 'referral_claim',
       replies: { 200: data(Claimed), 201: data(Claimed) },
-      refusals: {
-        400: ['SELF_REFERRAL'],
-        404: ['REFERRAL_NOT_FOUND'],
-        409: ['REFERRAL_INACTIVE', 'REFERRAL_EXHAUSTED', 'REFERRAL_ALREADY_CLAIMED'],
-      },
     }),
     route('GET /client/referrals/:code', {
       caller: appKey,
@@ -143,7 +138,7 @@ export const referrals = area({
       replies: {
         200: data(z.strictObject({ valid: z.boolean(), referrer: Person.nullable(), reward_referee: JsonObject })),
       },
-      refusals: { 404: ['REFERRAL_NOT_FOUND'], 429: ['RATE_LIMITED'] },
+      refusals: { 404: ['REFERRAL_NOT_FOUND'] },
     }),
 
     ...definitions('referral_code', {
@@ -200,7 +195,6 @@ export const referrals = area({
       replies: {
         200: data(z.strictObject({ referral_code: ReferralCode, total_claims: z.int(), claims: z.array(Claim) })),
       },
-      refusals: notFound,
     }),
   ],
 })

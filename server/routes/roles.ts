@@ -59,7 +59,6 @@ export const roles = area({
       query: { force: Flag() },
       call: 'role_delete',
       replies: { 200: Deleted },
-      refusals: { 404: ['NOT_FOUND'], 409: ['ROLE_IN_USE'] },
     }),
     route(`POST ${role}/assignments`, {
       caller: administrator,
@@ -72,7 +71,6 @@ export const roles = area({
       args: ({ body }) => ({ patch: body, expires_at: undefined }),
       call: 'role_assign',
       replies: { 201: data(Assignment), 200: data(Assignment) },
-      refusals: { 404: ['NOT_FOUND', 'USER_NOT_FOUND'], 409: ['LIMIT_REACHED'] },
     }),
     route(`GET ${role}/assignments`, {
       caller: administrator,
@@ -81,7 +79,6 @@ export const roles = area({
       query: Page,
       call: 'role_assignments',
       replies: { 200: page(Assignment) },
-      refusals: { 404: ['NOT_FOUND'] },
     }),
     route(`DELETE ${role}/assignments/:userId`, {
       caller: administrator,
@@ -90,7 +87,6 @@ export const roles = area({
       query: { group_id: Uuid.optional() },
       call: 'role_revoke',
       replies: { 200: Deleted },
-      refusals: { 404: ['NOT_FOUND'] },
     }),
     route('GET /client/roles', {
       operationId: 'getMyRoles',

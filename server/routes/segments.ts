@@ -80,7 +80,6 @@ export const segments = area({
       example: { key: 'pro_users', name: 'Pro users', rules: example },
       call: 'segment_create',
       replies: { 201: data(Segment) },
-      refusals: { 409: ['CONFLICT', 'LIMIT_REACHED'] },
     }),
     ...definitions('segment', {
       path: '/segments',
@@ -101,7 +100,6 @@ export const segments = area({
       call: 'segment_preview',
       readOnly: true,
       replies: { 200: data(Preview) },
-      refusals: { 400: ['SEGMENT_TOO_EXPENSIVE'] },
     }),
     route(`PATCH ${segment}/:idOrKey`, {
       caller: administrator,
@@ -114,7 +112,6 @@ export const segments = area({
       example: { name: 'Paying users' },
       call: 'segment_update',
       replies: { 200: data(Segment) },
-      refusals: { 400: ['SEGMENT_CYCLE'], ...notFound },
     }),
     route(`POST ${segment}/:idOrKey/refresh`, {
       caller: administrator,
@@ -122,7 +119,6 @@ export const segments = area({
       params: idOrKey,
       call: 'segment_refresh',
       replies: { 202: data(z.strictObject({ segment_id: Uuid, status: z.literal('queued') })) },
-      refusals: notFound,
       failure: 'UPDATE_FAILED',
     }),
     route(`GET ${segment}/:idOrKey/history`, {
@@ -132,7 +128,6 @@ export const segments = area({
       query: { days: Limit(366, 30) },
       call: 'segment_history',
       replies: { 200: data(z.array(z.strictObject({ day: z.iso.date(), member_count: z.int() }))) },
-      refusals: notFound,
       failure: 'FETCH_FAILED',
     }),
     route(`GET ${segment}/:idOrKey/members`, {
@@ -142,7 +137,6 @@ export const segments = area({
       query: Page,
       call: 'segment_members',
       replies: { 200: page(z.strictObject({ app_user_id: Uuid, entered_at: Time, app_users: Member })) },
-      refusals: notFound,
     }),
     route(`POST ${segment}/:idOrKey/members`, {
       operationId: 'addSegmentMembers',
@@ -153,7 +147,6 @@ export const segments = area({
       example: { user_ids: ['00000000-0000-4000-8000-000000000000'] },
       call: 'segment_members_add',
       replies: { 200: data(z.strictObject({ added: z.int(), unknown: z.array(Uuid) })) },
-      refusals: { 400: ['SEGMENT_NOT_STATIC'], ...notFound },
     }),
     route(`DELETE ${segment}/:idOrKey/members/:userId`, {
       operationId: 'removeSegmentMember',
@@ -162,7 +155,6 @@ export const segments = area({
       params: ofUser,
       call: 'segment_member_remove',
       replies: { 200: Deleted },
-      refusals: { 400: ['SEGMENT_NOT_STATIC'], ...notFound },
     }),
     route(`GET ${segment}/:idOrKey/members/:userId/explain`, {
       caller: administrator,
@@ -170,7 +162,6 @@ export const segments = area({
       params: ofUser,
       call: 'segment_explain',
       replies: { 200: data(Explanation) },
-      refusals: notFound,
     }),
   ],
 })

@@ -77,7 +77,6 @@ export const serviceAccounts = area({
       query: { ...Page, organization_id: Uuid.optional() },
       call: 'service_account_list',
       replies: { 200: page(ServiceAccount) },
-      refusals,
     }),
     route(`GET ${one}`, {
       caller: developer,
@@ -86,7 +85,6 @@ export const serviceAccounts = area({
       params,
       call: 'service_account_get',
       replies: { 200: data(ServiceAccount) },
-      refusals,
     }),
     route(`PATCH ${one}`, {
       caller: developer,
@@ -103,7 +101,6 @@ export const serviceAccounts = area({
       patch: true,
       call: 'service_account_patch',
       replies: { 200: data(ServiceAccount) },
-      refusals,
     }),
     route(`DELETE ${one}`, {
       caller: developer,
@@ -112,7 +109,6 @@ export const serviceAccounts = area({
       params,
       call: 'service_account_delete',
       replies: { 200: Deleted },
-      refusals,
     }),
     route(`POST ${one}/rotate-key`, {
       caller: developer,

@@ -115,11 +115,6 @@ const Pause = z.object({ start: CalendarDate, end: CalendarDate })
 const idOrKey = { idOrKey: z.string() }
 const ofUser = { ...idOrKey, userId: Uuid }
 const notFound = { 404: ['STREAK_NOT_FOUND'] }
-const invalidBody = { 400: ['VALIDATION_ERROR', 'INVALID_BODY'] }
-const ofUserRefusals = {
-  400: ['INVALID_ID', 'VALIDATION_ERROR', 'INVALID_BODY'],
-  404: ['STREAK_NOT_FOUND', 'NOT_FOUND'],
-}
 
 export const streaks = area({
   stem: 'streaks',
@@ -144,7 +139,6 @@ export const streaks = area({
       query: { history: Limit(366, 30) },
       call: 'streak_get',
       replies: { 200: data(Streak.extend({ history: History })) },
-      refusals: notFound,
     }),
     route('POST /client/streaks/:idOrKey/qualify', {
       caller: endUser,
@@ -154,7 +148,6 @@ export const streaks = area({
       params: idOrKey,
       call: 'streak_qualify',
       replies: { 200: data(Streak), 201: data(Streak) },
-      refusals: { 403: ['QUALIFY_NOT_ALLOWED'], ...notFound },
       failure: 'QUALIFY_FAILED',
     }),
     route('PUT /client/streaks/:idOrKey/pause', {
@@ -168,7 +161,6 @@ export const streaks = area({
       example: { start: '2026-12-24', end: '2027-01-02' },
       call: 'streak_pause',
       replies: { 200: data(Streak) },
-      refusals: { ...invalidBody, ...notFound, 409: ['PAUSE_OVERLAP'] },
     }),
     route('DELETE /client/streaks/:idOrKey/pause', {
       operationId: 'resumeStreak',
@@ -177,7 +169,6 @@ export const streaks = area({
       params: idOrKey,
       call: 'streak_resume',
       replies: { 200: Deleted },
-      refusals: { 404: ['STREAK_NOT_FOUND', 'NOT_FOUND'] },
     }),
 
     ...definitions('streak_definition', {
@@ -213,7 +204,6 @@ export const streaks = area({
       query: { ...Page, status: Status.optional() },
       call: 'streak_users',
       replies: { 200: page(UserOfStreak) },
-      refusals: { 400: ['INVALID_INPUT'], ...notFound },
     }),
     route('POST /admin/projects/:projectId/streaks/:idOrKey/users/:userId/freezes', {
       operationId: 'grantUserStreakFreezes',
@@ -224,7 +214,6 @@ export const streaks = area({
       example: { amount: 2 },
       call: 'streak_user_freezes',
       replies: { 200: data(Streak) },
-      refusals: ofUserRefusals,
     }),
     route('POST /admin/projects/:projectId/streaks/:idOrKey/users/:userId/pause', {
       operationId: 'pauseUserStreak',
@@ -235,7 +224,6 @@ export const streaks = area({
       example: { start: '2026-12-24', end: '2027-01-02' },
       call: 'streak_user_pause',
       replies: { 200: data(Streak) },
-      refusals: { ...ofUserRefusals, 409: ['PAUSE_OVERLAP'] },
     }),
     route('POST /admin/projects/:projectId/streaks/:idOrKey/users/:userId/restore', {
       operationId: 'restoreUserStreak',
@@ -248,7 +236,6 @@ export const streaks = area({
       example: { count: 120 },
       call: 'streak_user_restore',
       replies: { 200: data(Streak) },
-      refusals: { ...ofUserRefusals, 409: ['NOTHING_TO_RESTORE'] },
     }),
     route('POST /admin/projects/:projectId/streaks/:idOrKey/users/:userId/qualify', {
       operationId: 'qualifyUserStreak',
@@ -259,7 +246,6 @@ export const streaks = area({
       example: { period_key: '2026-10-03' },
       call: 'streak_user_qualify',
       replies: { 200: data(Streak), 201: data(Streak) },
-      refusals: ofUserRefusals,
       failure: 'QUALIFY_FAILED',
     }),
     route('GET /admin/projects/:projectId/streaks/:idOrKey/stats', {
@@ -269,7 +255,6 @@ export const streaks = area({
       params: idOrKey,
       call: 'streak_stats',
       replies: { 200: data(Stats) },
-      refusals: notFound,
     }),
     route('POST /admin/projects/:projectId/streaks/:idOrKey/simulate', {
       caller: administrator,
@@ -281,7 +266,6 @@ export const streaks = area({
       call: 'streak_simulate',
       readOnly: true,
       replies: { 200: data(Simulation) },
-      refusals: { ...invalidBody, ...notFound },
     }),
   ],
 })

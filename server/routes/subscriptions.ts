@@ -39,7 +39,6 @@ const Summary = z.strictObject({
 })
 
 const subscriptionId = { subscriptionId: Uuid }
-const ofOne = { 400: ['INVALID_ID'], 404: ['NOT_FOUND'] }
 const path = '/admin/projects/:projectId/subscriptions' as const
 
 export const subscriptions = area({
@@ -62,7 +61,6 @@ export const subscriptions = area({
       },
       call: 'subscriptions_list',
       replies: { 200: page(Subscription) },
-      refusals: { 400: ['INVALID_INPUT'] },
     }),
     route(`GET ${path}/summary`, {
       caller: administrator,
@@ -76,7 +74,6 @@ export const subscriptions = area({
       params: subscriptionId,
       call: 'subscription_get',
       replies: { 200: data(WithGrants.extend({ source_ref: z.string(), events: z.array(ProviderEvent) })) },
-      refusals: ofOne,
     }),
     route(`POST ${path}/:subscriptionId/replay`, {
       caller: administrator,
@@ -86,7 +83,6 @@ export const subscriptions = area({
       query: { dry_run: Flag(true).describe('Only say what would change') },
       call: 'subscription_replay',
       replies: { 200: data(z.strictObject({ before: WithGrants, after: WithGrants, changed: z.boolean() })) },
-      refusals: { ...ofOne, 400: ['INVALID_ID', 'INVALID_INPUT'] },
     }),
   ],
 })

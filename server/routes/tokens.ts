@@ -94,7 +94,6 @@ export const tokens = area({
       params: { tokenId: Uuid },
       call: 'token_revoke',
       replies: { 200: Deleted },
-      refusals: { 404: ['NOT_FOUND'] },
     }),
     route('POST /admin/tokens/:tokenId/rotate', {
       operationId: 'rotateAccessToken',

@@ -121,7 +121,7 @@ export const ownExport = area({
       summary: 'All data of the caller, as NDJSON; once in 24 hours',
       handle: exportOwn,
       replies: { 200: streamed('ndjson') },
-      refusals: { 404: ['NOT_FOUND'], 429: ['RATE_LIMITED'] },
+      refusals: { 404: ['NOT_FOUND'] },
     }),
   ],
 })

@@ -67,7 +67,6 @@ export const users = area({
       patch: true,
       call: 'me_update',
       replies: { 200: data(User) },
-      refusals: { 400: ['INVALID_TIMEZONE', 'CONTENT_REJECTED'], 403: ['USER_MUTED'], 404: ['NOT_FOUND'] },
     }),
     route('DELETE /client/users/me', {
       operationId: 'deleteMe',
@@ -109,7 +108,6 @@ export const users = area({
       params: { userId: Uuid },
       call: 'user_profile',
       replies: { 200: data(Profile) },
-      refusals: { 404: ['USER_NOT_FOUND'] },
     }),
   ],
 })

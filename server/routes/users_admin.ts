@@ -117,7 +117,6 @@ export const usersAdmin = area({
       patch: true,
       call: 'user_create',
       replies: { 201: data(AdminUser) },
-      refusals: { 409: ['USER_ALREADY_EXISTS'] },
     }),
     route('GET /admin/projects/:projectId/users', {
       caller: administrator,
@@ -170,7 +169,6 @@ export const usersAdmin = area({
       params: { userId: AnyId },
       call: 'user_get',
       replies: { 200: data(WholeUser) },
-      refusals: ofUser,
     }),
     route('PATCH /admin/projects/:projectId/users/:userId', {
       caller: administrator,
@@ -186,7 +184,6 @@ export const usersAdmin = area({
       example: { display_name: 'Ada', is_banned: false },
       call: 'user_update',
       replies: { 200: data(AdminUser) },
-      refusals: { 409: ['USER_ALREADY_EXISTS'] },
     }),
     route('DELETE /admin/projects/:projectId/users/:userId', {
       caller: administrator,
@@ -203,7 +200,6 @@ export const usersAdmin = area({
       query: { ...Page, ...system },
       call: 'user_events',
       replies: { 200: page(Event) },
-      refusals: ofUser,
     }),
     route('DELETE /admin/projects/:projectId/users/:userId/reset', {
       operationId: 'resetUser',

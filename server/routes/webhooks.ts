@@ -6,7 +6,6 @@ import { area, type HandlerContext, route } from '#server/http/route.ts'
 import { Cursor, cursorPage, data, JsonObject, Limit, Text, Time, Uuid } from '#server/http/schemas.ts'
 import {
   Attempt,
-  addressRefusals,
   checkTarget,
   createWebhook,
   Delivery,
@@ -110,7 +109,7 @@ const subscriptions = [
     example: { event_name: 'lesson_completed', target_url: 'https://1.1.1.1/hook' },
     handle: create,
     replies: { 201: data(Webhook.extend({ secret: Secret })) },
-    refusals: { 400: ['VALIDATION_ERROR', 'INVALID_BODY', ...addressRefusals], 409: ['LIMIT_REACHED'] },
+    refusals: { 400: ['TARGET_URL_NOT_ALLOWED', 'TARGET_URL_NOT_HTTPS'], 409: ['LIMIT_REACHED'] },
   }),
   ...definitions('webhook', {
     path: '/webhooks',
@@ -128,7 +127,6 @@ const subscriptions = [
     params: webhookId,
     call: 'webhook_get',
     replies: { 200: data(Webhook.extend({ stats: Stats })) },
-    refusals: { 400: ['INVALID_ID'] },
   }),
   route('PATCH /admin/projects/:projectId/webhooks/:webhookId', {
     caller: administrator,
@@ -144,7 +142,7 @@ const subscriptions = [
     example: { status: 'active' },
     handle: update,
     replies: { 200: data(Webhook) },
-    refusals: { 400: ['INVALID_ID', 'VALIDATION_ERROR', 'INVALID_BODY', ...addressRefusals] },
+    refusals: { 400: ['TARGET_URL_NOT_ALLOWED', 'TARGET_URL_NOT_HTTPS'] },
   }),
   route('POST /admin/projects/:projectId/webhooks/:webhookId/rotate-secret', {
     caller: administrator,
@@ -152,7 +150,6 @@ const subscriptions = [
     params: webhookId,
     handle: rotateSecret,
     replies: { 200: Rotated },
-    refusals: { 400: ['INVALID_ID'] },
   }),
   route('POST /admin/projects/:projectId/webhooks/:webhookId/test', {
     caller: administrator,
@@ -160,7 +157,7 @@ const subscriptions = [
     params: webhookId,
     handle: test,
     replies: { 200: Tested },
-    refusals: { 400: ['INVALID_ID', ...addressRefusals] },
+    refusals: { 400: ['TARGET_URL_NOT_ALLOWED', 'TARGET_URL_NOT_HTTPS'] },
     failure: 'CREATE_FAILED',
   }),
 ]
@@ -178,7 +175,6 @@ const deliveries = [
     },
     call: 'webhook_delivery_list',
     replies: { 200: cursorPage(Delivery) },
-    refusals: { 400: ['INVALID_ID', 'INVALID_INPUT'] },
   }),
   route('GET /admin/projects/:projectId/webhooks/deliveries/:deliveryId', {
     caller: administrator,
@@ -186,7 +182,6 @@ const deliveries = [
     params: deliveryId,
     call: 'webhook_delivery_get',
     replies: { 200: data(DeliveryDetail) },
-    refusals: { 400: ['INVALID_ID'] },
   }),
   route('POST /admin/projects/:projectId/webhooks/deliveries/:deliveryId/replay', {
     caller: administrator,
@@ -194,7 +189,6 @@ const deliveries = [
     params: deliveryId,
     call: 'webhook_delivery_replay',
     replies: { 202: data(Delivery) },
-    refusals: { 400: ['INVALID_ID'], 409: ['DELIVERY_NOT_REPLAYABLE'] },
     failure: 'UPDATE_FAILED',
   }),
   route('POST /admin/projects/:projectId/webhooks/:webhookId/replay', {
@@ -214,7 +208,6 @@ const deliveries = [
     example: { since: '2026-11-20T00:00:00Z', statuses: ['dlq'] },
     handle: replayRange,
     replies: { 202: data(Replay) },
-    refusals: { 400: ['INVALID_ID', 'VALIDATION_ERROR', 'INVALID_BODY'] },
     failure: 'UPDATE_FAILED',
   }),
 ]

@@ -92,7 +92,6 @@ const Amount = z
   .max(milliard)
   .refine((amount) => amount !== 0, 'must not be 0')
 const idOrKey = { idOrKey: z.string() }
-const invalidBody = { 400: ['VALIDATION_ERROR', 'INVALID_BODY'] }
 /** The ledger stores the idempotency key and compares the row that it wrote, not a hash of the body. */
 const idempotency = (context: Pick<HandlerContext, 'request'>) => ({ idempotency_key: idempotencyKey(context) })
 
@@ -152,11 +151,6 @@ export const xp = area({
       call: 'xp_award',
       args: idempotency,
       replies: { 200: data(Transaction), 201: data(Transaction) },
-      refusals: {
-        ...invalidBody,
-        404: ['USER_NOT_FOUND'],
-        409: ['IDEMPOTENCY_CONFLICT'],
-      },
     }),
 
     ...definitions('xp_rule', {
@@ -207,7 +201,6 @@ export const xp = area({
           }),
         ),
       },
-      refusals: invalidBody,
     }),
 
     ...definitions('xp_boost', {
@@ -253,7 +246,6 @@ export const xp = area({
       example: { generate: { count: 20, base: 100, exponent: 1.5 } },
       call: 'xp_levels_put',
       replies: { 200: data(z.array(Level)) },
-      refusals: invalidBody,
     }),
     route('POST /admin/projects/:projectId/xp/grant', {
       caller: administrator,
@@ -266,7 +258,6 @@ export const xp = area({
       call: 'xp_grant',
       args: idempotency,
       replies: { 200: data(Transaction), 201: data(Transaction) },
-      refusals: { ...invalidBody, 409: ['IDEMPOTENCY_CONFLICT'] },
     }),
     route('GET /admin/projects/:projectId/xp/transactions', {
       caller: administrator,
@@ -274,7 +265,6 @@ export const xp = area({
       query: { user_id: Uuid.optional(), cursor: Cursor, limit: Limit() },
       call: 'xp_transactions',
       replies: { 200: cursorPage(Transaction) },
-      refusals: { 400: ['INVALID_INPUT'] },
     }),
     route('GET /admin/projects/:projectId/xp/stats', {
       caller: administrator,

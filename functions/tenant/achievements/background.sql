@@ -202,7 +202,7 @@ begin
     case when achievement_dry_run.criteria is null then stored.criteria else internal.achievement_criteria(achievement_dry_run.criteria::jsonb) end));
 end $$;
 comment on function api.achievement_dry_run is
-  'A preview of the users who would unlock under the stored or other criteria; writes nothing. Refuses 400 INVALID_ID, VALIDATION_ERROR, 404 NOT_FOUND.';
+  'A preview of the users who would unlock under the stored or other criteria; writes nothing. Refuses 400 VALIDATION_ERROR, 404 NOT_FOUND.';
 
 create or replace function internal.achievement_holder_json(u app.user_achievements) returns json
 language sql stable as $$

@@ -84,7 +84,7 @@ language sql volatile security definer set search_path = '' as $$
     '{}', '', email_campaign_queue.delivery_id)
     from (select email_campaign_queue.content) c (m)
 $$;
-comment on function internal.email_campaign_queue is 'Queues a campaign''s message to a user: internal.email_queue states what is refused. Granted to nobody.';
+comment on function internal.email_campaign_queue is 'Queues a campaign''s message to a user. Refuses as internal.email_queue. Granted to nobody.';
 
 create or replace function internal.email_skip_reason(address text, category text, app_user_id uuid) returns text
 language sql stable security definer set search_path = '' as $$

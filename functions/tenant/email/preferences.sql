@@ -94,4 +94,4 @@ begin
   perform internal.email_preferences_put(email_preferences_put.categories, email_preferences_put.unsubscribed_all);
   return internal.reply(200, internal.email_preferences());
 end $$;
-comment on function api.email_preferences_put is 'Changes the caller''s preferences of mail, and shows them: internal.email_preferences_put states what is refused.';
+comment on function api.email_preferences_put is 'Changes the caller''s preferences of mail, and shows them. Refuses as internal.email_preferences_put.';

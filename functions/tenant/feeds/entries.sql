@@ -270,13 +270,13 @@ create or replace function api.feed_of_group(group_id uuid, page_limit int defau
 language sql stable as $$
   select internal.feed_of_group(feed_of_group.group_id, feed_of_group.page_offset, feed_of_group.page_limit)
 $$;
-comment on function api.feed_of_group is 'The feed of a group: internal.feed_of_group states who reads it.';
+comment on function api.feed_of_group is 'The feed of a group. Refuses as internal.feed_of_group.';
 
 create or replace function api.feed_post(action text, target_id text default null, group_id uuid default null, metadata jsonb default null) returns api.reply
 language sql volatile as $$
   select internal.reply(201, internal.feed_post(feed_post.action, feed_post.target_id, feed_post.group_id, feed_post.metadata))
 $$;
-comment on function api.feed_post is 'Posts an entry: internal.feed_post states what is refused. Supplement D11.';
+comment on function api.feed_post is 'Posts an entry. Refuses as internal.feed_post. Supplement D11.';
 
 create or replace function api.feed_delete(entry_id uuid) returns api.reply
 language plpgsql volatile as $$
@@ -325,7 +325,7 @@ begin
   return internal.reply(201, internal.feed_post_as(feed_post_as.as_user_id, feed_post_as.action, feed_post_as.target_id, feed_post_as.group_id,
                                                    feed_post_as.metadata));
 end $$;
-comment on function api.feed_post_as is 'Posts an entry of any user or of the system. Refuses 400 VALIDATION_ERROR unless one of the two is sent; internal.feed_post_as states what else. Supplement D11.';
+comment on function api.feed_post_as is 'Posts an entry of any user or of the system. Refuses 400 VALIDATION_ERROR unless one of the two is sent, and as internal.feed_post_as. Supplement D11.';
 
 create or replace function internal.feed_remove(entry_id uuid) returns void
 language plpgsql volatile security definer set search_path = '' as $$

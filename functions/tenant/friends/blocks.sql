@@ -40,7 +40,7 @@ create or replace function api.friend_unblock(user_id uuid) returns api.reply
 language sql volatile as $$
   select internal.friend_undo(friend_unblock.user_id, 'block')
 $$;
-comment on function api.friend_unblock is 'Unblocks a user. Refuses as internal.friend_undo.';
+comment on function api.friend_unblock is 'Unblocks a user. Refuses 404 NOT_FOUND.';
 
 create or replace function internal.friends_blocked(page_offset bigint, page_limit bigint) returns api.reply
 language sql stable security definer set search_path = '' as $$

@@ -133,13 +133,13 @@ create or replace function api.friend_withdraw(user_id uuid) returns api.reply
 language sql volatile as $$
   select internal.friend_undo(friend_withdraw.user_id, 'request')
 $$;
-comment on function api.friend_withdraw is 'Withdraws a request. Refuses as internal.friend_undo.';
+comment on function api.friend_withdraw is 'Withdraws a request. Refuses 404 REQUEST_NOT_FOUND.';
 
 create or replace function api.friend_remove(user_id uuid) returns api.reply
 language sql volatile as $$
   select internal.friend_undo(friend_remove.user_id, 'friend')
 $$;
-comment on function api.friend_remove is 'Ends a friendship. Refuses as internal.friend_undo.';
+comment on function api.friend_remove is 'Ends a friendship. Refuses 404 NOT_FOUND.';
 
 create or replace function internal.friend_note(user_id uuid, patch jsonb) returns api.reply
 language plpgsql volatile security definer set search_path = '' as $$

@@ -58,7 +58,8 @@ begin
   return internal.group_json(g);
 end $$;
 comment on function internal.group_create is
-  'Creates a group with the caller as its owner. Refuses 404 USER_NOT_FOUND, 409 GROUP_LIMIT_REACHED, 429 RATE_LIMITED. Locks the caller''s row.';
+  'Creates a group with the caller as its owner. Refuses 404 USER_NOT_FOUND, 409 GROUP_LIMIT_REACHED, 400 CONTENT_REJECTED, 403 USER_MUTED, 429
+   RATE_LIMITED. Locks the caller''s row.';
 
 create or replace function api.group_create(name text, description text default null, avatar_url text default null, is_public boolean default true,
                                             max_members int default 100, metadata jsonb default '{}')

@@ -79,8 +79,8 @@ begin
   return internal.group_led_json(internal.group_change((internal.group_led(group_update.group_id, 'admin')).g, group_update.patch));
 end $$;
 comment on function internal.group_update is
-  'The caller, at least admin, changes a group. Refuses 404 NOT_FOUND, 403 GROUP_ROLE_FORBIDDEN, 409 GROUP_FULL, GROUP_OWNS_ROWS. Locks the caller and the
-   group.';
+  'The caller, at least admin, changes a group. Refuses 404 NOT_FOUND, 403 GROUP_ROLE_FORBIDDEN, 409 GROUP_FULL, GROUP_OWNS_ROWS, 400
+   CONTENT_REJECTED, 403 USER_MUTED. Locks the caller and the group.';
 
 create or replace function api.group_update(group_id uuid, patch jsonb) returns api.reply
 language sql volatile as $$

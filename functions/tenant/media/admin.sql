@@ -84,7 +84,7 @@ begin
   perform internal.media_links_begin(media_update.nonce);
   return internal.reply(200, internal.media_asset_json(internal.media_update(media_update.asset_id, media_update.patch)));
 end $$;
-comment on function api.media_update is 'Describes an asset: internal.media_update states what is refused.';
+comment on function api.media_update is 'Describes an asset. Refuses as internal.media_update.';
 
 create or replace function internal.storage_buckets() returns text[]
 language sql immutable parallel safe

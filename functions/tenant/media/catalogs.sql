@@ -65,4 +65,4 @@ begin
   perform internal.media_links_begin(media_catalog_get.nonce);
   return internal.reply(200, internal.media_catalog_public(media_catalog_get.slug));
 end $$;
-comment on function api.media_catalog_get is 'A public catalog: internal.media_catalog_public states what is refused.';
+comment on function api.media_catalog_get is 'A public catalog. Refuses as internal.media_catalog_public.';

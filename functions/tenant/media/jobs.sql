@@ -78,7 +78,7 @@ begin
   perform internal.idempotency_end(route, media_job_create.idempotency_key, answer);
   return answer;
 end $$;
-comment on function api.media_job_create is 'Queues work on an image: internal.media_job_create states what is refused. Refuses also 409 IDEMPOTENCY_CONFLICT.';
+comment on function api.media_job_create is 'Queues work on an image. Refuses as internal.media_job_create. Refuses also 409 IDEMPOTENCY_CONFLICT.';
 
 create or replace function api.media_job_get(job_id uuid) returns api.reply
 language plpgsql stable as $$

@@ -41,7 +41,7 @@ create or replace function api.media_delete(asset_id uuid, is_free boolean) retu
 language sql volatile as $$
   select internal.reply(200, json_build_object('id', internal.media_delete(media_delete.asset_id, media_delete.is_free), 'deleted', true))
 $$;
-comment on function api.media_delete is 'Deletes an asset: internal.media_delete states what is refused.';
+comment on function api.media_delete is 'Deletes an asset. Refuses as internal.media_delete.';
 
 create or replace function internal.media_removed(asset_ids uuid[]) returns void
 language sql volatile security definer set search_path = '' as $$

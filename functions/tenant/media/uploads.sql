@@ -84,7 +84,7 @@ begin
                                'storage_url', internal.media_link(made, made.object_version, made.mime_type), 'uploaded_by', made.uploaded_by),
     'upload', internal.media_upload_json(made)));
 end $$;
-comment on function api.media_upload is 'Registers an upload, {asset, upload} for the server: internal.media_insert states what is refused.';
+comment on function api.media_upload is 'Registers an upload, {asset, upload} for the server. Refuses as internal.media_insert.';
 
 create or replace function internal.media_key(key text, out path text, out owner text) returns record
 language plpgsql volatile as $$
@@ -280,7 +280,7 @@ begin
   return internal.reply(200, internal.media_asset_json(
     internal.media_commit(media_commit.asset_id, media_commit.version, media_commit.size_bytes, media_commit.keeps_window, media_commit.is_free)));
 end $$;
-comment on function api.media_commit is 'Commits an upload that the server has verified: internal.media_commit states what is refused.';
+comment on function api.media_commit is 'Commits an upload that the server has verified. Refuses as internal.media_commit.';
 
 create or replace function internal.media_upload_is_open(asset_id uuid, version text, mime_type text) returns boolean
 language sql stable security definer set search_path = '' as $$

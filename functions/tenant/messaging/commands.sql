@@ -174,7 +174,7 @@ begin
   perform internal.participant_remove(conversation_leave.conversation_id, internal.user_id());
   return internal.reply_deleted();
 end $$;
-comment on function api.conversation_leave is 'The caller leaves a group conversation. Refuses as internal.participant_remove.';
+comment on function api.conversation_leave is 'The caller leaves a group conversation. Refuses as internal.conversation_enter, and 409 CONVERSATION_IS_DIRECT, 404 USER_NOT_FOUND.';
 
 create or replace function internal.conversation_read(conversation_id uuid) returns json
 language plpgsql volatile security definer set search_path = '' as $$

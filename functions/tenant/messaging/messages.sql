@@ -148,7 +148,7 @@ begin
                                message_send.parent_message_id, message_send.attachments);
 end $$;
 comment on function internal.message_send is
-  'The caller sends a message. Refuses as internal.conversation_enter and internal.message_post, and 403 USER_MUTED, 429 RATE_LIMITED (60 a minute; refused
+  'The caller sends a message. Refuses as internal.conversation_enter and internal.message_post, and 400 CONTENT_REJECTED, 403 USER_MUTED, 429 RATE_LIMITED (60 a minute; refused
    messages do not count). Locks the caller, the conversation and its participants.';
 
 create or replace function api.message_send(conversation_id text, body text, message_type text default 'text', metadata jsonb default '{}',

@@ -328,13 +328,13 @@ create or replace function api.push_campaign_create(patch jsonb, is_production b
 language sql volatile as $$
   select internal.push_campaign_create(push_campaign_create.patch, push_campaign_create.is_production, push_campaign_create.channel)
 $$;
-comment on function api.push_campaign_create is 'Makes a campaign: internal.push_campaign_create states what is refused. Supplement F1.';
+comment on function api.push_campaign_create is 'Makes a campaign. Refuses as internal.push_campaign_create. Supplement F1.';
 
 create or replace function api.push_campaign_update(campaign_id uuid, patch jsonb, channel text default 'push') returns api.reply
 language sql volatile as $$
   select internal.reply(200, internal.push_campaign_update(push_campaign_update.campaign_id, push_campaign_update.patch, push_campaign_update.channel))
 $$;
-comment on function api.push_campaign_update is 'Changes a campaign: internal.push_campaign_update states what is refused.';
+comment on function api.push_campaign_update is 'Changes a campaign. Refuses as internal.push_campaign_update.';
 
 create or replace function api.push_campaign_schedule(campaign_id uuid, is_production boolean, send_at timestamptz default null, channel text default 'push')
 returns api.reply
@@ -342,19 +342,19 @@ language sql volatile as $$
   select internal.reply(202, internal.push_campaign_schedule(push_campaign_schedule.campaign_id, push_campaign_schedule.send_at,
                                                              push_campaign_schedule.is_production, push_campaign_schedule.channel))
 $$;
-comment on function api.push_campaign_schedule is 'Schedules a draft, 202: internal.push_campaign_schedule states what is refused.';
+comment on function api.push_campaign_schedule is 'Schedules a draft, 202. Refuses 404 NOT_FOUND, 409 ALREADY_SCHEDULED, 400 AUDIENCE_EMPTY, and of a push what internal.push_campaign_schedule says.';
 
 create or replace function api.push_campaign_move(campaign_id uuid, verb text, channel text default 'push') returns api.reply
 language sql volatile as $$
   select internal.reply(200, internal.push_campaign_move(push_campaign_move.campaign_id, push_campaign_move.verb, push_campaign_move.channel))
 $$;
-comment on function api.push_campaign_move is 'pause, resume or cancel: internal.push_campaign_move states what is refused.';
+comment on function api.push_campaign_move is 'pause, resume or cancel. Refuses as internal.push_campaign_move.';
 
 create or replace function api.push_campaign_duplicate(campaign_id uuid, channel text default 'push') returns api.reply
 language sql volatile as $$
   select internal.reply(201, internal.push_campaign_duplicate(push_campaign_duplicate.campaign_id, push_campaign_duplicate.channel))
 $$;
-comment on function api.push_campaign_duplicate is 'A copy as a draft, 201: internal.push_campaign_duplicate states what is refused.';
+comment on function api.push_campaign_duplicate is 'A copy as a draft, 201. Refuses as internal.push_campaign_duplicate.';
 
 create or replace function api.push_campaign_delete(campaign_id uuid, channel text default 'push') returns api.reply
 language plpgsql volatile as $$
@@ -362,7 +362,7 @@ begin
   perform internal.push_campaign_delete(push_campaign_delete.campaign_id, push_campaign_delete.channel);
   return internal.reply_deleted();
 end $$;
-comment on function api.push_campaign_delete is 'Deletes a campaign: internal.push_campaign_delete states what is refused.';
+comment on function api.push_campaign_delete is 'Deletes a campaign. Refuses as internal.push_campaign_delete.';
 
 create or replace function internal.push_campaign_preview(campaign_id uuid, user_id uuid, channel text) returns json
 language plpgsql volatile security definer set search_path = '' as $$
@@ -386,4 +386,4 @@ language sql volatile as $$
   select internal.reply(200, internal.push_campaign_preview(push_campaign_preview.campaign_id, push_campaign_preview.user_id,
                                                             push_campaign_preview.channel))
 $$;
-comment on function api.push_campaign_preview is 'Whom a campaign would reach now: internal.push_campaign_preview states what is refused.';
+comment on function api.push_campaign_preview is 'Whom a campaign would reach now. Refuses as internal.push_campaign_preview.';

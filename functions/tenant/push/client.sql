@@ -44,7 +44,7 @@ create or replace function api.push_preferences_put(patch jsonb) returns api.rep
 language sql volatile as $$
   select internal.reply(200, internal.push_preferences_put(push_preferences_put.patch))
 $$;
-comment on function api.push_preferences_put is 'Replaces the caller''s preferences: internal.push_preferences_put states what is refused.';
+comment on function api.push_preferences_put is 'Replaces the caller''s preferences. Refuses as internal.push_preferences_put.';
 
 create or replace function internal.push_inbox_json(i app.push_inbox_items) returns json
 language sql stable as $$

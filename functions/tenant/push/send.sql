@@ -457,4 +457,4 @@ language sql volatile as $$
     push_campaign_test.campaign_id, array(select u::uuid from json_array_elements_text(push_campaign_test.user_ids) u), push_campaign_test.is_production,
     push_campaign_test.channel))
 $$;
-comment on function api.push_campaign_test is 'Sends a test of a campaign, 202 {delivery_ids}: internal.push_campaign_test states what is refused.';
+comment on function api.push_campaign_test is 'Sends a test of a campaign, 202 {delivery_ids}. Refuses as internal.push_campaign_test.';

@@ -21,7 +21,7 @@ create or replace function api.realtime_broadcast(channel text, event text, payl
 language sql volatile
 return internal.reply(202, internal.realtime_broadcast(realtime_broadcast.channel, realtime_broadcast.event, realtime_broadcast.payload,
                                                        realtime_broadcast.server_id));
-comment on function api.realtime_broadcast is 'Publishes to a channel: internal.realtime_broadcast states what is refused. Supplement C4.';
+comment on function api.realtime_broadcast is 'Publishes to a channel. Refuses as internal.realtime_broadcast. Supplement C4.';
 
 create or replace function internal.realtime_rooms_json() returns json
 language sql stable security definer set search_path = ''

@@ -25,7 +25,7 @@ comment on function internal.realtime_open is
 create or replace function api.realtime_open(server_id uuid, connection_id uuid) returns api.reply
 language sql volatile
 return internal.reply(200, internal.realtime_open(realtime_open.server_id, realtime_open.connection_id));
-comment on function api.realtime_open is 'Opens a connection: internal.realtime_open states what is refused.';
+comment on function api.realtime_open is 'Opens a connection. Refuses as internal.realtime_open.';
 
 create or replace function internal.realtime_close(connection_ids uuid[]) returns void
 language plpgsql volatile security definer set search_path = '' as $$
@@ -147,7 +147,7 @@ create or replace function api.realtime_subscribe(channel text, params jsonb def
 language sql volatile
 return internal.reply(200, internal.realtime_subscribe(realtime_subscribe.channel, realtime_subscribe.params, realtime_subscribe.since,
                                                        realtime_subscribe.connection_id));
-comment on function api.realtime_subscribe is 'Subscribes the caller to a channel: internal.realtime_authorize states what is refused.';
+comment on function api.realtime_subscribe is 'Subscribes the caller to a channel. Refuses as internal.realtime_authorize.';
 
 create or replace function internal.realtime_leave(connection_id uuid, channel text) returns json
 language plpgsql volatile security definer set search_path = '' as $$
@@ -239,7 +239,7 @@ comment on function internal.realtime_publish is
 create or replace function api.realtime_publish(channel text, event text, payload json, sender uuid default null) returns api.reply
 language sql volatile
 return internal.reply(200, internal.realtime_publish(realtime_publish.channel, realtime_publish.event, realtime_publish.payload, realtime_publish.sender));
-comment on function api.realtime_publish is 'Publishes to a channel: internal.realtime_publish states what is refused.';
+comment on function api.realtime_publish is 'Publishes to a channel. Refuses as internal.realtime_publish.';
 
 create or replace function internal.presence_entry(app_user_id uuid, state jsonb) returns json
 language sql stable
@@ -310,7 +310,7 @@ comment on function internal.presence_set is
 create or replace function api.presence_set(connection_id uuid, channel text, state jsonb) returns api.reply
 language sql volatile
 return internal.reply(200, internal.presence_set(presence_set.connection_id, presence_set.channel, presence_set.state));
-comment on function api.presence_set is 'Sets the caller''s presence: internal.presence_set states what is refused.';
+comment on function api.presence_set is 'Sets the caller''s presence. Refuses as internal.presence_set.';
 
 create or replace function internal.online_ids(app_user_ids uuid[]) returns setof uuid
 language sql stable security definer set search_path = '' as $$

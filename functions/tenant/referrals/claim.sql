@@ -126,7 +126,7 @@ begin
   return internal.reply(201, internal.referral_claim_json(claim));
 end $$;
 comment on function internal.referral_claim is
-  'The caller claims a code: 201, or 200 for a code that they have claimed already. Returns 404 REFERRAL_NOT_FOUND, 400 SELF_REFERRAL, 409 REFERRAL_INACTIVE,
+  'The caller claims a code: 201, or 200 for a code that they have claimed already. Refuses 404 REFERRAL_NOT_FOUND, 400 SELF_REFERRAL, 409 REFERRAL_INACTIVE,
    REFERRAL_ALREADY_CLAIMED, REFERRAL_EXHAUSTED, 429 RATE_LIMITED. Locks the claimer and the owner, then the limit, then the code. Supplement D7.';
 
 create or replace function api.referral_claim(code text) returns api.reply

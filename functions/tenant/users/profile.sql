@@ -194,7 +194,7 @@ begin
 end $$;
 comment on function api.me_update is
   'Changes display_name, avatar_url and timezone of the caller and merges properties; every other field is ignored. Refuses 400 INVALID_INPUT (also when none
-   of the four is sent), INVALID_TIMEZONE (also null), 404 NOT_FOUND. Locks the one row.';
+   of the four is sent), INVALID_TIMEZONE (also null), CONTENT_REJECTED, 404 NOT_FOUND, 403 USER_MUTED. Locks the one row.';
 
 create or replace function api.user_exists(user_id uuid) returns api.reply
 language sql stable as $$

@@ -1,6 +1,7 @@
 import { z } from 'zod'
 import { dataOf } from '#server/database/database.ts'
 import { administrator } from '#server/http/callers.ts'
+import { mergeRefusals } from '#server/http/interface.ts'
 import { type Declaration, type HandlerContext, type Route, route } from '#server/http/route.ts'
 import { Cursor, cursorPage, Deleted, data, Limit, Moment, Page, page, Text, Uuid } from '#server/http/schemas.ts'
 import { CampaignFilter, DeliveryFilter, DeliveryIds, Scheduled } from '#server/routes/campaigns/shapes.ts'
@@ -18,7 +19,7 @@ type Channel = {
   readonly Stats: z.ZodType
   readonly deliveries: string
   readonly example: Readonly<Record<string, unknown>>
-  /** Codes of 400 that making and changing a campaign has beside AUDIENCE_EMPTY, and that starting one has. */
+  /** Codes of 400 that making and changing a campaign has after its `check`, and that starting one has. */
   readonly contentCodes: readonly string[]
   readonly startCodes: readonly string[]
   readonly testSummary: string
@@ -46,9 +47,14 @@ export const campaignRoutes = (of: Channel): readonly Route[] => {
     is_production: resolved.project?.environment === 'production',
   })
   /** The call of a route that takes a draft, after `check` where there is one. */
-  const write = (call: string, args: Args): Pick<Declaration, 'call' | 'args' | 'handle'> =>
+  const write = (
+    call: string,
+    args: Args,
+    codes: Refusals,
+  ): Pick<Declaration, 'call' | 'args' | 'handle' | 'refusals'> =>
     check
       ? {
+          refusals: { ...codes, 400: ['AUDIENCE_EMPTY', ...of.contentCodes] },
           handle: async (context) => {
             await check(context)
             const { campaignId: id } = context.params
@@ -63,9 +69,15 @@ export const campaignRoutes = (of: Channel): readonly Route[] => {
       : { call, args }
 
   /** The call of a route that sends, after `checkStart` where there is one. */
-  const start = (call: string, args: Args): Pick<Declaration, 'call' | 'args' | 'handle'> =>
+  const start = (
+    call: string,
+    args: Args,
+    ofCall: Refusals,
+    others: Refusals = {},
+  ): Pick<Declaration, 'call' | 'args' | 'handle' | 'refusals'> =>
     checkStart
       ? {
+          refusals: mergeRefusals(mergeRefusals(of.startRefusals, ofCall), others),
           handle: async (context) => {
             const campaign_id = context.params['campaignId']
             const found = await context.call('push_campaign_get', { campaign_id, channel }, { readOnly: true })
@@ -73,7 +85,7 @@ export const campaignRoutes = (of: Channel): readonly Route[] => {
             return context.call(call, { campaign_id, ...context.body, ...args(context) })
           },
         }
-      : { call, args }
+      : { call, args, refusals: others }
 
   const move = (verb: 'cancel' | 'pause' | 'resume', summary: string) =>
     route(`POST ${campaign}/${verb}`, {
@@ -83,7 +95,6 @@ export const campaignRoutes = (of: Channel): readonly Route[] => {
       args: () => ({ channel, verb }),
       call: 'push_campaign_move',
       replies: { 200: data(Campaign) },
-      refusals: { 404: ['NOT_FOUND'], 409: ['CAMPAIGN_LOCKED'] },
     })
 
   return [
@@ -100,13 +111,11 @@ export const campaignRoutes = (of: Channel): readonly Route[] => {
       }),
       patch: true,
       example: { audience: { all: true }, ...of.example },
-      ...write('push_campaign_create', environment),
-      replies: { 201: data(Campaign), 202: data(Scheduled) },
-      refusals: {
+      ...write('push_campaign_create', environment, {
         ...of.startRefusals,
-        400: ['AUDIENCE_EMPTY', ...of.contentCodes, ...of.startCodes],
         409: ['ALREADY_SCHEDULED', 'LIMIT_REACHED'],
-      },
+      }),
+      replies: { 201: data(Campaign), 202: data(Scheduled) },
     }),
     route(`GET ${campaigns}`, {
       caller: administrator,
@@ -123,7 +132,6 @@ export const campaignRoutes = (of: Channel): readonly Route[] => {
       args: inChannel,
       call: 'push_campaign_get',
       replies: { 200: data(Campaign) },
-      refusals: { 404: ['NOT_FOUND'] },
     }),
     route(`PATCH ${campaign}`, {
       caller: administrator,
@@ -132,9 +140,8 @@ export const campaignRoutes = (of: Channel): readonly Route[] => {
       body: z.object({ ...fields, send_at: Moment.nullish() }).partial(),
       patch: true,
       example: { name: 'Evening reminder' },
-      ...write('push_campaign_update', inChannel),
+      ...write('push_campaign_update', inChannel, { 409: ['CAMPAIGN_LOCKED'] }),
       replies: { 200: data(Campaign) },
-      refusals: { 400: ['AUDIENCE_EMPTY', ...of.contentCodes], 404: ['NOT_FOUND'], 409: ['CAMPAIGN_LOCKED'] },
     }),
     route(`DELETE ${campaign}`, {
       caller: administrator,
@@ -143,7 +150,6 @@ export const campaignRoutes = (of: Channel): readonly Route[] => {
       args: inChannel,
       call: 'push_campaign_delete',
       replies: { 200: Deleted },
-      refusals: { 404: ['NOT_FOUND'], 409: ['CAMPAIGN_LOCKED'] },
     }),
     route(`POST ${campaign}/schedule`, {
       caller: administrator,
@@ -151,14 +157,13 @@ export const campaignRoutes = (of: Channel): readonly Route[] => {
       params: campaignId,
       body: z.object({ send_at: Moment.nullish() }),
       example: { send_at: '2030-01-01T18:00:00Z' },
-      ...start('push_campaign_schedule', environment),
+      ...start(
+        'push_campaign_schedule',
+        environment,
+        { 400: ['AUDIENCE_EMPTY'], 409: ['ALREADY_SCHEDULED'] },
+        { 400: of.startCodes },
+      ),
       replies: { 202: data(Scheduled) },
-      refusals: {
-        ...of.startRefusals,
-        400: ['AUDIENCE_EMPTY', ...of.startCodes],
-        404: ['NOT_FOUND'],
-        409: ['ALREADY_SCHEDULED'],
-      },
       failure: 'UPDATE_FAILED',
     }),
     move('cancel', 'Cancel a campaign: what is not sent yet is skipped'),
@@ -171,7 +176,6 @@ export const campaignRoutes = (of: Channel): readonly Route[] => {
       args: inChannel,
       call: 'push_campaign_duplicate',
       replies: { 201: data(Campaign) },
-      refusals: { 400: ['VALIDATION_ERROR'], 404: ['NOT_FOUND'], 409: ['LIMIT_REACHED'] },
     }),
     route(`POST ${campaign}/preview`, {
       caller: administrator,
@@ -183,7 +187,6 @@ export const campaignRoutes = (of: Channel): readonly Route[] => {
       args: inChannel,
       call: 'push_campaign_preview',
       replies: { 200: data(of.Preview) },
-      refusals: { 404: ['NOT_FOUND', 'USER_NOT_FOUND'] },
     }),
     route(`POST ${campaign}/test`, {
       caller: administrator,
@@ -191,12 +194,16 @@ export const campaignRoutes = (of: Channel): readonly Route[] => {
       params: campaignId,
       body: z.object({ user_ids: z.array(Uuid).min(1).max(10) }),
       example: { user_ids: [nobody] },
-      ...start('push_campaign_test', (context) => ({
-        ...environment(context),
-        user_ids: JSON.stringify(context.body['user_ids']),
-      })),
+      ...start(
+        'push_campaign_test',
+        (context) => ({
+          ...environment(context),
+          user_ids: JSON.stringify(context.body['user_ids']),
+        }),
+        {},
+        { ...of.testRefusals, 404: ['USER_NOT_FOUND'] },
+      ),
       replies: { 202: data(DeliveryIds) },
-      refusals: { ...of.startRefusals, ...of.testRefusals, 404: ['NOT_FOUND', 'USER_NOT_FOUND'] },
     }),
     route(`GET ${campaign}/deliveries`, {
       caller: administrator,
@@ -205,7 +212,6 @@ export const campaignRoutes = (of: Channel): readonly Route[] => {
       query: { status: DeliveryFilter, cursor: Cursor, limit: Limit() },
       call: of.deliveries,
       replies: { 200: cursorPage(of.Delivery) },
-      refusals: { 404: ['NOT_FOUND'] },
     }),
     route(`GET ${campaign}/stats`, {
       caller: administrator,
@@ -215,7 +221,6 @@ export const campaignRoutes = (of: Channel): readonly Route[] => {
       args: inChannel,
       call: 'push_campaign_stats',
       replies: { 200: data(of.Stats) },
-      refusals: { 404: ['NOT_FOUND'] },
     }),
   ]
 }

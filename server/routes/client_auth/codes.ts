@@ -66,7 +66,7 @@ const requestMagicLink = async (context: HandlerContext) => {
   })
 }
 
-const sessionRefusals = { 401: ['UNAUTHORIZED', 'TOKEN_EXPIRED'], 403: ['SESSION_REQUIRED'], 429: ['RATE_LIMITED'] }
+const sessionRefusals = { 401: ['TOKEN_EXPIRED'], 403: ['SESSION_REQUIRED'] }
 
 /** A route whose handler needs the route itself, to resolve a session as the route does. */
 const requestRoute = (
@@ -83,8 +83,6 @@ const requestRoute = (
   })
   return made
 }
-
-const verified = { 403: ['USER_BANNED'] }
 
 export const clientAuthCodes = area({
   stem: 'client_auth',
@@ -103,7 +101,6 @@ export const clientAuthCodes = area({
       example: { email: 'user@example.com' },
       handle: requestMagicLink,
       replies: { 200: Ok },
-      refusals: { 400: ['INVALID_INPUT'], 429: ['RATE_LIMITED'] },
       failure: 'OTP_REQUEST_FAILED',
     }),
     route('POST /client/auth/magic-link/verify', {
@@ -115,7 +112,7 @@ export const clientAuthCodes = area({
       handle: (context) =>
         signIn(context, 'auth_magic_link_verify', { token_hash: sha256(context.body['token'] as string) }),
       replies: { 200: AuthResult, 201: AuthResult },
-      refusals: { ...verified, 400: ['INVALID_INPUT'], 401: ['INVALID_TOKEN'] },
+      refusals: { 401: ['INVALID_TOKEN'], 403: ['USER_BANNED'] },
       failure: 'OTP_VERIFY_FAILED',
     }),
     requestRoute('POST /client/auth/email/otp/request', 'email', {
@@ -125,7 +122,7 @@ export const clientAuthCodes = area({
         'With `purpose` `link` or `delete` the request needs the Bearer of a session, for which the code is valid. Returns 200 whether or not a mail is sent.',
       body: z.object({ email: Email, purpose }),
       example: { email: 'user@example.com' },
-      refusals: { ...sessionRefusals, 400: ['INVALID_INPUT'] },
+      refusals: sessionRefusals,
     }),
     route('POST /client/auth/email/otp/verify', {
       operationId: 'signInWithEmailCode',
@@ -135,7 +132,7 @@ export const clientAuthCodes = area({
       example: { email: 'user@example.com', code: '123456' },
       handle: (context) => verifyCode(context, 'email'),
       replies: { 200: AuthResult, 201: AuthResult },
-      refusals: { ...verified, 400: ['INVALID_INPUT'], 401: ['OTP_INVALID'], 429: ['RATE_LIMITED'] },
+      refusals: { 401: ['OTP_INVALID'], 403: ['USER_BANNED'] },
       failure: 'OTP_VERIFY_FAILED',
     }),
     requestRoute('POST /client/auth/phone/otp/request', 'phone', {
@@ -145,7 +142,7 @@ export const clientAuthCodes = area({
         'Needs the `sms` integration. With `purpose` `link` or `delete` it needs the Bearer of a session, for which the code is valid.',
       body: z.object({ phone: Phone, purpose }),
       example: { phone: '+4915112345678' },
-      refusals: { ...sessionRefusals, 400: ['INVALID_INPUT', 'PROVIDER_NOT_CONFIGURED'] },
+      refusals: { ...sessionRefusals, 400: ['PROVIDER_NOT_CONFIGURED'] },
     }),
     route('POST /client/auth/phone/otp/verify', {
       operationId: 'signInWithPhoneCode',
@@ -155,12 +152,7 @@ export const clientAuthCodes = area({
       example: { phone: '+4915112345678', code: '123456' },
       handle: (context) => verifyCode(context, 'phone'),
       replies: { 200: AuthResult, 201: AuthResult },
-      refusals: {
-        ...verified,
-        400: ['INVALID_INPUT', 'PROVIDER_NOT_CONFIGURED'],
-        401: ['OTP_INVALID'],
-        429: ['RATE_LIMITED'],
-      },
+      refusals: { 400: ['PROVIDER_NOT_CONFIGURED'], 401: ['OTP_INVALID'], 403: ['USER_BANNED'] },
       failure: 'OTP_VERIFY_FAILED',
     }),
   ],

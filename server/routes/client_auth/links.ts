@@ -142,10 +142,9 @@ export const clientAuthLinks = area({
       handle: link,
       replies: { 200: data(User) },
       refusals: {
-        400: ['INVALID_INPUT', 'WEAK_PASSWORD', 'AUDIENCE_NOT_CONFIGURED'],
-        401: ['OTP_INVALID', 'INVALID_TOKEN'],
+        400: ['AUDIENCE_NOT_CONFIGURED', 'WEAK_PASSWORD'],
+        401: ['INVALID_TOKEN', 'OTP_INVALID'],
         409: ['IDENTITY_IN_USE'],
-        429: ['RATE_LIMITED'],
       },
     }),
     route('POST /client/auth/unlink', {
@@ -159,7 +158,6 @@ export const clientAuthLinks = area({
       example: { provider: 'google' },
       call: 'auth_unlink',
       replies: { 200: data(User) },
-      refusals: { 400: ['INVALID_INPUT'], 404: ['IDENTITY_NOT_FOUND'], 409: ['LAST_IDENTITY'] },
     }),
     route('POST /client/auth/password', {
       operationId: 'setPassword',
@@ -172,7 +170,7 @@ export const clientAuthLinks = area({
       example: { password: 'a long passphrase' },
       handle: setPassword,
       replies: { 200: Success },
-      refusals: { 400: ['INVALID_INPUT', 'WEAK_PASSWORD'], 401: ['UNAUTHORIZED'], 429: ['RATE_LIMITED'] },
+      refusals: { 400: ['WEAK_PASSWORD'] },
     }),
     route('POST /client/auth/merge', {
       operationId: 'mergeAccounts',
@@ -182,7 +180,7 @@ export const clientAuthLinks = area({
       example: { from_session_token: 'eyJ…' },
       handle: merge,
       replies: { 200: Merged },
-      refusals: { 400: ['INVALID_INPUT'], 401: ['INVALID_TOKEN'], 409: ['MERGE_NOT_ALLOWED'] },
+      refusals: { 401: ['INVALID_TOKEN'], 409: ['MERGE_NOT_ALLOWED'] },
     }),
   ],
 })

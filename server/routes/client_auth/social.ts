@@ -66,11 +66,10 @@ export const clientAuthSocial = area({
       handle: social,
       replies: { 200: AuthResult, 201: AuthResult },
       refusals: {
-        400: ['INVALID_INPUT', 'AUDIENCE_NOT_CONFIGURED'],
+        400: ['AUDIENCE_NOT_CONFIGURED'],
         401: ['INVALID_TOKEN'],
         403: ['USER_BANNED'],
         409: ['LINK_REQUIRED'],
-        429: ['RATE_LIMITED'],
       },
       failure: 'LOGIN_FAILED',
     }),

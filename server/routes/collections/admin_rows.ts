@@ -22,10 +22,8 @@ const inGroup = {
   'X-Group-Context': z.string().meta({ description: 'The group whose rows the request reads or writes.' }).optional(),
 }
 const unknownGroup = { 403: ['NOT_A_GROUP_MEMBER'], 404: ['COLLECTION_NOT_FOUND'] }
-const ofRow = { 403: ['NOT_A_GROUP_MEMBER'], 404: ['COLLECTION_NOT_FOUND', 'NOT_FOUND'] }
 // FORBIDDEN: policies that a DBA added
 const adding = { 403: ['NOT_A_GROUP_MEMBER', 'FORBIDDEN'], 404: ['COLLECTION_NOT_FOUND'] }
-const writingRow = { 403: ['NOT_A_GROUP_MEMBER', 'FORBIDDEN'], 404: ['COLLECTION_NOT_FOUND', 'NOT_FOUND'] }
 const inserting = ['INVALID_COLUMN', 'NOT_NULL_VIOLATION', 'GROUP_CONTEXT_REQUIRED', 'GROUP_NOT_PRIVATE']
 
 export const collectionRows = area({
@@ -143,7 +141,7 @@ export const collectionRows = area({
       headers: { ...inGroup, 'If-None-Match': z.string().optional() },
       handle: answers.get,
       replies: { 200: OneRow, 304: NotModified },
-      refusals: ofRow,
+      refusals: { 403: ['NOT_A_GROUP_MEMBER'], 404: ['COLLECTION_NOT_FOUND'] },
     }),
     route('PATCH /admin/projects/:projectId/collections/:name/rows/:id', {
       operationId: 'adminUpdateRow',
@@ -157,7 +155,12 @@ export const collectionRows = area({
       example: { title: 'Another' },
       handle: answers.patch,
       replies: { 200: OneRow },
-      refusals: { 400: ['INVALID_COLUMN', 'NOT_NULL_VIOLATION'], ...writingRow, 409: ['CONFLICT'] },
+      refusals: {
+        400: ['INVALID_COLUMN', 'NOT_NULL_VIOLATION'],
+        403: ['FORBIDDEN', 'NOT_A_GROUP_MEMBER'],
+        404: ['COLLECTION_NOT_FOUND'],
+        409: ['CONFLICT'],
+      },
     }),
     route('DELETE /admin/projects/:projectId/collections/:name/rows/:id', {
       operationId: 'adminDeleteRow',
@@ -170,7 +173,7 @@ export const collectionRows = area({
       query: { hard: Flag() },
       handle: answers.delete,
       replies: { 200: Deleted },
-      refusals: { ...writingRow, 409: ['CONFLICT'] },
+      refusals: { 403: ['FORBIDDEN', 'NOT_A_GROUP_MEMBER'], 404: ['COLLECTION_NOT_FOUND'], 409: ['CONFLICT'] },
     }),
   ],
 })

@@ -139,7 +139,6 @@ const Types = z.strictObject({
 })
 
 const dryRun = { dry_run: Flag() }
-const busy = { 429: ['RATE_LIMITED'] }
 
 /** A change may rewrite a table: its time limit is longer than that of a request for rows. */
 const changeMs = 600_000
@@ -193,11 +192,9 @@ const ofCollection = { name: z.string() }
 const ofColumn = { ...ofCollection, column: z.string() }
 const ofIndex = { ...ofCollection, index: z.string() }
 const confirmed = { ...dryRun, confirm: z.string().optional() }
-const invalid = ['VALIDATION_ERROR', 'INVALID_BODY', 'INVALID_INPUT']
 const Dropped = z.strictObject({ name: z.string(), deleted: z.literal(true) })
 const Started = z.strictObject({ operation_id: Uuid, status: z.literal('queued') })
 const missing = { 404: ['COLLECTION_NOT_FOUND'] }
-const missingPart = { 404: ['COLLECTION_NOT_FOUND', 'NOT_FOUND'] }
 const onDryRun = '`dry_run=true` answers 200 with the plan, and changes nothing.'
 
 export const collectionDefinitions = area({
@@ -219,11 +216,7 @@ export const collectionDefinitions = area({
         readCollection,
       ),
       replies: { 200: data(Plan), 201: data(Collection) },
-      refusals: {
-        400: [...invalid, 'RESERVED_NAME', 'INVALID_POLICY'],
-        409: ['CONFLICT', 'COLLECTION_LIMIT_REACHED'],
-        ...busy,
-      },
+      refusals: { 400: ['INVALID_POLICY', 'RESERVED_NAME'], 409: ['COLLECTION_LIMIT_REACHED', 'CONFLICT'] },
     }),
     route('GET /admin/projects/:projectId/collections', {
       caller: administrator,
@@ -231,7 +224,6 @@ export const collectionDefinitions = area({
       query: Page,
       handle: named(listCollections, listCollections),
       replies: { 200: page(Collection) },
-      refusals: { 400: ['INVALID_INPUT'] },
     }),
     route('GET /admin/projects/:projectId/types', {
       operationId: 'getCollectionTypes',
@@ -260,7 +252,7 @@ export const collectionDefinitions = area({
         readCollection,
       ),
       replies: { 200: data(z.union([Collection, Plan])) },
-      refusals: { 400: [...invalid, 'INVALID_POLICY'], ...missing, 409: ['OWNER_SCOPE_IMMUTABLE'], ...busy },
+      refusals: { 400: ['INVALID_POLICY'], 404: ['COLLECTION_NOT_FOUND'], 409: ['OWNER_SCOPE_IMMUTABLE'] },
     }),
     route('DELETE /admin/projects/:projectId/collections/:name', {
       caller: administrator,
@@ -271,10 +263,9 @@ export const collectionDefinitions = area({
       handle: change('collection_drop'),
       replies: { 200: data(z.union([Dropped, Plan])) },
       refusals: {
-        400: ['CONFIRMATION_REQUIRED', 'INVALID_INPUT'],
-        ...missing,
+        400: ['CONFIRMATION_REQUIRED'],
+        404: ['COLLECTION_NOT_FOUND'],
         409: ['COLLECTION_REFERENCED', 'CONFLICT'],
-        ...busy,
       },
     }),
     route('POST /admin/projects/:projectId/collections/:name/columns', {
@@ -291,10 +282,9 @@ export const collectionDefinitions = area({
       ),
       replies: { 200: data(Plan), 201: data(Column) },
       refusals: {
-        400: [...invalid, 'RESERVED_NAME'],
-        ...missing,
-        409: ['CONFLICT', 'DEFAULT_REQUIRED', 'COLUMN_LIMIT_REACHED', 'INDEX_LIMIT_REACHED'],
-        ...busy,
+        400: ['RESERVED_NAME'],
+        404: ['COLLECTION_NOT_FOUND'],
+        409: ['COLUMN_LIMIT_REACHED', 'CONFLICT', 'DEFAULT_REQUIRED', 'INDEX_LIMIT_REACHED'],
       },
     }),
     route('PATCH /admin/projects/:projectId/collections/:name/columns/:column', {
@@ -310,10 +300,9 @@ export const collectionDefinitions = area({
       ),
       replies: { 200: data(z.union([Column, Plan])) },
       refusals: {
-        400: [...invalid, 'RESERVED_NAME'],
-        ...missingPart,
+        400: ['RESERVED_NAME'],
+        404: ['COLLECTION_NOT_FOUND'],
         409: ['CONFLICT', 'DEFAULT_REQUIRED', 'UNSAFE_TYPE_CHANGE'],
-        ...busy,
       },
     }),
     route('DELETE /admin/projects/:projectId/collections/:name/columns/:column', {
@@ -324,12 +313,7 @@ export const collectionDefinitions = area({
       query: confirmed,
       handle: change('collection_column_drop'),
       replies: { 200: data(z.union([Dropped, Plan])) },
-      refusals: {
-        400: ['CONFIRMATION_REQUIRED', 'INVALID_INPUT'],
-        ...missingPart,
-        409: ['CONFLICT'],
-        ...busy,
-      },
+      refusals: { 400: ['CONFIRMATION_REQUIRED'], 404: ['COLLECTION_NOT_FOUND'], 409: ['CONFLICT'] },
     }),
     route('POST /admin/projects/:projectId/collections/:name/indexes', {
       caller: administrator,
@@ -341,7 +325,7 @@ export const collectionDefinitions = area({
       example: { columns: ['created_at'] },
       handle: addIndex,
       replies: { 200: data(Plan), 201: data(Index), 202: data(Started) },
-      refusals: { 400: invalid, ...missing, 409: ['CONFLICT', 'INDEX_LIMIT_REACHED'], ...busy },
+      refusals: { 404: ['COLLECTION_NOT_FOUND'], 409: ['CONFLICT', 'INDEX_LIMIT_REACHED'] },
     }),
     route('DELETE /admin/projects/:projectId/collections/:name/indexes/:index', {
       caller: administrator,
@@ -351,7 +335,7 @@ export const collectionDefinitions = area({
       query: dryRun,
       handle: change('collection_index_drop'),
       replies: { 200: data(z.union([Dropped, Plan])) },
-      refusals: { 400: ['INVALID_INPUT'], ...missingPart, 409: ['CONFLICT'], ...busy },
+      refusals: { 404: ['COLLECTION_NOT_FOUND'], 409: ['CONFLICT'] },
     }),
   ],
 })

@@ -31,7 +31,6 @@ const onConflict = {
 }
 const ofGroup = ['NOT_A_GROUP_MEMBER', 'GROUP_ROLE_FORBIDDEN']
 const reading = { 403: ofGroup, 404: ['COLLECTION_NOT_FOUND'] }
-const readingRow = { 403: ofGroup, 404: ['COLLECTION_NOT_FOUND', 'NOT_FOUND'] }
 // FORBIDDEN: policies that a DBA added
 const adding = { 403: [...ofGroup, 'FORBIDDEN', 'USER_MUTED'], 404: ['COLLECTION_NOT_FOUND'] }
 const writingRow = { 403: [...ofGroup, 'FORBIDDEN'], 404: ['COLLECTION_NOT_FOUND', 'NOT_FOUND'] }
@@ -236,7 +235,7 @@ export const collections = area({
       headers: { ...inGroup, 'If-None-Match': z.string().optional() },
       handle: answers.get,
       replies: { 200: OneRow, 304: NotModified },
-      refusals: readingRow,
+      refusals: { 403: ['GROUP_ROLE_FORBIDDEN', 'NOT_A_GROUP_MEMBER'], 404: ['COLLECTION_NOT_FOUND'] },
     }),
     route('PATCH /client/collections/:name/:id', {
       operationId: 'updateRow',
@@ -252,8 +251,9 @@ export const collections = area({
       handle: answers.patch,
       replies: { 200: OneRow },
       refusals: {
-        400: ['INVALID_COLUMN', 'NOT_NULL_VIOLATION', 'CONTENT_REJECTED'],
-        ...changingRow,
+        400: ['CONTENT_REJECTED', 'INVALID_COLUMN', 'NOT_NULL_VIOLATION'],
+        403: ['FORBIDDEN', 'GROUP_ROLE_FORBIDDEN', 'NOT_A_GROUP_MEMBER', 'USER_MUTED'],
+        404: ['COLLECTION_NOT_FOUND'],
         409: ['CONFLICT'],
       },
     }),
@@ -266,7 +266,11 @@ export const collections = area({
       headers: { ...inGroup, 'If-Match': z.string().optional() },
       handle: answers.delete,
       replies: { 200: Deleted },
-      refusals: { ...writingRow, 409: ['CONFLICT'] },
+      refusals: {
+        403: ['FORBIDDEN', 'GROUP_ROLE_FORBIDDEN', 'NOT_A_GROUP_MEMBER'],
+        404: ['COLLECTION_NOT_FOUND'],
+        409: ['CONFLICT'],
+      },
     }),
     route('POST /client/collections/:name/:id/restore', {
       operationId: 'restoreRow',
@@ -276,7 +280,12 @@ export const collections = area({
       headers: inGroup,
       handle: answers.restore,
       replies: { 200: OneRow },
-      refusals: { 400: ['CONTENT_REJECTED'], ...writingRow, 409: ['CONFLICT'] },
+      refusals: {
+        400: ['CONTENT_REJECTED'],
+        403: ['FORBIDDEN', 'GROUP_ROLE_FORBIDDEN', 'NOT_A_GROUP_MEMBER'],
+        404: ['COLLECTION_NOT_FOUND'],
+        409: ['CONFLICT'],
+      },
     }),
   ],
 })

@@ -123,7 +123,7 @@ export const collectionTransfer = area({
       uploads: Object.values(fileTypes),
       handle: importRows,
       replies: { 202: data(z.strictObject({ operation_id: Uuid, status: z.literal('queued') })) },
-      refusals: { 400: ['INVALID_BODY', 'INVALID_COLUMN', 'INVALID_INPUT'], 404: ['COLLECTION_NOT_FOUND'] },
+      refusals: { 400: ['INVALID_BODY', 'INVALID_COLUMN'], 404: ['COLLECTION_NOT_FOUND'] },
     }),
     route('GET /admin/projects/:projectId/collections/:name/export', {
       caller: administrator,
@@ -135,7 +135,7 @@ export const collectionTransfer = area({
       query: { format: Format.default('ndjson'), include_deleted: Flag() },
       handle: exportRows,
       replies: { 200: streamed('ndjson', 'csv') },
-      refusals: { 400: ['INVALID_INPUT'], 404: ['COLLECTION_NOT_FOUND'] },
+      refusals: { 404: ['COLLECTION_NOT_FOUND'] },
     }),
   ],
 })

@@ -117,12 +117,6 @@ const sendBatch = async (context: HandlerContext) => {
 }
 
 const example = { to: 'user@example.com', subject: 'Hello', text: 'Your order is on its way.' }
-const refusals = {
-  400: ['INVALID_SENDER', 'TEMPLATE_VARIABLE_MISSING'],
-  402: ['SPEND_CEILING_REACHED'],
-  403: ['EMAIL_NOT_VERIFIED'],
-  404: ['USER_NOT_FOUND'],
-}
 
 export const emailMessages = area({
   stem: 'email',
@@ -138,7 +132,13 @@ export const emailMessages = area({
       example,
       handle: send,
       replies: { 202: data(Queued), 200: data(Queued) },
-      refusals: { ...refusals, 409: ['SUPPRESSED', 'IDEMPOTENCY_CONFLICT'], 429: ['RATE_LIMITED'] },
+      refusals: {
+        400: ['INVALID_SENDER', 'TEMPLATE_VARIABLE_MISSING'],
+        402: ['SPEND_CEILING_REACHED'],
+        403: ['EMAIL_NOT_VERIFIED'],
+        404: ['USER_NOT_FOUND'],
+        409: ['IDEMPOTENCY_CONFLICT', 'SUPPRESSED'],
+      },
     }),
     route(`POST ${root}/send-batch`, {
       caller: administrator,
@@ -150,7 +150,12 @@ export const emailMessages = area({
       example: { messages: [example] },
       handle: sendBatch,
       replies: { 202: data(z.array(Queued)) },
-      refusals: { ...refusals, 429: ['RATE_LIMITED'] },
+      refusals: {
+        400: ['INVALID_SENDER', 'TEMPLATE_VARIABLE_MISSING'],
+        402: ['SPEND_CEILING_REACHED'],
+        403: ['EMAIL_NOT_VERIFIED'],
+        404: ['USER_NOT_FOUND'],
+      },
     }),
     route(`GET ${root}/messages`, {
       caller: administrator,
@@ -170,7 +175,6 @@ export const emailMessages = area({
       params: { messageId: Uuid },
       call: 'email_message_get',
       replies: { 200: data(WithEvents) },
-      refusals: { 404: ['NOT_FOUND'] },
     }),
     route(`POST ${root}/messages/:messageId/cancel`, {
       caller: administrator,
@@ -178,7 +182,6 @@ export const emailMessages = area({
       params: { messageId: Uuid },
       call: 'email_message_cancel',
       replies: { 200: data(Message) },
-      refusals: { 404: ['NOT_FOUND'], 409: ['CONFLICT'] },
     }),
   ],
 })

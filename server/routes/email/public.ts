@@ -170,11 +170,11 @@ const webhook: Route = route('POST /webhooks/email', {
   handle: (context) => receive(context, webhook),
   replies: { 200: data(z.strictObject({ received: z.literal(true), is_new: z.boolean() })) },
   refusals: {
-    400: ['MISSING_PROJECT', 'INVALID_BODY'],
+    400: ['MISSING_PROJECT'],
     401: ['INVALID_SIGNATURE'],
     404: ['NOT_CONFIGURED'],
     429: ['RATE_LIMITED'],
-    503: ['TENANT_UNAVAILABLE', 'TENANT_MIGRATION_PENDING'],
+    503: ['TENANT_MIGRATION_PENDING', 'TENANT_UNAVAILABLE'],
   },
   invalid: 'INVALID_BODY',
   ceiling: 'none',

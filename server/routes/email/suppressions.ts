@@ -52,7 +52,6 @@ export const emailSuppressions = area({
       example: { address: 'user@example.com', reason: 'unsubscribe', category: 'news' },
       call: 'email_suppression_put',
       replies: { 201: data(Suppression), 200: data(Suppression) },
-      refusals: { 404: ['NOT_FOUND'] },
     }),
     route(`GET ${root}/suppressions`, {
       caller: administrator,
@@ -70,7 +69,6 @@ export const emailSuppressions = area({
       example: { address: 'user@example.com' },
       handle: remove,
       replies: { 200: Deleted },
-      refusals: { 400: ['VALIDATION_ERROR'], 404: ['NOT_FOUND'] },
     }),
     route('GET /client/email/preferences', {
       caller: endUser,

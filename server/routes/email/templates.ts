@@ -86,7 +86,6 @@ export const emailTemplates = area({
           }),
         ),
       },
-      refusals: { 400: ['TEMPLATE_VARIABLE_MISSING'], 404: ['NOT_FOUND'] },
     }),
   ],
 })
