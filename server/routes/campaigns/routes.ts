@@ -72,8 +72,9 @@ export const campaignRoutes = (of: Channel): readonly Route[] => {
   const start = (
     call: string,
     args: Args,
-    ofCall: Refusals,
-    others: Refusals = {},
+    others: Refusals,
+    /** Of the function, where a handler calls it. */
+    ofCall: Refusals = {},
   ): Pick<Declaration, 'call' | 'args' | 'handle' | 'refusals'> =>
     checkStart
       ? {
@@ -160,8 +161,8 @@ export const campaignRoutes = (of: Channel): readonly Route[] => {
       ...start(
         'push_campaign_schedule',
         environment,
-        { 400: ['AUDIENCE_EMPTY'], 409: ['ALREADY_SCHEDULED'] },
         { 400: of.startCodes },
+        { 400: ['AUDIENCE_EMPTY'], 409: ['ALREADY_SCHEDULED'] },
       ),
       replies: { 202: data(Scheduled) },
       failure: 'UPDATE_FAILED',
@@ -200,7 +201,6 @@ export const campaignRoutes = (of: Channel): readonly Route[] => {
           ...environment(context),
           user_ids: JSON.stringify(context.body['user_ids']),
         }),
-        {},
         { ...of.testRefusals, 404: ['USER_NOT_FOUND'] },
       ),
       replies: { 202: data(DeliveryIds) },
