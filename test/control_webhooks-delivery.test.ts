@@ -311,6 +311,11 @@ describe('the tasks of webhooks', () => {
           where q.queue_name like 'webhooks %' order by 1`,
       )
     ).map(({ name }) => name as string)
+  /** A task of each webhook, in the queue that it has now. */
+  const enqueueProbes = async () => {
+    await harness.control('delete from graphile_worker._private_jobs')
+    await harness.control(`select internal.enqueue('webhooks__probe', w.id::text) from app.webhooks w`)
+  }
   const verify = () => harness.control('update app.developers set email_verified = true')
 
   test('of all accounts whose address is not verified have one queue, and one for those that fail', async () => {
@@ -321,25 +326,28 @@ describe('the tasks of webhooks', () => {
         expect((await stranger.post(path, { event_types: ['*'], target_url: receiver.url })).status).toBe(201)
       await stranger.post('/admin/projects', { name: 'of a stranger' })
     }
+    expect(await queuesOf()).toEqual(['webhooks unproven sandbox'])
+    await work()
+    await enqueueProbes()
     expect(await queuesOf()).toEqual(['webhooks sandbox'])
     await harness.control(
       `insert into app.webhook_breakers (webhook_id, dlq_in_row, failed_in_row, failing_since)
        select w.id, 0, 1, internal.now() from app.webhooks w`,
     )
-    await harness.control('delete from graphile_worker._private_jobs')
-    await harness.control(`select internal.enqueue('webhooks__probe', w.id::text) from app.webhooks w`)
-    expect(await queuesOf()).toEqual(['webhooks failing sandbox'])
+    await enqueueProbes()
+    expect(await queuesOf()).toEqual(['webhooks unproven sandbox'])
     await verify()
-    await harness.control('delete from graphile_worker._private_jobs')
-    await harness.control(`select internal.enqueue('webhooks__probe', w.id::text) from app.webhooks w`)
+    await enqueueProbes()
     const failing = await queuesOf()
     expect(failing.length).toBeLessThanOrEqual(3)
-    for (const queue of failing) expect(queue).toMatch(/^webhooks failing [0-3]$/)
+    for (const queue of failing) expect(queue).toMatch(/^webhooks unproven [0-3]$/)
   })
 
   test('of one owner have two queues, however many they are, and a third for those that fail', async () => {
     await verify()
     for (let n = 0; n < 8; n += 1) await watchCreations()
+    await create('first')
+    await work()
     await create('many')
     const healthy = await queuesOf()
     expect(healthy).toHaveLength(2)
@@ -351,14 +359,16 @@ describe('the tasks of webhooks', () => {
     )
     await harness.control('delete from graphile_worker._private_jobs')
     await create('more')
-    expect(await queuesOf()).toEqual([expect.stringMatching(/^webhooks failing [0-3]$/)])
+    expect(await queuesOf()).toEqual([expect.stringMatching(/^webhooks unproven [0-3]$/)])
     // another owner waits for none of them
     const other = await harness.developer()
     await verify()
     const watched = await other.post(path, { event_types: ['*'], target_url: receiver.url })
     expect(watched.status).toBe(201)
     await other.post('/admin/projects', { name: 'of another' })
-    const theirs = (await queuesOf()).filter((name) => !name.startsWith('webhooks failing'))
+    await work()
+    await other.post('/admin/projects', { name: 'another of theirs' })
+    const theirs = (await queuesOf()).filter((name) => !name.startsWith('webhooks unproven'))
     expect(theirs).toHaveLength(1)
     expect(theirs[0]).not.toContain([...owners][0])
   })
@@ -373,8 +383,7 @@ describe('the tasks of webhooks', () => {
       `insert into app.webhook_breakers (webhook_id, dlq_in_row, failed_in_row, failing_since)
        select w.id, 0, 1, internal.now() from app.webhooks w`,
     )
-    await harness.control('delete from graphile_worker._private_jobs')
-    await harness.control(`select internal.enqueue('webhooks__probe', w.id::text) from app.webhooks w`)
+    await enqueueProbes()
     const held = (await queuesOf()).length
     expect(held).toBeGreaterThan(2)
     expect(held).toBeLessThanOrEqual(4)
@@ -386,13 +395,15 @@ describe('the tasks of webhooks', () => {
     await verify()
     const hook = await watchCreations()
     const well = await watchCreations()
+    await create('0')
+    await work()
     for (const name of ['1', '2', '3']) await create(name)
     await harness.control(
       `insert into app.webhook_breakers (webhook_id, dlq_in_row, failed_in_row, failing_since) values ($1, 0, 1, internal.now())`,
       [hook.id],
     )
     const queues = await harness.control(
-      `select d.webhook_id as hook, q.queue_name like 'webhooks failing %' as "isFailing", count(*)::int as jobs
+      `select d.webhook_id as hook, q.queue_name like 'webhooks unproven %' as "isFailing", count(*)::int as jobs
          from graphile_worker._private_jobs j
          join graphile_worker._private_job_queues q on q.id = j.job_queue_id
          join app.webhook_deliveries d on j.key = 'webhooks__deliver ' || d.id
@@ -407,6 +418,8 @@ describe('the tasks of webhooks', () => {
     await verify()
     await watchCreations()
     await watchCreations()
+    await create('0')
+    await work()
     await create('1')
     await create('2')
     const queues = await harness.control(

@@ -38,7 +38,7 @@ export const slotsOf = (concurrency: number): Readonly<Record<Urgency, number>> 
   return { prompt, usual, background: concurrency - prompt - usual }
 }
 
-/** Slots beside those, for jobs that wait for servers of strangers: while they wait they hold hardly more than a timer. Failing receivers have at most five. */
+/** Slots beside those, for jobs that wait for servers of strangers: while they wait they hold hardly more than a timer. Receivers that fail or never answered have at most five. */
 export const outboundSlotsOf = (concurrency: number): number => (concurrency < 3 ? 1 : 12)
 
 /** Slots for builds of indexes, of which Postgres runs one statement each: how many may run at once is a question of its disk. */

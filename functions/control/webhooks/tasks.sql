@@ -1,11 +1,12 @@
 -- What functions/shared/webhooks asks of its database: tasks, here jobs of graphile-worker. Of the jobs of a queue one runs at a time. The webhooks of one
--- owner share a few queues, and all that fail share a few more: receivers that are silent occupy as many slots of the workers, whatever the number
+-- owner share a few queues, and all that are unproven share a few more: receivers that are silent occupy as many slots of the workers, whatever the number
 -- of webhooks, organizations and accounts.
 
 create or replace function internal.webhook_lane(webhook_id uuid) returns text
 language sql stable security definer set search_path = '' as $$
   select case when exists (select from app.webhook_breakers b where b.webhook_id = w.id and b.failed_in_row > 0)
-              then 'webhooks failing ' || case s.share when 'sandbox' then 'sandbox' else (hashtext(s.share) & 3)::text end
+                   or not exists (select from app.webhook_deliveries v where v.webhook_id = w.id and v.status = 'delivered')
+              then 'webhooks unproven ' || case s.share when 'sandbox' then 'sandbox' else (hashtext(s.share) & 3)::text end
               when s.share = 'sandbox' then 'webhooks sandbox'
               else 'webhooks ' || s.share || ' ' || (hashtext(w.id::text) & 1) end
     from app.webhooks w
@@ -13,9 +14,9 @@ language sql stable security definer set search_path = '' as $$
    where w.id = webhook_lane.webhook_id
 $$;
 comment on function internal.webhook_lane is
-  'The queue of a webhook''s deliveries: one of two of whoever owns its organization, or, for a webhook that is failing, one of the four that all owners share,
-   the same for all of an owner. So silent receivers hold at most five of the twelve slots of a worker, whoever they belong to, and no slot of webhooks that are
-   well. Those of all accounts in the sandbox share two queues, one of them for what is failing. Granted to nobody.';
+  'The queue of a webhook''s deliveries: one of two of whoever owns its organization. A webhook that fails, or whose receiver has never answered, has one of
+   the four that all owners share instead, the same for all of an owner. So silent receivers hold at most five of the twelve slots of a worker, whoever they
+   belong to and however new they are. Those of all accounts in the sandbox share two queues, one of them for what is unproven. Granted to nobody.';
 
 create or replace function internal.enqueue(task text, key text, payload jsonb default '{}', due_at timestamptz default null, lane text default null)
 returns void
@@ -54,7 +55,7 @@ begin
   return null;
 end $$;
 comment on function internal.tg_webhook_breakers__lane is
-  'With its first failure a webhook''s deliveries that wait go to the queue of those that fail: the receiver keeps no slot from webhooks that are well.';
+  'With its first failure a webhook''s deliveries that wait go to the queue of what is unproven: the receiver keeps no slot from webhooks that are well.';
 
 create or replace trigger tg_webhook_breakers__lane
   after insert or update of failed_in_row on app.webhook_breakers
