@@ -65,7 +65,7 @@ export const images: Part = {
       return (await call(user, 'commit', { upload_id: id, asset_id: id })).data.key
     }
     const urlOf = async (user: User, key: string, size: number, format: string): Promise<string> =>
-      (await call(user, 'presign', { method: 'GET', key, w: size, h: size, format })).data.url
+      (await call(user, 'presign', { bucket: 'media', method: 'GET', key, w: size, h: size, format })).data.url
     const [dear, small] = [await keyOf(greedy), await keyOf(other)]
     const urls: string[] = []
     for (let n = 0; n < many; n += 1) urls.push(await urlOf(greedy, dear, 4096 - n, 'avif'))
@@ -109,9 +109,8 @@ export const rest: Part = {
     )
     const read = async (headers: Readonly<Record<string, string>>) =>
       (await world.call(headers, 'GET', '/rest/v1/posts?select=id')).status
-    const write = async (headers: Readonly<Record<string, string>>) =>
-      (await world.call({ ...headers, prefer: 'return=representation' }, 'POST', '/rest/v1/posts', { title: 'x' }))
-        .status
+    const write = (headers: Readonly<Record<string, string>>) =>
+      world.call({ ...headers, prefer: 'return=representation' }, 'POST', '/rest/v1/posts', { title: 'x' })
     const keys = await Promise.all(
       projects.map(async ({ projectId, key }) => {
         const { body } = await world.call(key, 'POST', '/v1/client/auth/anonymous', {})
@@ -125,8 +124,9 @@ export const rest: Part = {
     const answers: Record<string, number> = {}
     const ask = async ({ headers }: (typeof keys)[number]) => {
       while (performance.now() < end) {
-        const status = await write(headers)
-        answers[status] = (answers[status] ?? 0) + 1
+        const { status, body } = await write(headers)
+        const answer = body.code ? `${status} ${body.code}` : String(status)
+        answers[answer] = (answers[answer] ?? 0) + 1
         if (status === 503) await sleep(200)
       }
     }

@@ -193,7 +193,7 @@ const fill = `
 /** Silent receivers in all projects of one organization, beside a delivery of another's. */
 export const outboxes: Part = {
   name: 'outboxes',
-  bound: '5 s',
+  bound: '10 s',
   async run(world) {
     const { well, silent } = theReceivers()
     const [many, events] = world.isShort ? [8, 20] : [20, 30]
@@ -233,6 +233,6 @@ export const outboxes: Part = {
     await Promise.all(flooding)
     for (const { projectId } of projects) await world.sql(projectId, `delete from app.webhooks; delete from app.outbox`)
     const text = `three silent receivers of each of ${many} projects of one account: the slowest of ${deliveries} deliveries of another project`
-    return { claims: [within(text, longest, 5_000)] }
+    return { claims: [within(text, longest, 10_000)] }
   },
 }
