@@ -339,6 +339,9 @@ const seed = fc.readConfigureGlobal().seed as number
 /** A hundred thousand inputs at night. */
 const inputs = (way: Way) => (way.name.startsWith('REST') ? sized(500, 15_000) : sized(150, 9000))
 
+/** 0: the parser of HTTP ends some connections without a word; 501 and 505 are about the caller's method and version. */
+const isOurs = (status: number) => status >= 500 && status !== 501 && status !== 505
+
 beforeAll(async () => {
   expect((await user.get('/client/users/me')).status).toBe(200)
 })
@@ -347,11 +350,18 @@ test.each(ways)(
   '$name: no bytes are answered with a 5xx',
   async (way) => {
     const failed: string[] = []
+    const again: RawRequest[] = []
     await each(fc.sample(requestOf(way), { numRuns: inputs(way), seed }), async (request) => {
       const { status, text } = await sendRaw(harness.url, request)
-      // 0: the parser of HTTP ends some connections without a word; 501 and 505 are about the caller's method and version
-      if (status >= 500 && status !== 501 && status !== 505) failed.push(`${JSON.stringify(request)}\n${text}`)
+      // many at once may be told to come again, by a busy server or where two of them write one file
+      if (status === 503 && /^retry-after:/im.test(text)) again.push(request)
+      else if (isOurs(status)) failed.push(`${JSON.stringify(request)}\n${text}`)
     })
+    expect(again.length).toBeLessThanOrEqual(inputs(way) / 20)
+    for (const request of again) {
+      const { status, text } = await sendRaw(harness.url, request)
+      if (isOurs(status)) failed.push(`${JSON.stringify(request)}\n${text}`)
+    }
     expect(failed.slice(0, 3).join('\n\n'), `${failed.length} of ${inputs(way)}`).toBe('')
     expect((await user.get('/client/users/me')).status).toBe(200)
   },
