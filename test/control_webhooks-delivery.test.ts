@@ -414,6 +414,38 @@ describe('the tasks of webhooks', () => {
     expect(queues).toContainEqual({ hook: well.id, isFailing: false, jobs: 3 })
   })
 
+  test('whose receivers are new go before those of receivers that fail, which share their queue', async () => {
+    await verify()
+    const failing = await watchCreations()
+    await harness.control(
+      `insert into app.webhook_breakers (webhook_id, dlq_in_row, failed_in_row, failing_since) values ($1, 0, 2, internal.now())`,
+      [failing.id],
+    )
+    for (const name of ['1', '2', '3']) await create(name)
+    const young = await watchCreations()
+    await create('4')
+    const order = async () =>
+      (
+        await harness.control(
+          `select d.webhook_id as hook, j.priority, q.queue_name as queue
+             from graphile_worker._private_jobs j
+             join graphile_worker._private_job_queues q on q.id = j.job_queue_id
+             join app.webhook_deliveries d on j.key = 'webhooks__deliver ' || d.id
+            order by j.priority, j.run_at, j.id`,
+        )
+      ).map(({ hook, queue }) => ({ hook, queue }))
+    const [first, ...others] = await order()
+    expect(first?.hook).toBe(young.id)
+    expect(others.map(({ hook }) => hook)).toEqual(Array(4).fill(failing.id))
+    expect(new Set([first, ...others].map((one) => one?.queue)).size).toBe(1)
+    // with its first failure it loses that place
+    await harness.control(
+      `insert into app.webhook_breakers (webhook_id, dlq_in_row, failed_in_row, failing_since) values ($1, 0, 1, internal.now())`,
+      [young.id],
+    )
+    expect((await order()).map(({ hook }) => hook)[0]).toBe(failing.id)
+  })
+
   test('share a queue: a slow receiver has one slot of the workers', async () => {
     await verify()
     await watchCreations()

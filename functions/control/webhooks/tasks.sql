@@ -27,6 +27,11 @@ language sql volatile security definer set search_path = '' as $$
                                    when enqueue.lane like 'webhook %' then internal.webhook_lane(split_part(enqueue.lane, ' ', 2)::uuid)
                                    else enqueue.lane end,
                                  run_at := coalesce(enqueue.due_at, internal.now()), max_attempts := 25,
+                                 -- in the queue of what is unproven a new receiver goes before those that have failed, whatever these have waiting
+                                 priority := case when enqueue.lane like 'webhook %'
+                                                   and not exists (select from app.webhook_breakers b
+                                                                    where b.webhook_id = split_part(enqueue.lane, ' ', 2)::uuid and b.failed_in_row > 0)
+                                                  then -1 else 0 end,
                                  -- of a task that is running another job is made, and the running one is not tried again
                                  job_key := enqueue.task || ' ' || enqueue.key)
 $$;

@@ -12,7 +12,7 @@ import { databaseOf, type Part, type Tenant, type World } from './part.ts'
 const rows = 200_000
 const atOnce = 12
 
-const roundsOf = ({ isShort }: World) => (isShort ? { rounds: 2, seconds: 4 } : { rounds: 4, seconds: 4 })
+const roundsOf = ({ isShort }: World) => (isShort ? { rounds: 3, seconds: 5 } : { rounds: 5, seconds: 6 })
 
 type Measured = { readonly alone: number; readonly beside: number; readonly refused: number }
 type Load = { readonly users: readonly User[]; readonly perSecond: number; readonly share: number }

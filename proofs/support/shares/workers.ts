@@ -28,7 +28,7 @@ const theReceivers = (): Receivers => {
 }
 
 const arrivedAt = async (receiver: HttpsReceiver, text: string): Promise<number> => {
-  await until(() => receiver.requests.some(({ body }) => body.includes(text)))
+  await until(() => receiver.requests.some(({ body }) => body.includes(text)), 240_000)
   return receiver.requests.find(({ body }) => body.includes(text))?.receivedAt.getTime() ?? Number.POSITIVE_INFINITY
 }
 
@@ -41,30 +41,38 @@ export const controlWebhooks: Part = {
     const [verified, unverified, hooks, events] = world.isShort ? [3, 6, 3, 6] : [4, 10, 5, 10]
     const greedy: Tenant[] = []
     for (let n = 0; n < verified + unverified; n += 1) greedy.push(await world.tenant(n < verified))
-    const other = await world.tenant()
+    const [other, newcomer] = [await world.tenant(), await world.tenant()]
     const path = '/v1/admin/control-plane-webhooks'
     const watch = ({ developer }: Tenant, { url }: HttpsReceiver) =>
       world.call(developer, 'POST', path, { event_types: ['audit.event'], target_url: url })
-    for (const one of greedy) for (let n = 0; n < hooks; n += 1) await watch(one, silent)
-    await watch(other, well)
     const rename = ({ developer, projectId }: Tenant, name: string) =>
       world.call(developer, 'PATCH', `/v1/admin/projects/${projectId}`, { name })
+    const delivered = async (tenant: Tenant, name: string) => {
+      const began = Date.now()
+      await rename(tenant, name)
+      return (await arrivedAt(well, name)) - began
+    }
+    // one receiver has answered before the others come, one is as new as they are
+    await watch(other, well)
+    await delivered(other, 'other before')
+    for (const one of greedy) for (let n = 0; n < hooks; n += 1) await watch(one, silent)
+    await watch(newcomer, well)
     const end = performance.now() + (world.isShort ? 25_000 : 35_000)
     const flood = async (one: Tenant) => {
       for (let n = 0; n < events; n += 1) await rename(one, `greedy ${n}`)
     }
     await Promise.all(greedy.map(flood))
+    const first = delivered(newcomer, 'newcomer')
     let [longest, made, deliveries] = [0, 0, 0]
     while (performance.now() < end) {
-      const name = `other ${deliveries++}`
-      const began = Date.now()
-      await rename(other, name)
-      longest = Math.max(longest, (await arrivedAt(well, name)) - began)
+      const name = `other ${deliveries++}.`
+      longest = Math.max(longest, await delivered(other, name))
       if (deliveries % 5 === 1) made = Math.max(made, await createProject(world, other.developer))
       await sleep(500)
       // those that have failed come later: new events keep the receivers busy
       void Promise.all(greedy.map((one) => rename(one, name)))
     }
+    const waited = await first
     for (const { developer } of greedy) {
       const { body } = await world.call(developer, 'GET', path)
       for (const { id } of body.data) await world.call(developer, 'DELETE', `${path}/${id}`)
@@ -73,6 +81,11 @@ export const controlWebhooks: Part = {
     return {
       claims: [
         within(`${silence}: the slowest of ${deliveries} deliveries to a receiver that is well`, longest, 3_000),
+        within(
+          `${silence}: the first delivery to a new receiver, ten seconds for each silent one before it`,
+          waited,
+          10_000 * (verified * hooks + 1),
+        ),
         within(`${silence}: a new project`, made, 10_000),
       ],
     }
