@@ -36,6 +36,8 @@ export const startS3 = async (): Promise<S3Server> => {
       fail(response, 500, String(error))
     }
   })
+  // ended by its own timer a connection is reset under a request that has just been sent
+  server.keepAliveTimeout = 0
   await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve))
   const { port } = server.address() as { port: number }
   return {
