@@ -80,6 +80,12 @@ const rows = async (): Promise<number> => {
   return counts.reduce((sum, [row]) => sum + row.count, 0)
 }
 
+const isSilent = async (route: Route, path: string): Promise<boolean> => {
+  const before = [await state(), await rows()]
+  await project.developer.request(route.method, path, route.body ? (route.example ?? {}) : undefined)
+  return (await state()) !== before[0] && (await rows()) === before[1]
+}
+
 test('every change that a developer makes is in the audit trail', { timeout: 180_000 }, async () => {
   const silent: string[] = []
   const changed: string[] = []
@@ -97,7 +103,9 @@ test('every change that a developer makes is in the audit trail', { timeout: 180
     const after = [await state(), await rows()]
     if (after[0] !== before[0]) {
       changed.push(name)
-      if (after[1] === before[1]) silent.push(`${name} changed something and wrote no row`)
+      // what the server does on its own may have been what changed: of the same again that is not so
+      if (after[1] === before[1] && (await isSilent(route, path)))
+        silent.push(`${name} changed something and wrote no row`)
     }
     await scene?.clear()
     before = scene ? [await state(), await rows()] : after

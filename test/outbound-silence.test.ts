@@ -51,7 +51,7 @@ const behaviours: Record<string, (socket: Socket) => void> = {
     socket.on('close', () => clearInterval(timer))
   },
   'asks to wait an hour': (socket) => {
-    socket.on('data', () =>
+    socket.once('data', () =>
       socket.write('HTTP/1.1 429 Too Many Requests\r\nretry-after: 3600\r\ncontent-length: 0\r\n\r\n'),
     )
   },
@@ -82,7 +82,7 @@ const upstreamTo = (provider: ProviderName) => async (port: number) => {
   const upstream = createUpstream({ urls: urls as ProviderUrls, log })
   onTestFinished(() => upstream.close())
   const answer = await upstream.call({ provider, projectId: 'p', method: 'POST', path: '/x', json: {}, timeoutMs: 500 })
-  if (answer.failure !== null) throw new Error(answer.failure)
+  if (answer.failure !== null || answer.status >= 400) throw new Error(answer.failure ?? `status ${answer.status}`)
 }
 const outboundTo = async (port: number) => {
   const outbound = createOutbound({ allowedCidrs, timeoutMs: 500 })
