@@ -9,6 +9,7 @@ import type { DeveloperCredential } from '#server/http/credentials.ts'
 import { mergeRefusals, refusalsOf } from '#server/http/interface.ts'
 import type { CachedProject } from '#server/http/project_cache.ts'
 import type { OrganizationRole } from '#server/http/ranks.ts'
+import { Uuid } from '#server/http/schemas.ts'
 import type { Services } from '#server/services.ts'
 
 type Method = 'GET' | 'POST' | 'PUT' | 'PATCH' | 'DELETE'
@@ -85,6 +86,7 @@ export type Declaration = {
   /** The name of its operation in the document, where the rule of server/http/document/operation_ids.ts makes an awkward one. */
   readonly operationId?: string
   readonly description?: string
+  /** The parameters of the path that are neither a text nor, where the name ends in Id or is `id`, a uuid. */
   readonly params?: Shape
   readonly query?: Shape
   readonly headers?: Shape
@@ -217,8 +219,23 @@ export const route = (signature: `${Method} /${string}`, declaration: Declaratio
   if (!declaration.call === !declaration.handle) throw new Error(`${signature} needs a call or a handler, and only one`)
   const { failure = usualFailure(method, declaration) } = declaration
   const { refusals: own = {} } = declaration
-  return { ...declaration, method, path, failure, refusals: mergeRefusals(calledRefusals(declaration), own), own }
+  const params = { ...idsOf(path), ...declaration.params }
+  return {
+    ...declaration,
+    ...(Object.keys(params).length > 0 ? { params } : {}),
+    method,
+    path,
+    failure,
+    refusals: mergeRefusals(calledRefusals(declaration), own),
+    own,
+  }
 }
+
+/** The ids that a path names; the project's is read with the credentials. */
+const idsOf = (path: string): Shape =>
+  Object.fromEntries(
+    [...path.matchAll(/:(id\b|\w+Id\b)/g)].flatMap(([, name = '']) => (name === 'projectId' ? [] : [[name, Uuid]])),
+  )
 
 /** What the function of a route refuses. Those of definitions serve all kinds: what a kind refuses stands in its declaration. */
 const calledRefusals = ({ call, caller, definition }: Pick<Declaration, 'call' | 'caller' | 'definition'>) =>

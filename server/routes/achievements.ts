@@ -102,7 +102,6 @@ export const achievements = area({
     route('GET /client/achievements/:idOrKey', {
       caller: endUser,
       summary: "One achievement with the caller's progress",
-      params: { idOrKey: z.string() },
       call: 'achievement_get',
       replies: { 200: data(Mine) },
     }),
@@ -110,7 +109,6 @@ export const achievements = area({
       caller: endUser,
       summary: 'Achievements that another user has unlocked',
       description: 'Not for users who are blocked, or whose property `hide_achievements` is true.',
-      params: { userId: Uuid },
       query: Page,
       call: 'user_achievements',
       replies: { 200: page(OfOther) },

@@ -51,8 +51,6 @@ const start = async (context: HandlerContext) => {
   return context.call('app_session_start', context.body)
 }
 
-const sessionId = { sessionId: Uuid }
-
 export const appSessions = area({
   stem: 'app_sessions',
   title: 'App sessions',
@@ -83,7 +81,6 @@ export const appSessions = area({
       operationId: 'heartbeatAppSession',
       caller: endUser,
       summary: 'Heartbeat of a session: every 60 seconds in the foreground',
-      params: sessionId,
       call: 'app_session_heartbeat',
       replies: { 200: data(AppSession) },
     }),
@@ -91,7 +88,6 @@ export const appSessions = area({
       operationId: 'endAppSession',
       caller: endUser,
       summary: 'End a session; ending it again returns the same row',
-      params: sessionId,
       body: z.object({ ended_at: Moment.optional() }),
       call: 'app_session_finish',
       replies: { 200: data(AppSession) },

@@ -232,7 +232,6 @@ export const audit = area({
       caller: organizationMember,
       summary: 'Who changed what in an organization: its members, invites and projects, newest first',
       description: 'Changes inside of a project are in the trail of the project. `action` is a prefix.',
-      params: { orgId: Uuid },
       query: filtered,
       handle: list,
       replies: { 200: cursorPage(AuditEvent) },
@@ -277,7 +276,6 @@ export const audit = area({
     route('GET /admin/projects/:projectId/audit-events/:eventId', {
       caller: projectOwner,
       summary: 'One change',
-      params: { eventId: Uuid },
       handle: get,
       replies: { 200: data(AuditEvent) },
       refusals: reachable,

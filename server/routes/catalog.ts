@@ -65,7 +65,6 @@ const listed = {
   category: z.string().max(100).optional(),
   tag: z.string().max(50).optional(),
 }
-const idOrKey = { idOrKey: z.string() }
 const notFound = { 404: ['NOT_FOUND'] }
 const badBody = ['VALIDATION_ERROR', 'INVALID_BODY']
 
@@ -183,7 +182,6 @@ export const catalog = area({
       operationId: 'setCatalogItemPrices',
       caller: administrator,
       summary: "Replace an item's prices",
-      params: idOrKey,
       body: z.object({ prices: Prices }),
       example: { prices: [] },
       call: 'catalog_prices_put',
@@ -193,7 +191,6 @@ export const catalog = area({
       operationId: 'setCatalogItemContents',
       caller: administrator,
       summary: 'Replace the contents of a bundle',
-      params: idOrKey,
       body: z.object({ bundle_contents: Contents }),
       example: { bundle_contents: [] },
       call: 'catalog_contents_put',

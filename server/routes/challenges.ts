@@ -83,7 +83,6 @@ export const challenges = area({
     route('GET /client/challenges/:challengeId', {
       caller: endUser,
       summary: "A challenge, with the caller's progress",
-      params: challengeId,
       call: 'challenge_get',
       replies: { 200: data(Mine) },
     }),
@@ -92,7 +91,6 @@ export const challenges = area({
       summary: 'Join a challenge, also before it starts; earlier events within its window count',
       description:
         '201, or 200 for who is in already. The first event that counts joins by itself. In a challenge of teams `group_id` says for which group of theirs the caller counts, and may be sent again to change it; without it, the group that the caller is in longest.',
-      params: challengeId,
       body: z.object({ group_id: Uuid.optional() }),
       example: {},
       call: 'challenge_join',
@@ -102,7 +100,6 @@ export const challenges = area({
     route('POST /client/challenges/:challengeId/leave', {
       caller: endUser,
       summary: 'Leave a challenge: counting stops until the user joins again',
-      params: challengeId,
       call: 'challenge_leave',
       replies: { 200: data(Participant) },
     }),
@@ -110,7 +107,6 @@ export const challenges = area({
       operationId: 'getChallengeLeaderboard',
       caller: endUser,
       summary: 'Ranking of a challenge, by progress, then by who reached it first',
-      params: challengeId,
       query: { scope: z.enum(['global', 'friends'], 'must be global or friends').default('global'), limit: Limit() },
       call: 'challenge_leaderboard',
       replies: {
@@ -164,7 +160,6 @@ export const challenges = area({
     route('GET /admin/projects/:projectId/challenges/:challengeId/participants', {
       ...contract,
       summary: 'Participants, by progress descending',
-      params: challengeId,
       query: Page,
       call: 'challenge_participants',
       replies: { 200: page(Participant.extend({ app_users: Person })) },
@@ -172,7 +167,6 @@ export const challenges = area({
     route('POST /admin/projects/:projectId/challenges/:challengeId/simulate', {
       caller: administrator,
       summary: 'Simulate a challenge in the preceding window of the same length',
-      params: challengeId,
       call: 'challenge_simulate',
       readOnly: true,
       replies: {
@@ -190,7 +184,6 @@ export const challenges = area({
       caller: administrator,
       summary: 'Recount a challenge for all users',
       description: 'An operation with the result `{users, changed}`.',
-      params: challengeId,
       async handle(context) {
         const { services, resolved, params } = context
         const challenge_id = params['challengeId']

@@ -185,7 +185,6 @@ export const clientAuth = area({
       operationId: 'revokeSession',
       caller: sessionCaller,
       summary: "End one of the user's sessions",
-      params: { sessionId: Uuid },
       call: 'auth_session_end',
       replies: { 200: Deleted },
       source: 'supplement',

@@ -76,7 +76,6 @@ const test = async (context: HandlerContext) => {
 
 const all = '/admin/control-plane-webhooks' as const
 const one = `${all}/:webhookId` as const
-const params = { webhookId: Uuid }
 const refusals = { 403: ['ROLE_FORBIDDEN'], 404: ['NOT_FOUND'] }
 
 export const controlWebhooks = area({
@@ -114,7 +113,6 @@ export const controlWebhooks = area({
       caller: developer,
       sessionOnly: true,
       summary: 'A webhook of an organization',
-      params,
       call: 'control_webhook_get',
       replies: { 200: data(ControlWebhook) },
     }),
@@ -122,7 +120,6 @@ export const controlWebhooks = area({
       caller: developer,
       sessionOnly: true,
       summary: 'Change a webhook, disable it, or activate a degraded one again',
-      params,
       body: z.object({
         target_url: TargetUrl.optional(),
         event_types: EventTypes.optional(),
@@ -141,7 +138,6 @@ export const controlWebhooks = area({
       caller: developer,
       sessionOnly: true,
       summary: 'Delete a webhook with its deliveries',
-      params,
       call: 'control_webhook_delete',
       replies: { 200: Deleted },
     }),
@@ -149,7 +145,6 @@ export const controlWebhooks = area({
       caller: developer,
       sessionOnly: true,
       summary: 'Rotate the signing secret, for deliveries that are queued from now on; shown once',
-      params,
       handle: rotateSecret,
       replies: { 200: Rotated },
       refusals,
@@ -158,7 +153,6 @@ export const controlWebhooks = area({
       caller: developer,
       sessionOnly: true,
       summary: "Send a synthetic webhook.test now, and return the receiver's response",
-      params,
       handle: test,
       replies: { 200: Tested },
       refusals: { ...refusals, 400: addressRefusals },
@@ -168,7 +162,6 @@ export const controlWebhooks = area({
       caller: developer,
       sessionOnly: true,
       summary: 'Deliveries of a webhook, newest first, with their attempt logs',
-      params,
       query: {
         limit: Limit(),
         cursor: Cursor,
@@ -182,7 +175,6 @@ export const controlWebhooks = area({
       caller: developer,
       sessionOnly: true,
       summary: 'Send a failed delivery again: same payload, same idempotency key',
-      params: { deliveryId: Uuid },
       call: 'control_webhook_delivery_replay',
       replies: { 202: data(ControlDelivery) },
       failure: 'UPDATE_FAILED',

@@ -148,7 +148,6 @@ export const currencies = area({
     route('GET /client/currencies/:code/transactions', {
       caller: endUser,
       summary: "The caller's ledger of a currency, newest first",
-      params: byCode,
       query: Place,
       call: 'currency_transactions',
       replies: { 200: cursorPage(Transaction) },
@@ -157,7 +156,6 @@ export const currencies = area({
       caller: endUser,
       summary: "Spend the caller's currency",
       description: `Apps may spend only currencies that are \`client_spendable\`, a server key on behalf of the user any currency. ${takesKey}`,
-      params: byCode,
       body: z.object({ amount, reason: Reason, metadata: Metadata.optional() }),
       example: { amount: 50, reason: 'hint' },
       handle: spend,
@@ -168,7 +166,6 @@ export const currencies = area({
       caller: serverForUser,
       summary: 'Credit a user, by a server key on behalf of them',
       description: takesKey,
-      params: byCode,
       body: z.object({
         amount,
         reason: Reason,
@@ -243,7 +240,6 @@ export const currencies = area({
       caller: administrator,
       summary: 'Reverse a transaction by another one, once',
       description: takesKey,
-      params: { transactionId: Uuid },
       handle: reverse,
       replies: { 200: data(Moved), 201: data(Moved) },
       refusals: {
@@ -257,14 +253,12 @@ export const currencies = area({
       summary: 'Minted, burned and circulating, the largest holders, sums by reason',
       description:
         'Of many users the sums are estimates from a sample: then `is_estimate` is true, and `circulating` is within `margin` in 95 of 100 samples.',
-      params: byCode,
       call: 'currency_stats',
       replies: { 200: data(Stats) },
     }),
     route('GET /admin/projects/:projectId/users/:userId/balances', {
       caller: administrator,
       summary: "A user's balances, `{CODE: n}`",
-      params: { userId: Uuid },
       call: 'user_balances',
       replies: { 200: data(Balances) },
     }),

@@ -275,7 +275,6 @@ export const developers = area({
       summary: 'End a session',
       source: 'supplement',
       sessionOnly: true,
-      params: { sessionId: Uuid },
       call: 'developer_session_end',
       replies: { 200: Deleted },
     }),

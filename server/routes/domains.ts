@@ -97,7 +97,6 @@ export const domains = area({
     route(`GET ${many}/:domainId`, {
       caller: projectOwner,
       summary: 'A domain',
-      params: { domainId: Uuid },
       call: 'domain_get',
       args: projectId,
       replies: { 200: data(Domain) },
@@ -105,7 +104,6 @@ export const domains = area({
     route(`DELETE ${many}/:domainId`, {
       caller: projectOwner,
       summary: 'Detach a domain',
-      params: { domainId: Uuid },
       call: 'domain_delete',
       args: projectId,
       replies: { 200: Deleted },
@@ -113,7 +111,6 @@ export const domains = area({
     route(`POST ${many}/:domainId/verify`, {
       caller: projectOwner,
       summary: 'Check the DNS records of a domain now, at most once in ten seconds',
-      params: { domainId: Uuid },
       handle: verify,
       replies: { 200: data(Domain) },
       refusals: { 409: ['DOMAIN_TAKEN'] },

@@ -64,7 +64,6 @@ export const entitlementsAdmin = area({
       caller: administrator,
       source: 'supplement',
       summary: "A user's entitlements, each with its grants",
-      params: ofUser,
       call: 'user_entitlements',
       replies: { 200: data(z.array(Entitlement.extend({ grants: z.array(Grant) }))) },
     }),

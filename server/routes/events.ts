@@ -245,7 +245,6 @@ export const events = area({
         'Replaces the former definition whole. A schema that does not accept an event marks it, `schema_violation: true`; the event is stored. ' +
         'Keywords of JSON Schema that are not evaluated are refused by name. `sample_rate` is the share of the events that stay in the log; all ' +
         'of them are counted and move what they move.',
-      params: { eventName: z.string() },
       body: z.object({
         description: Text(2000).nullable().optional(),
         status: Status.optional(),
@@ -287,7 +286,6 @@ export const events = area({
     route('GET /admin/projects/:projectId/events/:eventId', {
       caller: administrator,
       summary: 'An event, with links to its effects',
-      params: { eventId: Uuid },
       call: 'event_get',
       replies: { 200: data(FullEvent.extend({ effects: z.record(z.string(), z.array(JsonObject)) })) },
     }),

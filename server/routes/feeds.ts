@@ -35,7 +35,6 @@ const NewEntry = z.object({
 })
 
 const feedPage = { limit: Limit(200, 20), offset: Offset }
-const entryId = { entryId: Uuid }
 const admin = '/admin/projects/:projectId/feeds' as const
 
 export const feeds = area({
@@ -68,7 +67,6 @@ export const feeds = area({
       operationId: 'listGroupFeed',
       caller: endUser,
       summary: 'What was posted to a group, newest first; for its members',
-      params: { groupId: Uuid },
       query: feedPage,
       call: 'feed_of_group',
       replies: { 200: page(Entry) },
@@ -89,7 +87,6 @@ export const feeds = area({
       caller: endUser,
       source: 'supplement',
       summary: "Delete one of the caller's entries",
-      params: entryId,
       call: 'feed_delete',
       replies: { 200: Deleted },
     }),
@@ -118,7 +115,6 @@ export const feeds = area({
       caller: administrator,
       source: 'supplement',
       summary: 'Delete an entry of any user or of the system',
-      params: entryId,
       call: 'feed_remove',
       replies: { 200: Deleted },
     }),

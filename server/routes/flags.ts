@@ -92,7 +92,6 @@ const Stale = z
   .optional()
   .meta({ type: 'boolean' })
 
-const idOrKey = { idOrKey: z.string() }
 const notFound = { 404: ['NOT_FOUND'] }
 const flag = '/admin/projects/:projectId/flags' as const
 const appHeaders = { 'X-App-Version': z.string().optional(), 'X-Platform': z.string().optional() }
@@ -151,7 +150,6 @@ export const flags = area({
       caller: appOrUser,
       readOnly: false,
       summary: 'One flag for the caller',
-      params: { key: z.string() },
       headers: { 'If-None-Match': z.string().optional(), ...appHeaders },
       handle: read('flag_value'),
       replies: { 200: data(Answer), 304: NotModified },
@@ -184,7 +182,6 @@ export const flags = area({
       caller: administrator,
       readOnly: false,
       summary: 'A flag',
-      params: idOrKey,
       call: 'flag_get',
       replies: { 200: data(FeatureFlag) },
     }),
@@ -192,7 +189,6 @@ export const flags = area({
       caller: administrator,
       summary: 'Change the given fields of a flag',
       description: '`rules` and `schedule` are replaced as a whole. New rules end a ramp.',
-      params: idOrKey,
       body: z.object(fields).partial(),
       patch: true,
       example: { default_value: true },
@@ -209,7 +205,6 @@ export const flags = area({
     route(`POST ${flag}/:idOrKey/toggle`, {
       caller: administrator,
       summary: 'Switch a flag on or off',
-      params: idOrKey,
       body: z.object({ is_enabled: z.boolean() }),
       example: { is_enabled: false },
       call: 'flag_toggle',
@@ -219,7 +214,6 @@ export const flags = area({
       caller: administrator,
       summary: 'Set values for individual users (overrides); at most 1000',
       description: 'The body is `{user id: value}`; null removes an override, and others stay. Returns all overrides.',
-      params: idOrKey,
       body: JsonObject,
       patch: true,
       example: {},
@@ -230,7 +224,6 @@ export const flags = area({
       caller: administrator,
       readOnly: false,
       summary: 'The versions of a flag, newest first, with their changes',
-      params: idOrKey,
       query: Page,
       call: 'flag_history',
       replies: { 200: page(Version) },
@@ -238,7 +231,6 @@ export const flags = area({
     route(`POST ${flag}/:idOrKey/revert`, {
       caller: administrator,
       summary: 'Restore a former version of a flag as a new version',
-      params: idOrKey,
       body: z.object({ version: z.int('must be a version').min(1).max(2_147_483_647) }),
       example: { version: 1 },
       call: 'flag_revert',
@@ -248,7 +240,6 @@ export const flags = area({
       operationId: 'adminEvaluateFlag',
       caller: administrator,
       summary: 'The value that a user gets, with every condition of every rule',
-      params: idOrKey,
       body: z.object({ user_id: Uuid, attributes: JsonObject.optional() }),
       example: { user_id: '00000000-0000-4000-8000-000000000000' },
       call: 'flag_evaluate',
@@ -261,7 +252,6 @@ export const flags = area({
       readOnly: false,
       summary: 'Evaluations and users of the last days, by value',
       description: 'After 10,000 evaluations on a day, one in a hundred is sampled.',
-      params: idOrKey,
       query: { days: Days },
       call: 'flag_stats',
       replies: { 200: data(Stats) },
@@ -271,7 +261,6 @@ export const flags = area({
       summary: 'Raise the percentage of a rule step by step',
       description:
         'The rule is the one at `rule_index`, else the first with a percentage, else a new last one with `value`. The steps are added to `schedule`.',
-      params: idOrKey,
       body: z.object({
         from: z.number('must be a number from 0 to 100').min(0).max(100),
         to: z.number('must be a number from 0 to 100').min(0).max(100),

@@ -18,7 +18,6 @@ const Online = z
 const Code = z.strictObject({ code: z.string() })
 const Block = z.strictObject({ user: Person, created_at: Time })
 
-const userId = { userId: Uuid }
 const nobody = '00000000-0000-4000-8000-000000000000'
 
 export const friends = area({
@@ -53,14 +52,12 @@ export const friends = area({
     route('POST /client/friends/requests/:userId/accept', {
       caller: endUser,
       summary: "Accept a user's request",
-      params: userId,
       call: 'friend_accept',
       replies: { 200: data(Friend) },
     }),
     route('POST /client/friends/requests/:userId/decline', {
       caller: endUser,
       summary: "Decline a user's request, without notifying them",
-      params: userId,
       call: 'friend_decline',
       replies: { 200: data(z.strictObject({ declined: z.literal(true) })) },
     }),
@@ -68,7 +65,6 @@ export const friends = area({
       operationId: 'cancelFriendRequest',
       caller: endUser,
       summary: 'Withdraw a request',
-      params: userId,
       call: 'friend_withdraw',
       replies: { 200: Deleted },
     }),
@@ -84,7 +80,6 @@ export const friends = area({
     route('PATCH /client/friends/:userId', {
       caller: endUser,
       summary: 'Replace the private note about a friend, which the friend does not see',
-      params: userId,
       body: z.object({ metadata: SmallJson(8192) }).partial(),
       patch: true,
       example: { metadata: { nickname: 'Ada' } },
@@ -95,7 +90,6 @@ export const friends = area({
       operationId: 'removeFriend',
       caller: endUser,
       summary: 'End a friendship',
-      params: userId,
       call: 'friend_remove',
       replies: { 200: Deleted },
     }),
@@ -106,7 +100,6 @@ export const friends = area({
       description:
         'Neither finds the other any more: requests, profile and search answer as if there were no such user, boards show no name. 200 for one who is ' +
         'blocked already.',
-      params: userId,
       call: 'friend_block',
       replies: { 201: data(Block), 200: data(Block) },
     }),
@@ -114,7 +107,6 @@ export const friends = area({
       operationId: 'unblockUser',
       caller: endUser,
       summary: 'Unblock a user; a former friendship is not restored',
-      params: userId,
       call: 'friend_unblock',
       replies: { 200: Deleted },
     }),
@@ -172,7 +164,6 @@ export const friends = area({
       operationId: 'deleteFriendship',
       caller: administrator,
       summary: 'End a friendship or a request of two users',
-      params: { ...userId, friendId: Uuid },
       call: 'friend_delete',
       replies: { 200: Deleted },
     }),

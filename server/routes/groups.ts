@@ -73,8 +73,6 @@ const Member = z.strictObject({
   app_users: z.strictObject({ id: Uuid, display_name: z.string(), avatar_url: z.string().nullable() }),
 })
 
-const groupId = { groupId: Uuid }
-const memberId = { ...groupId, userId: Uuid }
 const someone = { user_id: '00000000-0000-4000-8000-000000000000' }
 /** Supplement B8, whose codes of invalid input differ from the contract's. */
 const supplement = { caller: endUser, source: 'supplement' } as const
@@ -115,7 +113,6 @@ export const groups = area({
     route('GET /client/groups/:groupId', {
       caller: endUser,
       summary: "A public group, or one of the caller's",
-      params: groupId,
       call: 'group_get',
       replies: { 200: data(MyGroup) },
     }),
@@ -123,7 +120,6 @@ export const groups = area({
       caller: endUser,
       summary: 'Join a public group',
       description: '201 for a new member, 200 when the caller is a member already.',
-      params: groupId,
       call: 'group_join',
       replies: { 200: data(Member), 201: data(Member) },
       failure: 'JOIN_FAILED',
@@ -131,7 +127,6 @@ export const groups = area({
     route('POST /client/groups/:groupId/leave', {
       caller: endUser,
       summary: 'Leave a group; its owner cannot',
-      params: groupId,
       call: 'group_leave',
       replies: { 200: data(z.strictObject({ left: z.literal(true) })) },
       failure: 'LEAVE_FAILED',
@@ -139,7 +134,6 @@ export const groups = area({
     route('GET /client/groups/:groupId/members', {
       caller: endUser,
       summary: 'Members of a group, longest membership first; of a private group for its members only',
-      params: groupId,
       query: { limit: Limit(1000, 100), offset: Offset },
       call: 'group_members',
       replies: { 200: page(Member) },
@@ -149,7 +143,6 @@ export const groups = area({
       summary: 'Change a group, as its owner or an admin',
       description:
         'A group that owns rows of collections stays private; `max_members` is never below the number of members.',
-      params: groupId,
       body: GroupChange,
       patch: true,
       example: { name: 'Early birds', max_members: 50 },
@@ -159,7 +152,6 @@ export const groups = area({
     route('DELETE /client/groups/:groupId', {
       ...supplement,
       summary: 'Delete a group with the rows that it owns, as its owner',
-      params: groupId,
       call: 'group_delete',
       replies: { 200: Deleted },
     }),
@@ -167,7 +159,6 @@ export const groups = area({
       ...supplement,
       summary: 'Change the role or the metadata of a member of a lower rank, as owner or admin',
       description: "The new role must be below the caller's. Owners and admins can also change their own metadata.",
-      params: memberId,
       body: MemberChange,
       patch: true,
       example: { role: 'viewer' },
@@ -178,14 +169,12 @@ export const groups = area({
       operationId: 'removeGroupMember',
       ...supplement,
       summary: 'Remove a member of a lower rank, as owner or admin',
-      params: memberId,
       call: 'group_member_kick',
       replies: { 200: Deleted },
     }),
     route('POST /client/groups/:groupId/transfer', {
       ...supplement,
       summary: 'Make another member the owner; the former owner becomes an admin',
-      params: groupId,
       body: z.object({ user_id: Uuid }),
       example: someone,
       call: 'group_transfer',
@@ -197,7 +186,6 @@ export const groups = area({
       description:
         'It lets in `max_uses` users with `role`, which is below the own one, for `expires_in_hours`. It ends when its maker leaves the group or loses ' +
         'the rank. A group has at most 100 open invites.',
-      params: groupId,
       body: z.object({
         max_uses: between(1, 10_000).default(1),
         expires_in_hours: between(1, 8760).default(168),
@@ -210,7 +198,6 @@ export const groups = area({
     route('GET /client/groups/:groupId/invites', {
       ...supplement,
       summary: 'The open invites of a group, newest first, as owner or admin',
-      params: groupId,
       query: Page,
       call: 'group_invites_list',
       replies: { 200: page(Invite) },
@@ -218,7 +205,6 @@ export const groups = area({
     route('DELETE /client/groups/:groupId/invites/:inviteId', {
       ...supplement,
       summary: 'Delete an invite, as owner or admin',
-      params: { ...groupId, inviteId: Uuid },
       call: 'group_invite_delete',
       replies: { 200: Deleted },
     }),
@@ -244,14 +230,12 @@ export const groups = area({
     route(`GET ${all}/:groupId`, {
       ...administered,
       summary: 'A group',
-      params: groupId,
       call: 'group_show',
       replies: { 200: data(Group) },
     }),
     route(`PATCH ${all}/:groupId`, {
       ...administered,
       summary: 'Change a group',
-      params: groupId,
       body: GroupChange,
       patch: true,
       example: { max_members: 500 },
@@ -261,14 +245,12 @@ export const groups = area({
     route(`DELETE ${all}/:groupId`, {
       ...administered,
       summary: 'Delete a group with the rows that it owns',
-      params: groupId,
       call: 'group_delete_any',
       replies: { 200: Deleted },
     }),
     route(`GET ${all}/:groupId/members`, {
       ...administered,
       summary: 'Members of a group, longest membership first',
-      params: groupId,
       query: Page,
       call: 'group_members_any',
       replies: { 200: page(Member) },
@@ -278,7 +260,6 @@ export const groups = area({
       caller: administrator,
       source: 'supplement',
       summary: 'Add a user to a group, public or private',
-      params: groupId,
       body: z.object({
         app_user_id: Uuid,
         role: z.enum(['admin', 'member', 'viewer'], 'must be admin, member or viewer').optional(),
@@ -292,7 +273,6 @@ export const groups = area({
       summary: 'Change the role or the metadata of a member',
       description:
         "With role `owner` the former owner becomes an admin; the owner's role cannot be changed in another way.",
-      params: memberId,
       body: MemberChange,
       patch: true,
       example: { role: 'admin' },
@@ -304,7 +284,6 @@ export const groups = area({
       ...administered,
       summary:
         'Remove a member; after the removal of the owner the oldest admin becomes the owner, else the oldest member',
-      params: memberId,
       call: 'group_member_remove',
       replies: { 200: Deleted },
     }),

@@ -263,7 +263,6 @@ export const integrations = area({
       source: 'supplement',
       summary: 'Process a received webhook again',
       description: 'What was applied is not applied twice.',
-      params: { eventId: Uuid },
       call: 'inbound_replay',
       replies: { 202: data(Inbound) },
       failure: 'UPDATE_FAILED',

@@ -60,7 +60,6 @@ const given = {
   quantity: quantity(10_000).optional(),
   expires_at: z.string().max(40, 'must be an ISO 8601 time').optional(),
 }
-const idOrKey = { idOrKey: z.string() }
 const takesKey = 'Accepts an Idempotency-Key, which is stored permanently by user and route.'
 
 const keyed = (call: string) => (context: HandlerContext) =>
@@ -100,7 +99,6 @@ export const inventory = area({
       operationId: 'getInventoryItem',
       caller: endUser,
       summary: "One of the caller's stacks, by its id, or an item's stack that expires soonest",
-      params: idOrKey,
       call: 'inventory_get',
       replies: { 200: data(Stack) },
     }),
@@ -109,7 +107,6 @@ export const inventory = area({
       caller: endUser,
       summary: "Change the caller's own metadata of a stack",
       description: 'Only `metadata.user` is changed: keys are merged, null removes a key.',
-      params: idOrKey,
       body: z.object({ metadata: z.object({ user: JsonObject.optional() }).optional() }),
       example: { metadata: { user: { equipped: true } } },
       call: 'inventory_patch',
@@ -120,7 +117,6 @@ export const inventory = area({
       caller: endUser,
       summary: "Consume the caller's items, the soonest to expire first",
       description: `Grants the item's \`use_effect\`, once for each. ${takesKey}`,
-      params: idOrKey,
       body: z.object({ quantity: quantity(100).optional() }),
       example: { quantity: 1 },
       handle: consume,

@@ -132,7 +132,6 @@ const PageLimit = z
   .optional()
   .meta({ description: 'More than 200 counts as 200.', type: 'integer', minimum: 1 })
 
-const idOrKey = { idOrKey: z.string() }
 const root = '/admin/projects/:projectId/leaderboards'
 
 export const leaderboards = area({
@@ -155,7 +154,6 @@ export const leaderboards = area({
       description:
         '`run`: `current`, `previous`, or a key such as `2026-W40`. `scope`: `global`, `friends` or `group:<id>`; ranks are ' +
         'those within it. `around`: `me` or a user, who is then in the middle; `limit` is 11 then, else 50.',
-      params: idOrKey,
       query: { run: RunKey, scope: Scope, around: Around, limit: PageLimit, offset: Page.offset },
       call: 'leaderboard_get',
       replies: { 200: Entries.extend({ me: Entry.nullable() }) },
@@ -166,7 +164,6 @@ export const leaderboards = area({
       caller: endUser,
       summary: "The caller's entry",
       description: '`percentile`: the share of entries, 0 to 100, that it is at or above.',
-      params: idOrKey,
       query: { run: RunKey },
       call: 'leaderboard_me',
       replies: { 200: data(Entry.extend({ percentile: z.number() })) },
@@ -178,7 +175,6 @@ export const leaderboards = area({
       description:
         'With a server key, or where the leaderboard is `client_writable`. 201 for the first of the run, else 200; ' +
         '`previous` has the score before, and its rank among the entries of now.',
-      params: idOrKey,
       body: z.object({ score: Score, metadata: Metadata.optional() }),
       example: { score: 4200, metadata: { level: 7 } },
       call: 'leaderboard_submit',
@@ -226,7 +222,6 @@ export const leaderboards = area({
     route(`GET ${root}/:idOrKey/entries`, {
       caller: administrator,
       summary: 'Entries of a run, in their order',
-      params: idOrKey,
       query: { run: RunKey, ...Page },
       call: 'leaderboard_entries',
       replies: { 200: Entries },
@@ -234,7 +229,6 @@ export const leaderboards = area({
     route(`PUT ${root}/:idOrKey/entries/:userId`, {
       caller: administrator,
       summary: "Set a user's score in the current run, whatever the scoring",
-      params: { ...idOrKey, userId: Uuid },
       body: z.object({ score: Score, metadata: Metadata.optional() }),
       example: { score: 100 },
       call: 'leaderboard_entry_put',
@@ -243,14 +237,12 @@ export const leaderboards = area({
     route(`DELETE ${root}/:idOrKey/entries/:userId`, {
       caller: administrator,
       summary: "Take a user's entry out of the current run",
-      params: { ...idOrKey, userId: Uuid },
       call: 'leaderboard_entry_delete',
       replies: { 200: Deleted },
     }),
     route(`POST ${root}/:idOrKey/entries/import`, {
       caller: administrator,
       summary: 'Set the scores of up to 10,000 users in the current run, without events',
-      params: idOrKey,
       body: z.object({
         entries: z
           .array(z.object({ app_user_id: Uuid, score: Score, metadata: Metadata.optional() }))
@@ -273,7 +265,6 @@ export const leaderboards = area({
       caller: administrator,
       summary: 'Runs, newest first',
       description: '`is_frozen`: final ranks and rewards are given.',
-      params: idOrKey,
       query: Page,
       call: 'leaderboard_runs',
       replies: {
@@ -284,7 +275,6 @@ export const leaderboards = area({
       caller: administrator,
       summary: 'Close the current run before its time; final ranks and rewards follow in the background',
       description: 'A leaderboard of all time goes on with a new run, `all-2`; the others with their next period.',
-      params: idOrKey,
       call: 'leaderboard_close',
       replies: { 200: data(Run) },
     }),
@@ -292,7 +282,6 @@ export const leaderboards = area({
       caller: administrator,
       summary: 'Rebuild the current run from the event log',
       description: 'An operation, `result` `{users, entries, swapped}`. Until it ends, responses show the former run.',
-      params: idOrKey,
       async handle(context) {
         const { services, resolved, params } = context
         const found = await context.call(
@@ -315,7 +304,6 @@ export const leaderboards = area({
     route(`GET ${root}/:idOrKey/anomalies`, {
       caller: administrator,
       summary: 'Entries beyond six robust sigmas, by their score or by one jump',
-      params: idOrKey,
       query: { run: RunKey, ...Page },
       call: 'leaderboard_anomalies',
       replies: {

@@ -25,7 +25,6 @@ const Catalog = z.strictObject({
   ),
 })
 
-const assetId = { assetId: Uuid }
 const notFound = { 404: ['NOT_FOUND'] }
 
 /** The tag covers the URLs: what a cache keeps must not outlive them. */
@@ -118,7 +117,6 @@ export const media = area({
       caller: endUserOrServer,
       summary: 'A file of the caller',
       description: 'A pending file that has arrived is committed by this.',
-      params: assetId,
       handle: get,
       replies: { 200: data(Asset) },
       refusals: { 503: ['UPLOAD_UNVERIFIED'] },
@@ -126,7 +124,6 @@ export const media = area({
     route('DELETE /client/media/:assetId', {
       caller: endUserOrServer,
       summary: 'Delete a file of the caller: its bytes are gone before the answer',
-      params: assetId,
       handle: remove,
       replies: { 200: data(z.strictObject({ id: Uuid, deleted: z.literal(true) })) },
       refusals: { 409: ['ASSET_IN_USE', 'UPLOAD_WINDOW_OPEN'] },

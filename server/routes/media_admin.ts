@@ -72,7 +72,6 @@ const Job = z.strictObject({
 
 const admin = '/admin/projects/:projectId/media'
 const storage = '/admin/projects/:projectId/storage'
-const assetId = { assetId: Uuid }
 
 export const mediaAdmin = area({
   stem: 'media',
@@ -179,7 +178,6 @@ export const mediaAdmin = area({
     route(`GET ${admin}/jobs/:jobId`, {
       caller: administrator,
       summary: 'A job',
-      params: { jobId: Uuid },
       call: 'media_job_get',
       replies: { 200: data(Job) },
     }),
@@ -187,7 +185,6 @@ export const mediaAdmin = area({
       caller: administrator,
       summary: 'A file',
       description: 'A pending file that has arrived is committed by this.',
-      params: assetId,
       handle: get,
       replies: { 200: data(Asset) },
       refusals: { 503: ['UPLOAD_UNVERIFIED'] },
@@ -195,7 +192,6 @@ export const mediaAdmin = area({
     route(`PATCH ${admin}/:assetId`, {
       caller: administrator,
       summary: 'Describe a file, or put it into a folder',
-      params: assetId,
       body: AssetChange,
       example: { alt_text: 'A red banner', metadata: { season: 'autumn' } },
       handle: (context) =>
@@ -205,7 +201,6 @@ export const mediaAdmin = area({
     route(`DELETE ${admin}/:assetId`, {
       caller: administrator,
       summary: 'Delete a file: its bytes are gone before the answer',
-      params: assetId,
       handle: remove,
       replies: { 200: data(z.strictObject({ id: Uuid, deleted: z.literal(true) })) },
       refusals: { 409: ['ASSET_IN_USE', 'UPLOAD_WINDOW_OPEN'] },

@@ -118,8 +118,6 @@ const adminMessages = `${admin}/conversations/:conversationId/messages` as const
 
 const inConversation = { conversationId: AnyId }
 const ofMessage = { ...inConversation, messageId: AnyId }
-const conversationId = { conversationId: Uuid }
-const messageId = { ...conversationId, messageId: Uuid }
 
 export const messaging = area({
   stem: 'messaging',
@@ -159,7 +157,6 @@ export const messaging = area({
       caller: endUser,
       source: 'supplement',
       summary: 'A conversation of the caller',
-      params: conversationId,
       call: 'conversation_get',
       replies: { 200: data(Mine) },
     }),
@@ -167,7 +164,6 @@ export const messaging = area({
       caller: endUser,
       source: 'supplement',
       summary: 'Rename a conversation; mute or archive it for the caller only',
-      params: conversationId,
       body: z.object({
         name: Line(100, 1).nullable().optional(),
         muted_until: Moment.nullable().optional(),
@@ -208,7 +204,6 @@ export const messaging = area({
       caller: endUser,
       source: 'supplement',
       summary: 'Edit a message within 15 minutes, as its sender',
-      params: messageId,
       body: z.object({ body: MessageText.optional(), metadata: SmallJson(8192).optional() }),
       patch: true,
       example: { body: 'Hello there' },
@@ -220,7 +215,6 @@ export const messaging = area({
       caller: endUser,
       source: 'supplement',
       summary: 'Delete a message, as its sender or the owner of the group conversation',
-      params: messageId,
       call: 'message_delete',
       replies: { 200: Deleted },
     }),
@@ -292,7 +286,6 @@ export const messaging = area({
       caller: endUser,
       source: 'supplement',
       summary: 'Leave a group conversation',
-      params: conversationId,
       call: 'conversation_leave',
       replies: { 200: Deleted },
     }),
@@ -301,7 +294,6 @@ export const messaging = area({
       caller: endUser,
       source: 'supplement',
       summary: 'Remove a participant, as the owner of the group conversation',
-      params: { ...conversationId, userId: Uuid },
       call: 'participant_remove',
       replies: { 200: Deleted },
     }),
@@ -345,7 +337,6 @@ export const messaging = area({
       caller: administrator,
       source: 'supplement',
       summary: 'All messages of a conversation, including replies, newest first',
-      params: conversationId,
       query: Page,
       call: 'messages_admin',
       replies: { 200: page(Message) },
@@ -355,7 +346,6 @@ export const messaging = area({
       caller: administrator,
       source: 'supplement',
       summary: 'Post a message as a participant, or as the system',
-      params: conversationId,
       body: z.object({
         ...written,
         as_user_id: Uuid.nullish(),
@@ -379,7 +369,6 @@ export const messaging = area({
       caller: administrator,
       source: 'supplement',
       summary: 'Delete a message',
-      params: messageId,
       call: 'message_delete_admin',
       replies: { 200: Deleted },
     }),

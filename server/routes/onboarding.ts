@@ -81,7 +81,6 @@ export const onboarding = area({
     route('POST /client/onboarding/:flowId/start', {
       caller: endUser,
       summary: 'Start or restart a flow',
-      params: ofFlow,
       call: 'onboarding_start',
       replies: { 201: data(Progress) },
     }),
@@ -90,7 +89,6 @@ export const onboarding = area({
       summary: 'Complete the current step and go to the next',
       description:
         'With a `step_id` that is no longer the current step, nothing changes, so that a repeated request skips nothing. `answers` are stored with the step.',
-      params: ofFlow,
       body: z.object({ step_id: Text(128, 1).optional(), answers: Json.optional() }),
       example: { step_id: 'goal', answers: { goal: 'fluency' } },
       // any JSON: a string must not be taken for the text of other JSON
@@ -101,14 +99,12 @@ export const onboarding = area({
     route('POST /client/onboarding/:flowId/skip', {
       caller: endUser,
       summary: 'Skip a flow',
-      params: ofFlow,
       call: 'onboarding_skip',
       replies: { 200: data(Progress) },
     }),
     route('POST /client/onboarding/:flowId/complete', {
       caller: endUser,
       summary: 'Complete a flow',
-      params: ofFlow,
       call: 'onboarding_complete',
       replies: { 200: data(Progress) },
     }),
@@ -153,7 +149,6 @@ export const onboarding = area({
     route(`PATCH ${flows}/:flowId`, {
       caller: administrator,
       summary: 'Change a flow; users who are in it continue with the new steps',
-      params: ofFlow,
       body: z.object({ name: Line(200, 1), steps: Steps, is_active: z.boolean() }).partial(),
       patch: true,
       example: { is_active: false },

@@ -39,7 +39,6 @@ export const operations = area({
     route('GET /admin/projects/:projectId/operations/:operationId', {
       caller: projectOwner,
       summary: 'The state of an asynchronous operation',
-      params: { operationId: Uuid },
       call: 'operation_get',
       args: ({ params }) => ({ project_id: params['projectId'] }),
       replies: { 200: data(Operation) },
@@ -47,7 +46,6 @@ export const operations = area({
     route('POST /admin/projects/:projectId/operations/:operationId/cancel', {
       caller: projectOwner,
       summary: 'Cancel an operation that is queued or waiting',
-      params: { operationId: Uuid },
       call: 'operation_cancel',
       replies: { 200: data(Operation) },
     }),

@@ -73,7 +73,6 @@ export const operatorTokens = area({
       caller: delegator,
       sessionOnly: true,
       summary: 'Revoke an operator token',
-      params: { operatorTokenId: Uuid },
       call: 'operator_token_revoke',
       replies: { 200: Deleted },
     }),

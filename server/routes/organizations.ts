@@ -35,7 +35,6 @@ const Invite = z.strictObject({
 })
 
 const base = '/admin/organizations/:orgId' as const
-const own = { orgId: Uuid }
 
 /** The mail's job derives the token again: it is in no row and in no payload. */
 const invite = async (context: HandlerContext) => {
@@ -89,14 +88,12 @@ export const organizations = area({
     route(`GET ${base}`, {
       caller: organizationMember,
       summary: "An organization, with the caller's role",
-      params: own,
       call: 'organization_get',
       replies: { 200: data(Organization) },
     }),
     route(`PATCH ${base}`, {
       caller: organizationMember,
       summary: 'Rename an organization; its slug stays',
-      params: own,
       body: z.object({ name: Line(200, 1).optional() }),
       example: { name: 'Example Inc' },
       patch: true,
@@ -108,14 +105,12 @@ export const organizations = area({
       rank: 'owner',
       sessionOnly: true,
       summary: 'Delete an organization that has no projects, with its memberships and invites',
-      params: own,
       call: 'organization_delete',
       replies: { 200: Deleted },
     }),
     route(`GET ${base}/members`, {
       caller: organizationMember,
       summary: 'Members of an organization, longest membership first',
-      params: own,
       query: Page,
       call: 'member_list',
       replies: { 200: page(Member) },
@@ -124,7 +119,6 @@ export const organizations = area({
       caller: organizationMember,
       sessionOnly: true,
       summary: 'Give a member another role; owners are made and lowered by owners',
-      params: { ...own, developerId: Uuid },
       body: z.object({ role: Role.optional() }),
       example: { role: 'viewer' },
       patch: true,
@@ -137,7 +131,6 @@ export const organizations = area({
       rank: 'viewer',
       sessionOnly: true,
       summary: 'Remove a member, or leave; the developer loses access to all projects within 30 seconds',
-      params: { ...own, developerId: Uuid },
       call: 'member_delete',
       replies: { 200: Deleted },
     }),
@@ -145,7 +138,6 @@ export const organizations = area({
       caller: organizationMember,
       sessionOnly: true,
       summary: 'Invite an address by mail, for seven days',
-      params: own,
       body: z.object({ email: Email, role: Role }),
       example: { email: 'colleague@example.com', role: 'developer' },
       handle: invite,
@@ -159,7 +151,6 @@ export const organizations = area({
     route(`GET ${base}/invites`, {
       caller: organizationMember,
       summary: 'Invites of an organization, newest first; kept 90 days after their end',
-      params: own,
       query: Page,
       call: 'organization_invite_list',
       replies: { 200: page(Invite) },
@@ -168,7 +159,6 @@ export const organizations = area({
       caller: organizationMember,
       sessionOnly: true,
       summary: 'Revoke an invite',
-      params: { ...own, inviteId: Uuid },
       call: 'organization_invite_delete',
       replies: { 200: Deleted },
     }),

@@ -300,7 +300,6 @@ export const projects = area({
       caller: projectOwner,
       rank: 'admin',
       summary: 'Deactivate an API key at once',
-      params: { keyId: Uuid },
       call: 'api_key_deactivate',
       args: projectId,
       replies: { 200: data(ApiKey) },

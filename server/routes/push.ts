@@ -16,15 +16,12 @@ import {
 
 const message = { title: 'Your streak ends today', body: 'Keep it alive, {{display_name|friend}}.' }
 const automation = '/admin/projects/:projectId/push/automations/:automationId' as const
-const inboxItemId = { inboxItemId: Uuid }
-const deliveryId = { deliveryId: Uuid }
 
 const report = (verb: 'opened' | 'received', summary: string) =>
   route(`POST /client/push/deliveries/:deliveryId/${verb}`, {
     operationId: `reportPush${verb === 'opened' ? 'Opened' : 'Received'}`,
     caller: endUser,
     summary,
-    params: deliveryId,
     call: `push_${verb}`,
     replies: { 200: data(z.strictObject({ [verb]: z.literal(true) })) },
   })
@@ -76,7 +73,6 @@ export const push = area({
       caller: administrator,
       stale: true,
       summary: 'Counts and rates of an automation',
-      params: { automationId: Uuid },
       args: ({ params }) => ({ automation_id: undefined, id_or_key: params['automationId'] }),
       call: 'push_automation_stats',
       replies: { 200: data(Stats) },
@@ -115,7 +111,6 @@ export const push = area({
       operationId: 'markPushInboxItemRead',
       caller: endUser,
       summary: 'Mark an item as read',
-      params: inboxItemId,
       call: 'push_inbox_read',
       replies: { 200: data(InboxItem) },
     }),
@@ -130,7 +125,6 @@ export const push = area({
       operationId: 'deletePushInboxItem',
       caller: endUser,
       summary: 'Delete an item',
-      params: inboxItemId,
       call: 'push_inbox_delete',
       replies: { 200: Deleted },
     }),

@@ -133,7 +133,6 @@ export const referrals = area({
       caller: appKey,
       source: referral,
       summary: 'A code for an invitation screen, before sign-in',
-      params: { code: z.string() },
       handle: lookUp,
       replies: {
         200: data(z.strictObject({ valid: z.boolean(), referrer: Person.nullable(), reward_referee: JsonObject })),

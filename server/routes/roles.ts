@@ -20,7 +20,6 @@ const Mine = z.strictObject({
   permissions: z.array(z.string()),
 })
 
-const idOrKey = { idOrKey: z.string() }
 const role = '/admin/projects/:projectId/roles/:idOrKey' as const
 
 export const roles = area({
@@ -55,7 +54,6 @@ export const roles = area({
     route(`DELETE ${role}`, {
       caller: administrator,
       summary: 'Delete a role; with `force` even if users have it',
-      params: idOrKey,
       query: { force: Flag() },
       call: 'role_delete',
       replies: { 200: Deleted },
@@ -65,7 +63,6 @@ export const roles = area({
       summary: 'Assign a role to a user; at most 20 roles for a user',
       description:
         'With `group_id` in that group only. 200 when the user has the role already: `expires_at` changes if it is sent.',
-      params: idOrKey,
       body: z.object({ app_user_id: Uuid, group_id: Uuid.nullish(), expires_at: Moment.nullish() }),
       example: { app_user_id: '00000000-0000-4000-8000-000000000000', expires_at: '2030-01-01T00:00:00Z' },
       args: ({ body }) => ({ patch: body, expires_at: undefined }),
@@ -75,7 +72,6 @@ export const roles = area({
     route(`GET ${role}/assignments`, {
       caller: administrator,
       summary: 'The users who have a role, newest assignment first',
-      params: idOrKey,
       query: Page,
       call: 'role_assignments',
       replies: { 200: page(Assignment) },
@@ -83,7 +79,6 @@ export const roles = area({
     route(`DELETE ${role}/assignments/:userId`, {
       caller: administrator,
       summary: 'Revoke a role from a user, in one group or everywhere',
-      params: { ...idOrKey, userId: Uuid },
       query: { group_id: Uuid.optional() },
       call: 'role_revoke',
       replies: { 200: Deleted },

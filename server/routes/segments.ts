@@ -53,8 +53,6 @@ const Explanation = z.strictObject({
   leaves: z.array(z.strictObject({ path: z.string(), matched: z.boolean(), actual: Json })),
 })
 
-const idOrKey = { idOrKey: z.string() }
-const ofUser = { ...idOrKey, userId: Uuid }
 const notFound = { 404: ['NOT_FOUND'] }
 const segment = '/admin/projects/:projectId/segments' as const
 const example = { and: [{ source: 'property', column: 'plan.tier', op: 'eq', value: 'pro' }] }
@@ -104,7 +102,6 @@ export const segments = area({
     route(`PATCH ${segment}/:idOrKey`, {
       caller: administrator,
       summary: 'Change a segment',
-      params: idOrKey,
       body: z
         .object({ name: Line(200, 1), description: Text(2000).nullable(), rules: Rules, is_active: z.boolean() })
         .partial(),
@@ -116,7 +113,6 @@ export const segments = area({
     route(`POST ${segment}/:idOrKey/refresh`, {
       caller: administrator,
       summary: 'Evaluate now, in the background',
-      params: idOrKey,
       call: 'segment_refresh',
       replies: { 202: data(z.strictObject({ segment_id: Uuid, status: z.literal('queued') })) },
       failure: 'UPDATE_FAILED',
@@ -124,7 +120,6 @@ export const segments = area({
     route(`GET ${segment}/:idOrKey/history`, {
       caller: administrator,
       summary: 'Members by day',
-      params: idOrKey,
       query: { days: Limit(366, 30) },
       call: 'segment_history',
       replies: { 200: data(z.array(z.strictObject({ day: z.iso.date(), member_count: z.int() }))) },
@@ -133,7 +128,6 @@ export const segments = area({
     route(`GET ${segment}/:idOrKey/members`, {
       caller: administrator,
       summary: 'Members, newest first; of a dynamic segment those of the last evaluation',
-      params: idOrKey,
       query: Page,
       call: 'segment_members',
       replies: { 200: page(z.strictObject({ app_user_id: Uuid, entered_at: Time, app_users: Member })) },
@@ -142,7 +136,6 @@ export const segments = area({
       operationId: 'addSegmentMembers',
       caller: administrator,
       summary: 'Put users into a static segment',
-      params: idOrKey,
       body: z.object({ user_ids: z.array(Uuid).min(1, 'must be 1 to 1000 ids').max(1000, 'must be 1 to 1000 ids') }),
       example: { user_ids: ['00000000-0000-4000-8000-000000000000'] },
       call: 'segment_members_add',
@@ -152,14 +145,12 @@ export const segments = area({
       operationId: 'removeSegmentMember',
       caller: administrator,
       summary: 'Take a user out of a static segment',
-      params: ofUser,
       call: 'segment_member_remove',
       replies: { 200: Deleted },
     }),
     route(`GET ${segment}/:idOrKey/members/:userId/explain`, {
       caller: administrator,
       summary: 'Why a user is in a segment, or is not',
-      params: ofUser,
       call: 'segment_explain',
       replies: { 200: data(Explanation) },
     }),

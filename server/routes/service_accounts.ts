@@ -41,7 +41,6 @@ const rotate = (context: HandlerContext) => {
 }
 
 const one = '/admin/service-accounts/:serviceAccountId' as const
-const params = { serviceAccountId: Uuid }
 const refusals = { 403: ['ROLE_FORBIDDEN'], 404: ['NOT_FOUND'] }
 
 export const serviceAccounts = area({
@@ -82,7 +81,6 @@ export const serviceAccounts = area({
       caller: developer,
       sessionOnly: true,
       summary: 'A service account',
-      params,
       call: 'service_account_get',
       replies: { 200: data(ServiceAccount) },
     }),
@@ -90,7 +88,6 @@ export const serviceAccounts = area({
       caller: developer,
       sessionOnly: true,
       summary: 'Change a service account; its live tokens may do no more than it, within 30 seconds',
-      params,
       body: z.object({
         name: Line(80, 1).optional(),
         scopes: Scopes.optional(),
@@ -106,7 +103,6 @@ export const serviceAccounts = area({
       caller: developer,
       sessionOnly: true,
       summary: 'Delete a service account; its key and its tokens end',
-      params,
       call: 'service_account_delete',
       replies: { 200: Deleted },
     }),
@@ -114,7 +110,6 @@ export const serviceAccounts = area({
       caller: developer,
       sessionOnly: true,
       summary: 'Replace the key of a service account; the former key ends, live tokens do not',
-      params,
       handle: rotate,
       replies: { 200: WithKey },
       refusals,

@@ -112,8 +112,6 @@ const Simulation = z.strictObject({
 })
 
 const Pause = z.object({ start: CalendarDate, end: CalendarDate })
-const idOrKey = { idOrKey: z.string() }
-const ofUser = { ...idOrKey, userId: Uuid }
 const notFound = { 404: ['STREAK_NOT_FOUND'] }
 
 export const streaks = area({
@@ -135,7 +133,6 @@ export const streaks = area({
     route('GET /client/streaks/:idOrKey', {
       caller: endUser,
       summary: "One of the caller's streaks with its newest periods, newest first",
-      params: idOrKey,
       query: { history: Limit(366, 30) },
       call: 'streak_get',
       replies: { 200: data(Streak.extend({ history: History })) },
@@ -145,7 +142,6 @@ export const streaks = area({
       source: 'contract',
       summary: "Count one act for one of the caller's streaks, now",
       description: '201 when it is the first qualification of this streak ever, 200 otherwise.',
-      params: idOrKey,
       call: 'streak_qualify',
       replies: { 200: data(Streak), 201: data(Streak) },
       failure: 'QUALIFY_FAILED',
@@ -156,7 +152,6 @@ export const streaks = area({
       summary: "Pause one of the caller's streaks, both dates included",
       description:
         'At most 30 days at once and 60 in a calendar year, not in the past. The same pause again changes nothing.',
-      params: idOrKey,
       body: Pause,
       example: { start: '2026-12-24', end: '2027-01-02' },
       call: 'streak_pause',
@@ -166,7 +161,6 @@ export const streaks = area({
       operationId: 'resumeStreak',
       caller: endUser,
       summary: 'End the current pause and delete future ones',
-      params: idOrKey,
       call: 'streak_resume',
       replies: { 200: Deleted },
     }),
@@ -200,7 +194,6 @@ export const streaks = area({
     route('GET /admin/projects/:projectId/streaks/:idOrKey/users', {
       caller: administrator,
       summary: 'Users who have a streak, newest first, all or those of one status',
-      params: idOrKey,
       query: { ...Page, status: Status.optional() },
       call: 'streak_users',
       replies: { 200: page(UserOfStreak) },
@@ -209,7 +202,6 @@ export const streaks = area({
       operationId: 'grantUserStreakFreezes',
       caller: administrator,
       summary: "Give a user freezes, up to the streak's freezes_max",
-      params: ofUser,
       body: z.object({ amount: between(1, 100) }),
       example: { amount: 2 },
       call: 'streak_user_freezes',
@@ -219,7 +211,6 @@ export const streaks = area({
       operationId: 'pauseUserStreak',
       caller: administrator,
       summary: "Pause a user's streak, under the same limits as users",
-      params: ofUser,
       body: Pause,
       example: { start: '2026-12-24', end: '2027-01-02' },
       call: 'streak_user_pause',
@@ -231,7 +222,6 @@ export const streaks = area({
       summary: "Restore a user's broken streak, within its restore window",
       description:
         '`count`: the count after the restore, at least that of the whole chain; the difference is added before its start.',
-      params: ofUser,
       body: z.object({ count: between(1, 10_000).optional() }),
       example: { count: 120 },
       call: 'streak_user_restore',
@@ -241,7 +231,6 @@ export const streaks = area({
       operationId: 'qualifyUserStreak',
       caller: administrator,
       summary: "Qualify a period of a user's streak, by default the current one",
-      params: ofUser,
       body: z.object({ period_key: z.string().max(20).optional() }),
       example: { period_key: '2026-10-03' },
       call: 'streak_user_qualify',
@@ -252,7 +241,6 @@ export const streaks = area({
       caller: administrator,
       stale: true,
       summary: 'Statistics of a streak',
-      params: idOrKey,
       call: 'streak_stats',
       replies: { 200: data(Stats) },
     }),
@@ -260,7 +248,6 @@ export const streaks = area({
       caller: administrator,
       summary: 'Simulate changed rules on stored events, writing nothing',
       description: '`since`: at most 366 days ago, 30 days by default. Lengths are of the longest chain of each user.',
-      params: idOrKey,
       body: z.object({ definition: Changes.optional(), since: z.iso.datetime({ offset: true }).optional() }),
       example: { definition: { min_count: 2 }, since: '2026-10-01T00:00:00Z' },
       call: 'streak_simulate',

@@ -38,7 +38,6 @@ const Summary = z.strictObject({
   active_by_product: z.array(z.strictObject({ product_id: z.string().nullable(), store: z.string(), active: z.int() })),
 })
 
-const subscriptionId = { subscriptionId: Uuid }
 const path = '/admin/projects/:projectId/subscriptions' as const
 
 export const subscriptions = area({
@@ -71,7 +70,6 @@ export const subscriptions = area({
     route(`GET ${path}/:subscriptionId`, {
       caller: administrator,
       summary: "A subscription with its grants and the provider's events, in order",
-      params: subscriptionId,
       call: 'subscription_get',
       replies: { 200: data(WithGrants.extend({ source_ref: z.string(), events: z.array(ProviderEvent) })) },
     }),
@@ -79,7 +77,6 @@ export const subscriptions = area({
       caller: administrator,
       summary: 'Replay the stored events of a subscription',
       description: 'Includes events that arrived too late to be applied. Writes nothing unless `dry_run` is false.',
-      params: subscriptionId,
       query: { dry_run: Flag(true).describe('Only say what would change') },
       call: 'subscription_replay',
       replies: { 200: data(z.strictObject({ before: WithGrants, after: WithGrants, changed: z.boolean() })) },

@@ -105,7 +105,6 @@ export const users = area({
       caller: endUser,
       source: 'supplement',
       summary: "A user's public profile",
-      params: { userId: Uuid },
       call: 'user_profile',
       replies: { 200: data(Profile) },
     }),

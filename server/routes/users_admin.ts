@@ -174,7 +174,6 @@ export const usersAdmin = area({
       caller: administrator,
       source: 'supplement',
       summary: 'Change the given fields of a user; `properties` are replaced',
-      params: { userId: Uuid },
       body: Changes.extend({
         properties: JsonObject.optional(),
         is_banned: z.boolean().optional(),
@@ -227,7 +226,6 @@ export const usersAdmin = area({
       caller: administrator,
       source: 'supplement',
       summary: 'Sign in as a user for tests; only in projects with environment development',
-      params: { userId: Uuid },
       handle: testSession,
       replies: { 201: AuthResult },
       refusals: { 403: ['FORBIDDEN', 'USER_BANNED'] },

@@ -53,7 +53,6 @@ const Replay = z.strictObject({
 })
 
 const webhookId = { webhookId: Uuid }
-const deliveryId = { deliveryId: Uuid }
 
 const create = (context: HandlerContext) => createWebhook(context, 'webhook_create')
 
@@ -124,14 +123,12 @@ const subscriptions = [
   route('GET /admin/projects/:projectId/webhooks/:webhookId', {
     caller: administrator,
     summary: 'A subscription with statistics of the last 24 hours',
-    params: webhookId,
     call: 'webhook_get',
     replies: { 200: data(Webhook.extend({ stats: Stats })) },
   }),
   route('PATCH /admin/projects/:projectId/webhooks/:webhookId', {
     caller: administrator,
     summary: 'Change a subscription, disable it, or activate a degraded one again',
-    params: webhookId,
     body: z.object({
       event_name: EventName.optional(),
       target_url: TargetUrl.optional(),
@@ -147,14 +144,12 @@ const subscriptions = [
   route('POST /admin/projects/:projectId/webhooks/:webhookId/rotate-secret', {
     caller: administrator,
     summary: 'Rotate the signing secret, for deliveries that are queued from now on; shown once',
-    params: webhookId,
     handle: rotateSecret,
     replies: { 200: Rotated },
   }),
   route('POST /admin/projects/:projectId/webhooks/:webhookId/test', {
     caller: administrator,
     summary: "Send a synthetic svc.webhook.test now, and return the receiver's response",
-    params: webhookId,
     handle: test,
     replies: { 200: Tested },
     refusals: { 400: ['TARGET_URL_NOT_ALLOWED', 'TARGET_URL_NOT_HTTPS'] },
@@ -166,7 +161,6 @@ const deliveries = [
   route('GET /admin/projects/:projectId/webhooks/:webhookId/deliveries', {
     caller: administrator,
     summary: 'Deliveries of a subscription, newest first, with their attempt logs',
-    params: webhookId,
     query: {
       limit: Limit(),
       cursor: Cursor,
@@ -179,14 +173,12 @@ const deliveries = [
   route('GET /admin/projects/:projectId/webhooks/deliveries/:deliveryId', {
     caller: administrator,
     summary: 'A delivery with its payload and the outcome of each attempt',
-    params: deliveryId,
     call: 'webhook_delivery_get',
     replies: { 200: data(DeliveryDetail) },
   }),
   route('POST /admin/projects/:projectId/webhooks/deliveries/:deliveryId/replay', {
     caller: administrator,
     summary: 'Send a failed delivery again: same payload, same idempotency key',
-    params: deliveryId,
     call: 'webhook_delivery_replay',
     replies: { 202: data(Delivery) },
     failure: 'UPDATE_FAILED',
@@ -196,7 +188,6 @@ const deliveries = [
     summary: 'Send all failed deliveries of a range again, as an operation',
     description:
       'Both ends are inclusive and refer to the time when a delivery was queued; without them, all stored deliveries. Poll the operation for its progress.',
-    params: webhookId,
     body: z.object({
       since: z.string().meta({ format: 'date-time' }).nullish(),
       until: z.string().meta({ format: 'date-time' }).nullish(),

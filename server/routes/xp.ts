@@ -91,7 +91,6 @@ const Amount = z
   .min(-milliard)
   .max(milliard)
   .refine((amount) => amount !== 0, 'must not be 0')
-const idOrKey = { idOrKey: z.string() }
 /** The ledger stores the idempotency key and compares the row that it wrote, not a hash of the body. */
 const idempotency = (context: Pick<HandlerContext, 'request'>) => ({ idempotency_key: idempotencyKey(context) })
 
@@ -180,7 +179,6 @@ export const xp = area({
       summary: 'Simulate a rule on stored events, writing nothing',
       description:
         '`since`: at most 366 days ago, 30 days by default. As if nobody had had XP of it before; boosts count.',
-      params: idOrKey,
       body: z.object({ since: Moment.optional() }),
       example: { since: '2026-11-01T00:00:00Z' },
       call: 'xp_rule_simulate',

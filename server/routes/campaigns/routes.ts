@@ -31,7 +31,6 @@ type Channel = {
   readonly startRefusals: Refusals
 }
 
-const campaignId = { campaignId: Uuid }
 const nobody = '00000000-0000-4000-8000-000000000000'
 
 /** The fourteen routes of the campaigns of a channel: one engine serves all. */
@@ -92,7 +91,6 @@ export const campaignRoutes = (of: Channel): readonly Route[] => {
     route(`POST ${campaign}/${verb}`, {
       caller: administrator,
       summary,
-      params: campaignId,
       args: () => ({ channel, verb }),
       call: 'push_campaign_move',
       replies: { 200: data(Campaign) },
@@ -129,7 +127,6 @@ export const campaignRoutes = (of: Channel): readonly Route[] => {
     route(`GET ${campaign}`, {
       caller: administrator,
       summary: 'A campaign with its counts',
-      params: campaignId,
       args: inChannel,
       call: 'push_campaign_get',
       replies: { 200: data(Campaign) },
@@ -137,7 +134,6 @@ export const campaignRoutes = (of: Channel): readonly Route[] => {
     route(`PATCH ${campaign}`, {
       caller: administrator,
       summary: 'Change a campaign that is not sent yet',
-      params: campaignId,
       body: z.object({ ...fields, send_at: Moment.nullish() }).partial(),
       patch: true,
       example: { name: 'Evening reminder' },
@@ -147,7 +143,6 @@ export const campaignRoutes = (of: Channel): readonly Route[] => {
     route(`DELETE ${campaign}`, {
       caller: administrator,
       summary: 'Delete a campaign with its deliveries, except while it is sent',
-      params: campaignId,
       args: inChannel,
       call: 'push_campaign_delete',
       replies: { 200: Deleted },
@@ -155,7 +150,6 @@ export const campaignRoutes = (of: Channel): readonly Route[] => {
     route(`POST ${campaign}/schedule`, {
       caller: administrator,
       summary: 'Schedule a draft, at `send_at`, else at its own time, else now',
-      params: campaignId,
       body: z.object({ send_at: Moment.nullish() }),
       example: { send_at: '2030-01-01T18:00:00Z' },
       ...start(
@@ -173,7 +167,6 @@ export const campaignRoutes = (of: Channel): readonly Route[] => {
     route(`POST ${campaign}/duplicate`, {
       caller: administrator,
       summary: 'Copy a campaign as a draft',
-      params: campaignId,
       args: inChannel,
       call: 'push_campaign_duplicate',
       replies: { 201: data(Campaign) },
@@ -182,7 +175,6 @@ export const campaignRoutes = (of: Channel): readonly Route[] => {
       caller: administrator,
       readOnly: true,
       summary: 'Whom a campaign would reach now, and the message as `user_id` would see it',
-      params: campaignId,
       body: z.object({ user_id: Uuid.nullish() }),
       example: {},
       args: inChannel,
@@ -192,7 +184,6 @@ export const campaignRoutes = (of: Channel): readonly Route[] => {
     route(`POST ${campaign}/test`, {
       caller: administrator,
       summary: of.testSummary,
-      params: campaignId,
       body: z.object({ user_ids: z.array(Uuid).min(1).max(10) }),
       example: { user_ids: [nobody] },
       ...start(
@@ -208,7 +199,6 @@ export const campaignRoutes = (of: Channel): readonly Route[] => {
     route(`GET ${campaign}/deliveries`, {
       caller: administrator,
       summary: 'Deliveries of a campaign in the order of their users',
-      params: campaignId,
       query: { status: DeliveryFilter, cursor: Cursor, limit: Limit() },
       call: of.deliveries,
       replies: { 200: cursorPage(of.Delivery) },
@@ -217,7 +207,6 @@ export const campaignRoutes = (of: Channel): readonly Route[] => {
       caller: administrator,
       stale: true,
       summary: 'Counts and rates of a campaign, by variant and by hour; conversions within 24 hours',
-      params: campaignId,
       args: inChannel,
       call: 'push_campaign_stats',
       replies: { 200: data(of.Stats) },

@@ -17,7 +17,6 @@ import {
   Rows,
 } from './responses.ts'
 
-const row = { id: Uuid }
 const inGroup = {
   'X-Group-Context': z.string().meta({ description: 'The group whose rows the request reads or writes.' }).optional(),
 }
@@ -136,7 +135,6 @@ export const collectionRows = area({
       operationId: 'adminGetRow',
       caller: administrator,
       summary: 'One row',
-      params: row,
       description: '304 when `If-None-Match` has the ETag that the row has.',
       headers: { ...inGroup, 'If-None-Match': z.string().optional() },
       handle: answers.get,
@@ -148,7 +146,6 @@ export const collectionRows = area({
       caller: administrator,
       invalid: 'INVALID_BODY',
       summary: 'Change a row',
-      params: row,
       headers: { ...inGroup, 'If-Match': z.string().optional() },
       body: JsonObject,
       needsBody: true,
@@ -167,7 +164,6 @@ export const collectionRows = area({
       caller: administrator,
       invalidQuery: 'INVALID_BODY',
       summary: 'Delete a row; with `hard=true` permanently',
-      params: row,
       description: '`If-Match` with an ETag refuses the deletion of another version: 409 with `details.current`.',
       headers: { ...inGroup, 'If-Match': z.string().optional() },
       query: { hard: Flag() },

@@ -188,9 +188,6 @@ const addIndex = async (context: HandlerContext): Promise<Answer> => {
   })
 }
 
-const ofCollection = { name: z.string() }
-const ofColumn = { ...ofCollection, column: z.string() }
-const ofIndex = { ...ofCollection, index: z.string() }
 const confirmed = { ...dryRun, confirm: z.string().optional() }
 const Dropped = z.strictObject({ name: z.string(), deleted: z.literal(true) })
 const Started = z.strictObject({ operation_id: Uuid, status: z.literal('queued') })
@@ -235,7 +232,6 @@ export const collectionDefinitions = area({
     route('GET /admin/projects/:projectId/collections/:name', {
       caller: administrator,
       summary: "A collection's definition",
-      params: ofCollection,
       handle: named(readCollection, readCollection),
       replies: { 200: data(Collection) },
       refusals: missing,
@@ -244,7 +240,6 @@ export const collectionDefinitions = area({
       caller: administrator,
       summary: 'Change the description, the policies, sync or realtime of a collection',
       description: onDryRun,
-      params: ofCollection,
       query: dryRun,
       body: CollectionChanges,
       handle: named(
@@ -258,7 +253,6 @@ export const collectionDefinitions = area({
       caller: administrator,
       summary: 'Drop a collection with its rows; `confirm` repeats its name',
       description: onDryRun,
-      params: ofCollection,
       query: confirmed,
       handle: change('collection_drop'),
       replies: { 200: data(z.union([Dropped, Plan])) },
@@ -272,7 +266,6 @@ export const collectionDefinitions = area({
       caller: administrator,
       summary: 'Add a column; existing rows get its default',
       description: onDryRun,
-      params: ofCollection,
       query: dryRun,
       body: NewColumn,
       example: { name: 'title', type: 'text' },
@@ -291,7 +284,6 @@ export const collectionDefinitions = area({
       caller: administrator,
       summary: 'Rename a column or change its type, default or bounds, in place and without loss',
       description: onDryRun,
-      params: ofColumn,
       query: dryRun,
       body: ColumnChanges,
       handle: named(
@@ -309,7 +301,6 @@ export const collectionDefinitions = area({
       caller: administrator,
       summary: 'Drop a column with its values; `confirm` repeats its name',
       description: onDryRun,
-      params: ofColumn,
       query: confirmed,
       handle: change('collection_column_drop'),
       replies: { 200: data(z.union([Dropped, Plan])) },
@@ -319,7 +310,6 @@ export const collectionDefinitions = area({
       caller: administrator,
       summary: 'Add an index',
       description: `Over 100,000 rows it is built in the background, without a lock: 202 with an operation to poll. ${onDryRun}`,
-      params: ofCollection,
       query: dryRun,
       body: NewIndex,
       example: { columns: ['created_at'] },
@@ -331,7 +321,6 @@ export const collectionDefinitions = area({
       caller: administrator,
       summary: 'Drop an index',
       description: onDryRun,
-      params: ofIndex,
       query: dryRun,
       handle: change('collection_index_drop'),
       replies: { 200: data(z.union([Dropped, Plan])) },

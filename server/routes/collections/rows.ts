@@ -2,7 +2,7 @@ import { z } from 'zod'
 import { refusal } from '#server/errors.ts'
 import { endUserOrServer } from '#server/http/callers.ts'
 import { area, type HandlerContext, route } from '#server/http/route.ts'
-import { data, JsonObject, NotModified, Uuid } from '#server/http/schemas.ts'
+import { data, JsonObject, NotModified } from '#server/http/schemas.ts'
 import { countQuery, exactBody, groupOf } from './requests.ts'
 import {
   AggregateOptions,
@@ -20,8 +20,6 @@ import {
   Rows,
 } from './responses.ts'
 
-const name = { name: z.string() }
-const row = { ...name, id: Uuid }
 const inGroup = {
   'X-Group-Context': z.string().meta({ description: 'The group whose rows the request reads or writes.' }).optional(),
 }
@@ -107,7 +105,6 @@ export const collections = area({
       summary: 'Insert or upsert a row',
       description:
         "The body maps columns to values; server-managed ones are left out. `on_conflict=ignore` answers the existing row, `update` merges what was sent into it, both need `conflict_target` and never touch another user's row. The same `Idempotency-Key` again answers the row that it made.",
-      params: name,
       query: onConflict,
       headers: { ...inGroup, 'Idempotency-Key': z.string().optional() },
       body: JsonObject,
@@ -126,7 +123,6 @@ export const collections = area({
       caller: endUserOrServer,
       summary: 'Insert up to 500 rows, all or none',
       description: 'Columns that a row omits are null, even if they have a default.',
-      params: name,
       headers: inGroup,
       body: Batch,
       documentedBody: z.object({ rows: z.array(JsonObject).max(500) }),
@@ -140,7 +136,6 @@ export const collections = area({
       caller: endUserOrServer,
       summary: 'Find rows',
       description: 'By filter and search, in pages by cursor (no `offset`, an `order` of one column) or by offset.',
-      params: name,
       headers: inGroup,
       body: FindOptions,
       handle: answers.find,
@@ -154,7 +149,6 @@ export const collections = area({
       source: 'supplement',
       invalid: 'INVALID_BODY',
       summary: 'Rows nearest to a vector, or to a text, nearest first',
-      params: name,
       headers: inGroup,
       body: NearestOptions,
       example: { column: 'embedding', vector: [0, 1] },
@@ -174,7 +168,6 @@ export const collections = area({
       source: 'supplement',
       invalid: 'INVALID_BODY',
       summary: 'Counts, sums, averages and extremes, by group',
-      params: name,
       headers: inGroup,
       body: AggregateOptions,
       example: { aggregates: [{ fn: 'count', as: 'n' }] },
@@ -191,7 +184,6 @@ export const collections = area({
       summary: 'Find rows by the query string',
       description:
         '`?query=` takes the body of find as JSON. Else `limit`, `offset`, `cursor`, `select`, `order`, `include`, `include_deleted`, `q`, `q_columns`, and every other parameter is a filter: `col=value` or `col[op]=value`.',
-      params: name,
       headers: inGroup,
       query: {
         query: z.unknown().meta({ type: 'string' }).optional(),
@@ -216,7 +208,6 @@ export const collections = area({
       source: 'supplement',
       invalidQuery: 'INVALID_BODY',
       summary: 'How many rows match',
-      params: name,
       headers: inGroup,
       query: {
         filter: z.unknown().meta({ type: 'string' }).optional(),
@@ -230,7 +221,6 @@ export const collections = area({
       operationId: 'getRow',
       caller: endUserOrServer,
       summary: 'One row',
-      params: row,
       description: '304 when `If-None-Match` has the ETag that the row has.',
       headers: { ...inGroup, 'If-None-Match': z.string().optional() },
       handle: answers.get,
@@ -243,7 +233,6 @@ export const collections = area({
       summary: 'Change a row',
       description:
         'A map of values, and `$if` (compare and set), `$inc`, `$append`, `$remove`, `$unset`. `If-Match` with an ETag refuses a change to another version: 409 with `details.current`.',
-      params: row,
       headers: { ...inGroup, 'If-Match': z.string().optional() },
       body: JsonObject,
       needsBody: true,
@@ -261,7 +250,6 @@ export const collections = area({
       operationId: 'deleteRow',
       caller: endUserOrServer,
       summary: 'Delete a row; it can be restored for 30 days',
-      params: row,
       description: '`If-Match` with an ETag refuses the deletion of another version: 409 with `details.current`.',
       headers: { ...inGroup, 'If-Match': z.string().optional() },
       handle: answers.delete,
@@ -276,7 +264,6 @@ export const collections = area({
       operationId: 'restoreRow',
       caller: endUserOrServer,
       summary: 'Restore a row that was deleted in the last 30 days',
-      params: row,
       headers: inGroup,
       handle: answers.restore,
       replies: { 200: OneRow },

@@ -118,7 +118,6 @@ export const collectionTransfer = area({
       summary: 'Insert the rows of a file',
       description:
         'The body is the file, up to 50 MB: NDJSON, or CSV whose first line names columns. Each row has its `user_id` or `group_id`. The result of the operation has the number of inserted rows, and the line and code of the first hundred that failed.',
-      params: { name: z.string() },
       query: { format: Format.default('ndjson') },
       uploads: Object.values(fileTypes),
       handle: importRows,
@@ -131,7 +130,6 @@ export const collectionTransfer = area({
       summary: 'All rows of a collection, as a stream',
       description:
         'In the order of their creation, without deleted ones unless `include_deleted=true`. NDJSON has the rows as `find` shows them; CSV has lists and JSON as JSON texts.',
-      params: { name: z.string() },
       query: { format: Format.default('ndjson'), include_deleted: Flag() },
       handle: exportRows,
       replies: { 200: streamed('ndjson', 'csv') },

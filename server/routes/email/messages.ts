@@ -172,14 +172,12 @@ export const emailMessages = area({
     route(`GET ${root}/messages/:messageId`, {
       caller: administrator,
       summary: 'A message with its events',
-      params: { messageId: Uuid },
       call: 'email_message_get',
       replies: { 200: data(WithEvents) },
     }),
     route(`POST ${root}/messages/:messageId/cancel`, {
       caller: administrator,
       summary: 'Cancel a message while it is queued',
-      params: { messageId: Uuid },
       call: 'email_message_cancel',
       replies: { 200: data(Message) },
     }),

@@ -67,7 +67,6 @@ export const emailTemplates = area({
       caller: administrator,
       readOnly: true,
       summary: 'A template with variables, as a message would have it; built-in ones too',
-      params: { key: z.string() },
       body: z.object({ variables: JsonObject.optional(), locale: Locale.optional() }),
       example: { variables: { brand: 'Orchard', code: '123456', link: 'https://example.com' } },
       args: ({ body, request }) => ({

@@ -1,4 +1,3 @@
-import { z } from 'zod'
 import { dataOf } from '#server/database/database.ts'
 import { refusal } from '#server/errors.ts'
 import { anyone } from '#server/http/callers.ts'
@@ -48,7 +47,6 @@ const get: Route = route('GET /e/:token', {
   summary: 'A picture or a link of a message with `track`: notes the opening or the click',
   description:
     'The server makes these addresses when it sends. A link redirects to the address that stood in the message, which the token holds encrypted; no other can be asked for. It ends with its message, after 90 days, and with its project.',
-  params: { token: z.string() },
   handle: (context) => open(context, get),
   replies: { 200: picture('image/gif'), 302: htmlPage() },
   refusals: { 404: ['NOT_FOUND'] },
