@@ -1,9 +1,9 @@
 // What one tenant takes, others do not feel: for each thing that projects share somebody takes all of it that they may, and what others wait
-// meanwhile is held against a bound. docs/scaling.md lists what is shared. `--only <word>` runs the parts with this word in their name, and
-// `--short` fewer and shorter rounds; neither writes the page.
+// meanwhile is held against a bound. docs/scaling.md lists what is shared. Each part writes a section of its own: `--only <word>` runs the parts
+// with this word in their name alone. `--short` makes fewer and shorter rounds, and writes nothing.
 import { createScenario, install } from '../bench/support/installation.ts'
 import { say } from '../bench/support/results.ts'
-import { type Claim, print, report } from './support/page.ts'
+import { reportPart } from './support/page.ts'
 import { heavy, locks } from './support/shares/connections.ts'
 import { hub, loader } from './support/shares/live.ts'
 import { createWorld, type Part } from './support/shares/part.ts'
@@ -36,24 +36,16 @@ const installation = await install()
 const scenario = await createScenario(installation, 20, receivers.env)
 const world = createWorld(installation, scenario, isShort)
 
-const claims: Claim[] = []
-const more: string[] = []
+const versions = { Postgres: installation.postgresVersion }
 for (const { name, bound, run } of chosen) {
   say(`${name}: others wait less than ${bound}`)
   const began = performance.now()
   const found = await run(world).catch((error: Error) => ({
-    claims: [{ text: `${name} could not be measured: ${error.message}`, holds: false }],
-    more: undefined,
+    claims: [{ text: `it could not be measured: ${error.message}`, holds: false }],
   }))
-  claims.push(...found.claims)
-  if (found.more) more.push(found.more)
-  for (const { text, holds } of found.claims) say(`  ${holds ? 'holds' : 'DOES NOT HOLD'}: ${text}`)
-  say(`  ${((performance.now() - began) / 1000).toFixed(0)} s`)
+  await reportPart(`npm run proof:shares -- --only ${name}`, `proof:shares ${name}`, versions, found, !isShort)
+  say(`${((performance.now() - began) / 1000).toFixed(0)} s`)
 }
 await installation.end()
 await receivers.close()
-
-const versions = { Postgres: installation.postgresVersion }
-if (isShort || only !== undefined) print(claims)
-else await report('proof:shares', versions, claims, more.join('\n\n'))
 process.exit()
