@@ -92,17 +92,20 @@ describe('a stream that never ends', () => {
   })
 
   test('and that its client does not read is recorded all the same', async () => {
-    const name = await prompt({ provider: 'mistral' })
     endless('x'.repeat(1_000_000))
-    const unread = request(`${harness.url}/v1/client/ai/prompts/${name}/invoke`, {
-      method: 'POST',
-      headers: { 'content-type': 'application/json', ...user.headers },
-    })
-    unread.on('error', () => undefined).end(JSON.stringify({ ...hello, stream: true }))
-    await once(unread, 'response')
-    // on a busy machine the time of the stream is over first
-    const status = expect.stringMatching(/^(cancelled|failed)$/)
-    expect(await finished(project, name)).toMatchObject({ status, is_estimated: true })
-    unread.destroy()
+    let row: Awaited<ReturnType<typeof finished>> | undefined
+    // on a busy machine the provider of the test may pause for longer than the time of a call, which is a failure of the provider
+    for (let tries = 0; tries < 4 && row?.status !== 'cancelled'; tries += 1) {
+      const name = await prompt({ provider: 'mistral' })
+      const unread = request(`${harness.url}/v1/client/ai/prompts/${name}/invoke`, {
+        method: 'POST',
+        headers: { 'content-type': 'application/json', ...user.headers },
+      })
+      unread.on('error', () => undefined).end(JSON.stringify({ ...hello, stream: true }))
+      await once(unread, 'response')
+      row = await finished(project, name)
+      unread.destroy()
+    }
+    expect(row).toMatchObject({ status: 'cancelled', is_estimated: true })
   })
 })

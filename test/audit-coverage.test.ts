@@ -80,7 +80,9 @@ const rows = async (): Promise<number> => {
   return counts.reduce((sum, [row]) => sum + row.count, 0)
 }
 
+/** Whether it was the call that changed something: what the server does on its own may have. Of a deletion the same again would find nothing. */
 const isSilent = async (route: Route, path: string): Promise<boolean> => {
+  if (route.method === 'DELETE') return true
   const before = [await state(), await rows()]
   await project.developer.request(route.method, path, route.body ? (route.example ?? {}) : undefined)
   return (await state()) !== before[0] && (await rows()) === before[1]
@@ -103,7 +105,6 @@ test('every change that a developer makes is in the audit trail', { timeout: 180
     const after = [await state(), await rows()]
     if (after[0] !== before[0]) {
       changed.push(name)
-      // what the server does on its own may have been what changed: of the same again that is not so
       if (after[1] === before[1] && (await isSilent(route, path)))
         silent.push(`${name} changed something and wrote no row`)
     }
