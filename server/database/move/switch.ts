@@ -63,24 +63,27 @@ export const copySequences = async (source: pg.Client, target: pg.Client): Promi
   ])
 }
 
-/** Rows of both sides that are not the same; null when finding that takes longer than nobody should wait. */
-const quickCheck = async (source: pg.Client, target: pg.Client, tables: readonly MovedTable[]) => {
-  const sides = [source, target]
-  for (const side of sides) await side.query(`set statement_timeout = ${checkMs}`)
-  const late = sleep(checkMs, null, { ref: false })
-  const sums = Promise.all(sides.map((side) => sumsOf(side, tables)))
-  // awaited below, or given up
-  sums.catch(() => undefined)
+/**
+ * The sums of one side; null when they take longer than nobody should wait. The bound is a setting of the transaction, which a cancelled statement ends:
+ * `set statement_timeout = 0` would itself be cancelled on a machine that stops for a moment.
+ */
+const quickSums = async (side: pg.Client, tables: readonly MovedTable[]) => {
   try {
-    const found = await Promise.race([sums, late])
-    return found?.[0] && found[1] ? unequal(found[0], found[1]) : null
+    await side.query(`begin; set local statement_timeout = ${checkMs}`)
+    const sums = await sumsOf(side, tables)
+    await side.query('commit')
+    return sums
   } catch (error) {
+    await side.query('rollback')
     if ((error as { code?: string }).code === '57014') return null
     throw error
-  } finally {
-    await sums.catch(() => undefined)
-    for (const side of sides) await side.query('set statement_timeout = 0')
   }
+}
+
+/** Rows of both sides that are not the same; null when that was not found in time. */
+const quickCheck = async (source: pg.Client, target: pg.Client, tables: readonly MovedTable[]) => {
+  const [here, there] = await Promise.all([quickSums(source, tables), quickSums(target, tables)])
+  return here && there ? unequal(here, there) : null
 }
 
 const sentence = (wrong: readonly string[]) => `the rows are not the same: ${wrong.slice(0, 3).join('; ')}`
