@@ -46,6 +46,8 @@ begin
     execute format('alter role %I set timezone to %L', login_name, 'UTC');
     -- calls take milliseconds: compiling a plan that only looks dear takes longer than running it
     execute format('alter role %I set jit to off', login_name);
+    -- one call has one core: with parallel workers the sort of one user would take those of all others
+    execute format('alter role %I set max_parallel_workers_per_gather to 0', login_name);
     if is_16_or_newer then
       execute format('grant %I to %I with inherit false, set true', role_name, login_name);
     else
