@@ -117,7 +117,8 @@ test('a developer whose requests wait in control holds two of its connections, a
     // as long as they wait for the lock, or for each other
     while (refused === 0 && answered < 12) {
       const [row] = await harness.control<{ waiting: number }>(
-        `select count(distinct pid)::int as waiting from pg_catalog.pg_locks where not granted`,
+        `select count(distinct l.pid)::int as waiting from pg_catalog.pg_locks l join pg_catalog.pg_stat_activity a using (pid)
+          where not l.granted and a.datname = current_database()`,
       )
       most = Math.max(most, row?.waiting ?? 0)
       expect((await other.get('/admin/projects')).status).toBe(200)
