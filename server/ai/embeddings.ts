@@ -5,7 +5,11 @@ import type { HandlerContext } from '#server/http/route.ts'
 import { usageOf } from '#server/providers/ai/chat.ts'
 import { embed, ProviderError, type ProviderProblem, spentOf } from '#server/providers/ai/gateway.ts'
 
-type Wanted = { readonly model: string; readonly input: string | readonly string[]; readonly dimensions?: number }
+export type Wanted = {
+  readonly model: string
+  readonly input: string | readonly string[]
+  readonly dimensions?: number
+}
 
 /** Embeddings of texts, reserved and recorded. Throws the refusals of a provider's failure, and 402 where the spend ceiling does not cover them. */
 export const embedded = async (context: HandlerContext, json: Wanted) => {

@@ -1,19 +1,18 @@
 import { z } from 'zod'
-import { allowsEcho, keyPurpose, projectOf } from '#server/ai/calls.ts'
+import { allowsEcho } from '#server/ai/calls.ts'
+import { evaluate } from '#server/ai/evaluate.ts'
+import { invoke } from '#server/ai/invoke.ts'
+import { putProvider } from '#server/ai/keys.ts'
+import { embeddings, forward } from '#server/ai/native.ts'
+import { AdminInvocation, ClientInvocation, Evaluation } from '#server/ai/requests.ts'
 import { administrator, endUser } from '#server/http/callers.ts'
-import { area, type HandlerContext, route } from '#server/http/route.ts'
+import { area, route } from '#server/http/route.ts'
 import { between, Cursor, cursorPage, Deleted, data, Limit, Page, page, Uuid } from '#server/http/schemas.ts'
 import { orEventStream } from '#server/http/stream.ts'
-import { evaluate } from '#server/routes/ai/evaluate.ts'
-import { invoke } from '#server/routes/ai/invoke.ts'
-import { embeddings, forward } from '#server/routes/ai/native.ts'
 import {
-  AdminInvocation,
   Budget,
-  ClientInvocation,
   EmbeddingsRequest,
   Evaluated,
-  Evaluation,
   InvocationRow,
   Invoked,
   NativeMessage,
@@ -33,20 +32,6 @@ const base = '/admin/projects/:projectId/ai' as const
 const prompt = `${base}/prompts/:name` as const
 const upstream = { 502: ['PROVIDER_FAILED', 'PROVIDER_TIMEOUT'] }
 const hello = { messages: [{ role: 'user', content: 'Hello' }] }
-
-/** The ends of a key, for people who have several; of a short one only its last characters. */
-const previewOf = (key: string): string =>
-  key.length >= 20 ? `${key.slice(0, 6)}…${key.slice(-4)}` : `…${key.length >= 8 ? key.slice(-2) : ''}`
-
-const putProvider = (context: HandlerContext) => {
-  const { name, api_key } = context.body as { name: string; api_key: string }
-  return context.call('ai_provider_put', {
-    name,
-    api_key_sealed: context.services.secrets.encrypt(keyPurpose(projectOf(context), name), api_key),
-    key_id: context.services.secrets.current,
-    api_key_preview: previewOf(api_key),
-  })
-}
 
 const Variables = z.array(z.string())
 const PromptForApps = z.strictObject({

@@ -1,3 +1,4 @@
+/** Invoking a prompt: one answer, or a stream of its pieces, from the admission of the call to its record. */
 import { Readable } from 'node:stream'
 import {
   admit,
@@ -9,6 +10,7 @@ import {
   finish as recordEnd,
   watchClient,
 } from '#server/ai/calls.ts'
+import { chatOf, formatOf, type Invocation, loggedMessages, measure } from '#server/ai/requests.ts'
 import { dataOf } from '#server/database/database.ts'
 import { refusal } from '#server/errors.ts'
 import { addressKey } from '#server/http/rate_limiter.ts'
@@ -23,7 +25,6 @@ import {
   type ProviderProblem,
   spentOf,
 } from '#server/providers/ai/gateway.ts'
-import { chatOf, type Invocation, loggedMessages, measure } from '#server/routes/ai/shapes.ts'
 
 /** What internal.ai_begin answers. */
 type Begun = {
@@ -350,13 +351,10 @@ export const invoke =
     if (asked.stream) return stream(context, name, asked, isClient)
     const { begun, text, usage, finishReason } = await invokeOnce(context, name, 'invoke', asked, isClient)
     const { id, prompt, version } = begun
-    const isText = chatFormatOf(asked) === 'text'
+    const isText = formatOf(asked.response_format).type === 'text'
     const content = isText ? { output: text } : { object: objectOf(text) }
     return {
       status: 200,
       body: JSON.stringify({ data: { id, prompt, version, ...content, usage, finish_reason: finishReason } }),
     }
   }
-
-const chatFormatOf = ({ response_format: format }: Invocation) =>
-  typeof format === 'object' ? format.type : (format ?? 'text')

@@ -1,5 +1,5 @@
+/** Calls in a provider's own format, and embeddings: passed on, with what they use read in passing. */
 import { Readable } from 'node:stream'
-import type { z } from 'zod'
 import {
   exchangeWith,
   finish,
@@ -9,7 +9,7 @@ import {
   type Surroundings,
   watchClient,
 } from '#server/ai/calls.ts'
-import { embedded } from '#server/ai/embeddings.ts'
+import { embedded, type Wanted } from '#server/ai/embeddings.ts'
 import { refusal } from '#server/errors.ts'
 import type { Answer, HandlerContext } from '#server/http/route.ts'
 import { boundOf } from '#server/providers/ai/bounds.ts'
@@ -18,7 +18,6 @@ import { type AiProvider, dialects, isStreamed, ProviderError, relay, spentOf } 
 import { createEventReader } from '#server/providers/ai/server_events.ts'
 import { setUsed } from '#server/providers/ai/span.ts'
 import type { StreamedResponse } from '#server/providers/upstream.ts'
-import type { EmbeddingsRequest, NativeMessage } from '#server/routes/ai/shapes.ts'
 import type { Span } from '#server/telemetry/spans.ts'
 
 /** The end of a response is read for its usage, up to this length. */
@@ -127,7 +126,7 @@ const unanswered = ({ problem }: ProviderError, { inputBytes, maxTokens }: Relay
 
 /** Forwards a request in the provider's own format, and the response with its status and its bytes as they come. */
 export const forward = async (context: HandlerContext): Promise<Answer> => {
-  const { provider, body } = context.body as z.output<typeof NativeMessage>
+  const { provider, body } = context.body as { provider: AiProvider; body: Record<string, unknown> }
   // numbers as they were sent
   const { body: sent } = context.sent as { body: Record<string, unknown> }
   const wire = dialects[provider].native(sent)
@@ -175,7 +174,7 @@ export const forward = async (context: HandlerContext): Promise<Answer> => {
 }
 
 export const embeddings = async (context: HandlerContext): Promise<Answer> => {
-  const { model, input } = context.body as z.output<typeof EmbeddingsRequest>
+  const { model, input } = context.body as Wanted
   const data = await embedded(context, { model, input })
   return { status: 200, body: JSON.stringify({ data }) }
 }

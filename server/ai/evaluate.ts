@@ -1,9 +1,10 @@
+/** Running cases against a prompt. */
 import type { z } from 'zod'
+import { invokeOnce, storable } from '#server/ai/invoke.ts'
+import type { Evaluation } from '#server/ai/requests.ts'
 import { dataOf } from '#server/database/database.ts'
 import { ApiError } from '#server/errors.ts'
 import type { Answer, HandlerContext } from '#server/http/route.ts'
-import { invokeOnce, storable } from '#server/routes/ai/invoke.ts'
-import type { Evaluation } from '#server/routes/ai/shapes.ts'
 
 type Asked = z.output<typeof Evaluation>
 type Case = Asked['cases'][number]
