@@ -1,7 +1,7 @@
 import { Readable } from 'node:stream'
 import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
-import { textOf } from '#server/routes/collections/import_lines.ts'
+import { textOf } from '#server/collections/import_lines.ts'
 import { startCollections } from '#test/support/definitions.ts'
 import { sized } from '#test/support/sized.ts'
 import { loadTasks } from '#workers/task.ts'

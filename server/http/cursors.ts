@@ -1,7 +1,7 @@
 /**
  * Cursors of lists that TypeScript merges, in the form of sql/shared/60_cursors.sql: base64url of JSON, [version, order, key, ...]. Not signed: a
  * cursor only says where a page begins. Cursors of collections are signed, because their keys are values of columns that the caller may not read:
- * server/routes/collections/cursors.ts.
+ * server/collections/cursors.ts.
  */
 const version = 1
 const longest = 200

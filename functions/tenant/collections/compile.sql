@@ -1,6 +1,6 @@
 -- The compiler of collections: a request becomes one parameterised statement. Identifiers come from the catalog through %I, values are
 -- parameters. Two requests of the same shape give the same text, so that the server caches it and sends only values. A keyword that changes
--- the text must be part of the shape too (server/routes/collections/shapes.ts).
+-- the text must be part of the shape too (server/collections/statement_shapes.ts).
 
 create or replace function internal.collection_compile(kind text, collection text, request json, style text default 'array') returns jsonb
 language plpgsql stable as $$

@@ -1,21 +1,10 @@
 import { z } from 'zod'
+import { answers } from '#server/collections/answers.ts'
+import { AggregateOptions, FindOptions, NearestOptions } from '#server/collections/options.ts'
 import { administrator } from '#server/http/callers.ts'
 import { area, route } from '#server/http/route.ts'
 import { Flag, JsonObject, NotModified, Uuid } from '#server/http/schemas.ts'
-import {
-  AggregateOptions,
-  Aggregates,
-  answers,
-  Batch,
-  Deleted,
-  FindOptions,
-  Nearest,
-  NearestOptions,
-  OneRow,
-  Page,
-  Plan,
-  Rows,
-} from './responses.ts'
+import { Aggregates, Batch, Deleted, Nearest, OneRow, Page, Plan, Rows } from '#server/routes/collections/responses.ts'
 
 const inGroup = {
   'X-Group-Context': z.string().meta({ description: 'The group whose rows the request reads or writes.' }).optional(),

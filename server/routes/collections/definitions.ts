@@ -1,7 +1,14 @@
 import { z } from 'zod'
-import { keepNames } from '#server/graphql/kept_names.ts'
+import {
+  addIndex,
+  change,
+  listCollections,
+  named,
+  readCollection,
+  readColumn,
+} from '#server/collections/definitions.ts'
 import { administrator } from '#server/http/callers.ts'
-import { type Answer, area, type HandlerContext, route } from '#server/http/route.ts'
+import { area, route } from '#server/http/route.ts'
 import { data, Flag, Page, page, SentNumber, Text, Time, Uuid } from '#server/http/schemas.ts'
 
 const Name = z.string().regex(/^[a-z][a-z0-9_]{0,62}$/, 'must match ^[a-z][a-z0-9_]{0,62}$')
@@ -139,54 +146,6 @@ const Types = z.strictObject({
 })
 
 const dryRun = { dry_run: Flag() }
-
-/** A change may rewrite a table: its time limit is longer than that of a request for rows. */
-const changeMs = 600_000
-
-/** Schema changes take locks and make every server compile statements again, so that they are limited to five a second in a project. */
-const changing = async (context: HandlerContext, name: string, args: Record<string, unknown>) => {
-  const { services, resolved, query, params } = context
-  if (!query['dry_run']) {
-    services.rateLimiter.take([{ key: `schema ${resolved.project?.projectId}`, perSecond: 5, burst: 5 }])
-  }
-  const { projectId: _, ...named } = params
-  return context.call(name, { ...named, ...query, ...args }, { timeoutMs: changeMs })
-}
-
-/** An answer that tells names in GraphQL: where one is not made yet it is made and kept, and the definition read again. */
-const named =
-  (run: (context: HandlerContext) => Promise<Answer>, read: (context: HandlerContext) => Promise<Answer>) =>
-  async (context: HandlerContext): Promise<Answer> => {
-    const reply = await run(context)
-    const { place, project } = context.resolved
-    if (!project || !/"graphql_name" ?: ?null/.test(String(reply.body))) return reply
-    await keepNames(context.services, place, project.projectId)
-    return { ...(await read(context)), status: reply.status }
-  }
-const readCollection = ({ call, params, body }: HandlerContext) =>
-  call('collection_get', { name: params['name'] ?? body['name'] })
-const readColumn = ({ call, params, body }: HandlerContext) =>
-  call('collection_column_get', { name: params['name'], column: body['name'] ?? params['column'] })
-const listCollections = ({ call, query }: HandlerContext) =>
-  call('collections_list', { page_limit: query['limit'], page_offset: query['offset'] })
-
-const change =
-  (name: string, args: (context: HandlerContext) => Record<string, unknown> = () => ({})) =>
-  (context: HandlerContext) =>
-    changing(context, name, args(context))
-
-/** An index of a large collection is built in the background: control stores the operation. */
-const addIndex = async (context: HandlerContext): Promise<Answer> => {
-  const { services, resolved, params, body } = context
-  const reply = await changing(context, 'collection_index_add', { definition: body })
-  if (reply.status !== 202) return reply
-  const { projectId, name } = params
-  return services.database.call(services.control, 'control_developer', resolved.claims, 'collection_operation', {
-    project_id: projectId,
-    type: 'collections.index',
-    input: { collection: name, definition: body },
-  })
-}
 
 const confirmed = { ...dryRun, confirm: z.string().optional() }
 const Dropped = z.strictObject({ name: z.string(), deleted: z.literal(true) })

@@ -1,24 +1,11 @@
 import { z } from 'zod'
-import { refusal } from '#server/errors.ts'
+import { answers, ask, transaction } from '#server/collections/answers.ts'
+import { AggregateOptions, FindOptions, NearestOptions } from '#server/collections/options.ts'
+import { countQuery } from '#server/collections/requests.ts'
 import { endUserOrServer } from '#server/http/callers.ts'
-import { area, type HandlerContext, route } from '#server/http/route.ts'
+import { area, route } from '#server/http/route.ts'
 import { data, JsonObject, NotModified } from '#server/http/schemas.ts'
-import { countQuery, exactBody, groupOf } from './requests.ts'
-import {
-  AggregateOptions,
-  Aggregates,
-  answers,
-  ask,
-  Batch,
-  Count,
-  Deleted,
-  FindOptions,
-  Nearest,
-  NearestOptions,
-  OneRow,
-  Page,
-  Rows,
-} from './responses.ts'
+import { Aggregates, Batch, Count, Deleted, Nearest, OneRow, Page, Rows } from '#server/routes/collections/responses.ts'
 
 const inGroup = {
   'X-Group-Context': z.string().meta({ description: 'The group whose rows the request reads or writes.' }).optional(),
@@ -54,21 +41,6 @@ const Operation = z.object({
     .regex(/^[a-z][a-z0-9_]{0,62}$/, 'must match ^[a-z][a-z0-9_]{0,62}$')
     .optional(),
 })
-
-const transaction = (context: HandlerContext) => {
-  const operations = (context.body as { operations: unknown[] }).operations
-  if (operations.length > 100) {
-    throw refusal(400, 'BATCH_TOO_LARGE', 'A transaction has at most 100 operations.', {
-      limit: 100,
-      got: operations.length,
-    })
-  }
-  return context.call(
-    'collection_transaction',
-    { operations: exactBody(context)['operations'], group_id: groupOf(context) },
-    { retries: 5 },
-  )
-}
 
 export const collections = area({
   stem: 'collections',

@@ -1,3 +1,4 @@
+/** The signed cursors of pages of rows. */
 import { createHmac, createSecretKey, type KeyObject, timingSafeEqual } from 'node:crypto'
 import { refusal } from '#server/errors.ts'
 import type { Secrets } from '#server/secrets.ts'

@@ -1,3 +1,4 @@
+/** Rows of a file of CSV or JSON lines, read as it arrives. */
 import type { Readable } from 'node:stream'
 import { refusal } from '#server/errors.ts'
 import { cellJson, isJsonCell } from '#server/http/csv.ts'
