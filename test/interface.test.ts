@@ -2,7 +2,7 @@ import { describe, expect, test } from 'vitest'
 import { z } from 'zod'
 import { administrator, endUser } from '#server/http/callers.ts'
 import { refusalsOf } from '#server/http/interface.ts'
-import { route, withoutOwn } from '#server/http/route.ts'
+import { complete, group, route, withoutOwn } from '#server/http/route.ts'
 import { Uuid } from '#server/http/schemas.ts'
 import { interfaceText, refusalsIn } from '../scripts/docs/interface.ts'
 
@@ -39,7 +39,8 @@ describe('what a function refuses, from its comment', () => {
 })
 
 describe('what a declaration need not say', () => {
-  const plain = { caller: endUser, summary: 'x' } as const
+  const routeOf = (signature: Parameters<typeof route>[0], more: Parameters<typeof route>[2], by = endUser) =>
+    complete(route(signature, 'x', more), by)
   const list = z.strictObject({ data: z.array(z.string()) })
   const one = z.strictObject({ data: z.string() })
 
@@ -55,38 +56,54 @@ describe('what a declaration need not say', () => {
     ['GET /client/things', { replies: { 200: list }, failure: 'OTHER_FAILED' }, 'OTHER_FAILED'],
     ['GET /client/things', { replies: { 200: list }, failure: null }, null],
   ] as const)('the code of a 500: %s %j', (signature, more, failure) => {
-    expect(route(signature, { ...plain, call: 'x', ...more }).failure).toBe(failure)
+    expect(routeOf(signature, { call: 'x', ...more }).failure).toBe(failure)
   })
 
   test('the ids of a path; a declared one wins, and the id of the project is of the credentials', () => {
     const text = z.string()
-    const found = route('GET /admin/projects/:projectId/things/:thingId/:id/:key/:otherId', {
-      ...plain,
+    const found = routeOf('GET /admin/projects/:projectId/things/:thingId/:id/:key/:otherId', {
       call: 'x',
       replies: {},
       params: { otherId: text },
     })
     expect(found.params).toEqual({ thingId: Uuid, id: Uuid, otherId: text })
-    expect(route('GET /client/things/:key', { ...plain, call: 'x', replies: {} }).params).toBeUndefined()
+    expect(routeOf('GET /client/things/:key', { call: 'x', replies: {} }).params).toBeUndefined()
   })
 
   test('the refusals of its function, and not those of all kinds of definitions', () => {
     expect(refusalsOf('tenant', 'streak_pause')).toMatchObject({ 404: ['STREAK_NOT_FOUND'] })
-    const declared = { ...plain, replies: {}, refusals: { 409: ['OTHER'] } }
-    const found = route('PUT /client/streaks/:idOrKey/pause', { ...declared, call: 'streak_pause' })
+    const declared = { replies: {}, refusals: { 409: ['OTHER'] } }
+    const found = routeOf('PUT /client/streaks/:idOrKey/pause', { ...declared, call: 'streak_pause' })
     expect(found.refusals).toMatchObject({ 404: ['STREAK_NOT_FOUND'] })
     expect(found.refusals[409]).toEqual(expect.arrayContaining(['PAUSE_OVERLAP', 'OTHER']))
     expect(found.own).toEqual({ 409: ['OTHER'] })
     expect(withoutOwn(found).refusals[409]).not.toContain('OTHER')
     const definition = { kind: 'streak_definition', verb: 'create' } as const
-    const made = route('POST /admin/projects/:projectId/streaks', {
-      ...declared,
-      caller: administrator,
-      call: 'definition_create',
-      definition,
-    })
+    const made = routeOf(
+      'POST /admin/projects/:projectId/streaks',
+      { ...declared, call: 'definition_create', definition },
+      administrator,
+    )
     expect(made.refusals).toEqual({ 409: ['OTHER'] })
-    const handled = route('POST /client/things', { ...declared, handle: () => Promise.reject(new Error('x')) })
+    const handled = routeOf('POST /client/things', { ...declared, handle: () => Promise.reject(new Error('x')) })
     expect(handled.refusals).toEqual({ 409: ['OTHER'] })
+  })
+
+  test('a group gives its routes the path, the caller and what else it names; a route may name its own', () => {
+    const one = { call: 'x', replies: {} }
+    const [list, found] = group('/client/things', { caller: endUser, source: 'contract' }, [
+      route('GET /', 'x', one),
+      route('GET /:id', 'y', { ...one, caller: administrator, source: 'supplement' }),
+    ])
+    expect(list).toMatchObject({
+      method: 'GET',
+      path: '/client/things',
+      caller: endUser,
+      source: 'contract',
+      summary: 'x',
+    })
+    expect(found).toMatchObject({ path: '/client/things/:id', caller: administrator, source: 'supplement' })
+    expect(group('', endUser, [route('GET /', 'x', one)])).toMatchObject([{ path: '/', caller: endUser }])
+    expect(() => group('', endUser, [route('GET /', 'x', { replies: {} })])).toThrow('needs a call or a handler')
   })
 })

@@ -329,6 +329,7 @@ export const contextOf = (
   request,
   services,
   resolved,
+  route,
   call: callAs(area, route, request, resolved, services),
   ask: askAs(area, route, request, resolved, services),
   lines: linesAs(area, route, request, resolved, services),

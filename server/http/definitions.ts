@@ -1,6 +1,5 @@
 import { z } from 'zod'
-import { administrator } from '#server/http/callers.ts'
-import { type Declaration, type OfDefinition, type Route, route } from '#server/http/route.ts'
+import { type Declaration, type Declared, type OfDefinition, route } from '#server/http/route.ts'
 import { Deleted, data, Moment, Page, page, Time, Uuid } from '#server/http/schemas.ts'
 
 type Shape = Readonly<Record<string, z.ZodType>>
@@ -8,8 +7,8 @@ type Verb = OfDefinition['verb']
 type Summary = string | Pick<Declaration, 'summary' | 'description'>
 
 export type Definition = {
-  /** The path under the project: `/xp/rules`. */
-  readonly path: `/${string}`
+  /** The path below the group's, if it is not that: `/rules` in the group of `/xp`. */
+  readonly path?: `/${string}`
   /** Fields that can be set on creation and changed later. */
   readonly fields?: Shape
   /** Fields that are set on creation only, such as the key. */
@@ -37,22 +36,22 @@ export type Definition = {
 }
 
 /**
- * The routes by which administrators create, list, get, change and delete the definitions of a kind: see docs/definitions.md. For an
+ * The routes of a group by which administrators create, list, get, change and delete the definitions of a kind: see docs/definitions.md. For an
  * omitted verb the area declares its own route.
  */
-export const definitions = (kind: string, of: Definition): Route[] => {
-  const many = `/admin/projects/:projectId${of.path}` as const
+export const definitions = (kind: string, of: Definition): Declared[] => {
+  const many = of.path ?? '/'
   const id = of.id ?? { idOrKey: z.string() }
-  const one = `${many}/:${Object.keys(id)[0]}` as const
+  const one = `${of.path ?? ''}/:${Object.keys(id)[0]}` as const
   const row = of.row ?? rowOf({ ...of.fixed, ...of.fields })
-  const made = (verb: Verb, signature: `${'GET' | 'POST' | 'PATCH' | 'DELETE'} /${string}`, more: More): Route[] => {
+  const made = (verb: Verb, signature: `${'GET' | 'POST' | 'PATCH' | 'DELETE'} /${string}`, more: More): Declared[] => {
     const summaries = of.summaries[verb]
     if (!summaries) return []
+    const { summary, ...described } = typeof summaries === 'string' ? { summary: summaries } : summaries
     return [
-      route(signature, {
-        caller: administrator,
+      route(signature, summary, {
         ...of.shared,
-        ...(typeof summaries === 'string' ? { summary: summaries } : summaries),
+        ...described,
         definition: { kind, verb },
         call: `definition_${verb}`,
         ...more,

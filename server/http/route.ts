@@ -65,6 +65,8 @@ export type HandlerContext = Input & {
   readonly request: FastifyRequest
   readonly services: Services
   readonly resolved: Resolved
+  /** The route that was asked for: a handler resolves another caller by it. */
+  readonly route: Route
   /** The route's call as this caller, or another function of the same database; `as` acts as the user named in the body. */
   readonly call: (
     name: string,
@@ -82,6 +84,7 @@ export type OfDefinition = { readonly kind: string; readonly verb: 'create' | 'l
 
 export type Declaration = {
   readonly caller: Caller
+  /** What a client does with it, a line of the document. */
   readonly summary: string
   /** The name of its operation in the document, where the rule of server/http/document/operation_ids.ts makes an awkward one. */
   readonly operationId?: string
@@ -213,10 +216,37 @@ const usualFailure = (method: Method, { replies, readOnly }: Declaration): strin
   return data instanceof z.ZodArray ? 'LIST_FAILED' : 'FETCH_FAILED'
 }
 
-/** Declares a route: `route('POST /client/streaks/:idOrKey/qualify', {...})`. */
-export const route = (signature: `${Method} /${string}`, declaration: Declaration): Route => {
+/** What a route says itself: its group gives the caller, unless it names another. */
+type OfGroup = Omit<Declaration, 'caller' | 'summary'> & { readonly caller?: Caller }
+
+/** A route as it is declared, before its group completes it. */
+export type Declared = {
+  readonly method: Method
+  /** The rest of the path, below the group's. */
+  readonly path: string
+  readonly declaration: OfGroup & { readonly summary: string }
+}
+
+/** Declares a route of a group: `route('POST /:idOrKey/qualify', 'Count one act', { call: 'streak_qualify', ... })`. */
+export const route = (signature: `${Method} /${string}`, summary: string, declaration: OfGroup): Declared => {
   const [method, path] = signature.split(' ') as [Method, string]
-  if (!declaration.call === !declaration.handle) throw new Error(`${signature} needs a call or a handler, and only one`)
+  return { method, path, declaration: { ...declaration, summary } }
+}
+
+/** What the routes of a group share: the caller, or an object with the caller and other properties. */
+type Shared = Pick<Declaration, 'caller'> & Partial<Omit<Declaration, 'summary' | 'call' | 'handle' | 'replies'>>
+
+/** The routes below a path that one kind of caller may use: `...group('/client/streaks', endUser, [...])`. `GET /` is the path itself. */
+export const group = (prefix: string, by: Caller | Shared, routes: readonly Declared[]): Route[] =>
+  routes.map((declared) => complete(declared, by, prefix))
+
+/** A route with what its group gives it. */
+export const complete = (declared: Declared, by: Caller | Shared, prefix = ''): Route => {
+  const { method } = declared
+  const path = prefix && declared.path === '/' ? prefix : `${prefix}${declared.path}`
+  const declaration: Declaration = { ...('resolve' in by ? { caller: by } : by), ...declared.declaration }
+  if (!declaration.call === !declaration.handle)
+    throw new Error(`${method} ${path} needs a call or a handler, and only one`)
   const { failure = usualFailure(method, declaration) } = declaration
   const { refusals: own = {} } = declaration
   const params = { ...idsOf(path), ...declaration.params }

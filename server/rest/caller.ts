@@ -2,7 +2,7 @@ import type { FastifyRequest } from 'fastify'
 import { refusal } from '#server/errors.ts'
 import { appKey, endUser, endUserOrServer } from '#server/http/callers.ts'
 import { bearer } from '#server/http/credentials.ts'
-import { area, type Resolved, route } from '#server/http/route.ts'
+import { area, complete, type Resolved, route } from '#server/http/route.ts'
 import type { Services } from '#server/services.ts'
 
 const refusals = { 403: ['REST_DISABLED'], 404: ['USER_NOT_FOUND'], 413: ['PAYLOAD_TOO_LARGE'] }
@@ -12,52 +12,56 @@ const elsewhere = (file: string) => () => Promise.reject(new Error(`served by se
  * What supabase-js asks for, as the program sees it: the area whose migrations a project must have, and what it may refuse. The paths below these are
  * those of PostgREST, auth-js, storage-js and realtime-js, and are served beside the declared routes.
  */
-const served = route('GET /rest/v1', {
-  caller: endUserOrServer,
-  summary: 'PostgREST over the collections of a project',
-  handle: elsewhere('serve'),
-  replies: {},
-  failure: null,
-  refusals: {
-    ...refusals,
-    400: ['INVALID_JSON', 'INVALID_BODY', 'INVALID_INPUT', 'RESPONSE_TOO_LARGE'],
-    503: ['REST_UNAVAILABLE', 'REST_BUSY'],
-  },
-})
-export const written = route('POST /storage/v1', {
-  caller: endUserOrServer,
-  summary: 'Files of a project, in the form of storage-js',
-  handle: elsewhere('storage'),
-  replies: {},
-  failure: null,
-  refusals: {
-    400: ['INVALID_INPUT', 'MIME_NOT_ALLOWED'],
-    402: ['FREE_TIER_LIMIT_REACHED'],
-    403: [...refusals[403], 'FORBIDDEN'],
-    404: [...refusals[404], 'BUCKET_NOT_FOUND', 'NoSuchKey'],
-    408: ['REQUEST_TIMEOUT'],
-    409: ['KEY_IN_USE', 'ASSET_IN_USE'],
-    413: refusals[413],
-    503: ['UPLOAD_UNVERIFIED'],
-  },
-})
+const served = complete(
+  route('GET /rest/v1', 'PostgREST over the collections of a project', {
+    handle: elsewhere('serve'),
+    replies: {},
+    failure: null,
+    refusals: {
+      ...refusals,
+      400: ['INVALID_JSON', 'INVALID_BODY', 'INVALID_INPUT', 'RESPONSE_TOO_LARGE'],
+      503: ['REST_UNAVAILABLE', 'REST_BUSY'],
+    },
+  }),
+  endUserOrServer,
+)
+export const written = complete(
+  route('POST /storage/v1', 'Files of a project, in the form of storage-js', {
+    handle: elsewhere('storage'),
+    replies: {},
+    failure: null,
+    refusals: {
+      400: ['INVALID_INPUT', 'MIME_NOT_ALLOWED'],
+      402: ['FREE_TIER_LIMIT_REACHED'],
+      403: [...refusals[403], 'FORBIDDEN'],
+      404: [...refusals[404], 'BUCKET_NOT_FOUND', 'NoSuchKey'],
+      408: ['REQUEST_TIMEOUT'],
+      409: ['KEY_IN_USE', 'ASSET_IN_USE'],
+      413: refusals[413],
+      503: ['UPLOAD_UNVERIFIED'],
+    },
+  }),
+  endUserOrServer,
+)
 /** Its other codes are those of the routes of sign-in, which it asks. */
-const signIn = route('POST /auth/v1', {
-  caller: appKey,
-  summary: 'Sign-in, in the form of auth-js',
-  handle: elsewhere('auth'),
-  replies: {},
-  failure: null,
-  refusals: { 400: ['INVALID_INPUT', 'weak_password'], 401: ['session_not_found'], 403: refusals[403] },
-})
-const socket = route('GET /realtime/v1/websocket', {
-  caller: appKey,
-  summary: 'Channels, in the form of realtime-js',
-  handle: elsewhere('realtime'),
-  replies: {},
-  failure: null,
-  refusals: { 400: ['INVALID_INPUT'], 403: refusals[403], 426: ['UPGRADE_REQUIRED'] },
-})
+const signIn = complete(
+  route('POST /auth/v1', 'Sign-in, in the form of auth-js', {
+    handle: elsewhere('auth'),
+    replies: {},
+    failure: null,
+    refusals: { 400: ['INVALID_INPUT', 'weak_password'], 401: ['session_not_found'], 403: refusals[403] },
+  }),
+  appKey,
+)
+const socket = complete(
+  route('GET /realtime/v1/websocket', 'Channels, in the form of realtime-js', {
+    handle: elsewhere('realtime'),
+    replies: {},
+    failure: null,
+    refusals: { 400: ['INVALID_INPUT'], 403: refusals[403], 426: ['UPGRADE_REQUIRED'] },
+  }),
+  appKey,
+)
 export const door = area({
   stem: 'rest',
   title: 'supabase-js',

@@ -2,7 +2,7 @@ import { z } from 'zod'
 import { dataOf } from '#server/database/database.ts'
 import { administrator, endUser } from '#server/http/callers.ts'
 import { definitions } from '#server/http/definitions.ts'
-import { area, route } from '#server/http/route.ts'
+import { area, group, route } from '#server/http/route.ts'
 import { AnyId, between, data, JsonObject, Key, Line, Page, page, Text, Time, Uuid } from '#server/http/schemas.ts'
 
 const Rules = {
@@ -66,7 +66,6 @@ const DryRun = z.strictObject({
 const achievementId = { achievementId: AnyId }
 const ofOne = { 400: ['INVALID_ID'] }
 const shared = { source: 'contract', invalid: 'VALIDATION_ERROR', invalidBody: 'VALIDATION_ERROR' } as const
-const contract = { caller: administrator, ...shared }
 
 export const achievements = area({
   stem: 'achievements',
@@ -75,177 +74,157 @@ export const achievements = area({
   about: 'Goals that users reach once or in tiers.',
   source: 'supplement',
   routes: [
-    route('GET /client/achievements', {
-      caller: endUser,
-      summary: "Achievements with the caller's progress, by sort_order",
-      description: 'A hidden, locked achievement shows only its id and key. `rarity` is computed hourly.',
-      query: Page,
-      call: 'achievements_list',
-      replies: { 200: page(Mine) },
-    }),
-    route('GET /client/achievements/unseen', {
-      operationId: 'listUnseenAchievements',
-      caller: endUser,
-      summary: 'Achievements that the caller has unlocked and not seen yet, oldest first',
-      call: 'achievements_unseen',
-      replies: { 200: data(z.array(Shown)) },
-    }),
-    route('POST /client/achievements/seen', {
-      operationId: 'markAchievementsSeen',
-      caller: endUser,
-      summary: 'Mark achievements as seen, on every device',
-      body: z.object({ ids: z.array(Uuid).min(1, 'must have 1 to 500 ids').max(500, 'must have 1 to 500 ids') }),
-      example: { ids: ['0190a1b2-0000-7000-8000-000000000000'] },
-      call: 'achievements_seen',
-      replies: { 200: data(z.strictObject({ seen: z.int() })) },
-    }),
-    route('GET /client/achievements/:idOrKey', {
-      caller: endUser,
-      summary: "One achievement with the caller's progress",
-      call: 'achievement_get',
-      replies: { 200: data(Mine) },
-    }),
-    route('GET /client/users/:userId/achievements', {
-      caller: endUser,
-      summary: 'Achievements that another user has unlocked',
-      description: 'Not for users who are blocked, or whose property `hide_achievements` is true.',
-      query: Page,
-      call: 'user_achievements',
-      replies: { 200: page(OfOther) },
-    }),
-
-    ...definitions('achievement', {
-      path: '/achievements',
-      id: achievementId,
-      fixed: { key: Key },
-      fields: Rules,
-      required: ['key', 'name', 'criteria'],
-      refusals: { list: { 400: ['VALIDATION_ERROR'] }, get: ofOne, update: ofOne, delete: ofOne },
-      shared,
-      example: {
-        create: {
-          key: 'ten-lessons',
-          name: 'Ten lessons',
-          xp_reward: 50,
-          criteria: { type: 'event_count', event_name: 'lesson_completed', target_value: 10 },
+    ...group('/client', endUser, [
+      route('GET /achievements', "Achievements with the caller's progress, by sort_order", {
+        call: 'achievements_list',
+        description: 'A hidden, locked achievement shows only its id and key. `rarity` is computed hourly.',
+        query: Page,
+        replies: { 200: page(Mine) },
+      }),
+      route('GET /achievements/unseen', 'Achievements that the caller has unlocked and not seen yet, oldest first', {
+        call: 'achievements_unseen',
+        operationId: 'listUnseenAchievements',
+        replies: { 200: data(z.array(Shown)) },
+      }),
+      route('POST /achievements/seen', 'Mark achievements as seen, on every device', {
+        call: 'achievements_seen',
+        operationId: 'markAchievementsSeen',
+        body: z.object({ ids: z.array(Uuid).min(1, 'must have 1 to 500 ids').max(500, 'must have 1 to 500 ids') }),
+        example: { ids: ['0190a1b2-0000-7000-8000-000000000000'] },
+        replies: { 200: data(z.strictObject({ seen: z.int() })) },
+      }),
+      route('GET /achievements/:idOrKey', "One achievement with the caller's progress", {
+        call: 'achievement_get',
+        replies: { 200: data(Mine) },
+      }),
+      route('GET /users/:userId/achievements', 'Achievements that another user has unlocked', {
+        call: 'user_achievements',
+        description: 'Not for users who are blocked, or whose property `hide_achievements` is true.',
+        query: Page,
+        replies: { 200: page(OfOther) },
+      }),
+    ]),
+    ...group('/admin/projects/:projectId/achievements', administrator, [
+      ...definitions('achievement', {
+        id: achievementId,
+        fixed: { key: Key },
+        fields: Rules,
+        required: ['key', 'name', 'criteria'],
+        refusals: { list: { 400: ['VALIDATION_ERROR'] }, get: ofOne, update: ofOne, delete: ofOne },
+        shared,
+        example: {
+          create: {
+            key: 'ten-lessons',
+            name: 'Ten lessons',
+            xp_reward: 50,
+            criteria: { type: 'event_count', event_name: 'lesson_completed', target_value: 10 },
+          },
+          update: { xp_reward: 100 },
         },
-        update: { xp_reward: 100 },
-      },
-      summaries: {
-        create: {
-          summary: 'Define an achievement; at most 500',
-          description:
-            '`criteria`: `{type, target_value}` with `event_count` (`event_name`, `event_filter`, `since`), `streak_length` ' +
-            '(`streak_definition_id`), `xp_threshold` or `property_value` (`property_key`). Who qualifies already is unlocked in the background.',
+        summaries: {
+          create: {
+            summary: 'Define an achievement; at most 500',
+            description:
+              '`criteria`: `{type, target_value}` with `event_count` (`event_name`, `event_filter`, `since`), `streak_length` ' +
+              '(`streak_definition_id`), `xp_threshold` or `property_value` (`property_key`). Who qualifies already is unlocked in the background.',
+          },
+          list: 'Definitions, by sort_order',
+          get: 'A definition',
+          update: 'Change a definition; unlocks stay',
+          delete: 'Delete a definition with its unlocks',
         },
-        list: 'Definitions, by sort_order',
-        get: 'A definition',
-        update: 'Change a definition; unlocks stay',
-        delete: 'Delete a definition with its unlocks',
-      },
-    }),
-    route('GET /admin/projects/:projectId/achievements/stats', {
-      caller: administrator,
-      stale: true,
-      summary: 'Unlocks of all time and of seven days, by achievement',
-      call: 'achievement_stats',
-      replies: {
-        200: data(
-          z.strictObject({
-            total_unlocks: z.int(),
-            unlocks_7d: z.int(),
-            achievements: z.array(
-              z.strictObject({
-                id: Uuid,
-                key: z.string(),
-                name: z.string(),
-                unlocks: z.int(),
-                unlocks_7d: z.int(),
-                rate: z.number(),
-              }),
-            ),
-          }),
-        ),
-      },
-    }),
-    route('POST /admin/projects/:projectId/achievements/dry-run', {
-      operationId: 'dryRunAchievementDraft',
-      caller: administrator,
-      summary: 'Preview who would unlock under criteria that are not stored yet',
-      body: z.object({ criteria: Rules.criteria }),
-      example: { criteria: { type: 'xp_threshold', target_value: 1000 } },
-      call: 'achievement_dry_run',
-      readOnly: true,
-      replies: { 200: data(DryRun) },
-    }),
-    route('POST /admin/projects/:projectId/achievements/:achievementId/grant', {
-      ...contract,
-      summary: 'Grant an achievement, without its XP',
-      description: 'Repeated: also 201, and `unlocked_at` is unchanged.',
-      params: achievementId,
-      body: z.object({ app_user_id: Uuid }),
-      example: { app_user_id: '0190a1b2-0000-7000-8000-000000000000' },
-      call: 'achievement_grant',
-      replies: { 201: data(Unlock) },
-      failure: 'GRANT_FAILED',
-    }),
-    route('POST /admin/projects/:projectId/achievements/:achievementId/revoke', {
-      ...contract,
-      summary: 'Revoke an unlock; XP that it paid stays',
-      params: achievementId,
-      body: z.object({ app_user_id: Uuid }),
-      example: { app_user_id: '0190a1b2-0000-7000-8000-000000000000' },
-      call: 'achievement_revoke',
-      replies: { 200: data(z.strictObject({ app_user_id: Uuid, achievement_id: Uuid, revoked: z.literal(true) })) },
-      failure: 'REVOKE_FAILED',
-    }),
-    route('POST /admin/projects/:projectId/achievements/:achievementId/dry-run', {
-      operationId: 'dryRunAchievement',
-      caller: administrator,
-      summary: 'Preview who would unlock under the stored criteria, or under others',
-      params: achievementId,
-      body: z.object({ criteria: Rules.criteria.optional() }),
-      call: 'achievement_dry_run',
-      readOnly: true,
-      replies: { 200: data(DryRun) },
-      refusals: { 400: ['INVALID_ID'] },
-    }),
-    route('POST /admin/projects/:projectId/achievements/:achievementId/backfill', {
-      caller: administrator,
-      summary: 'Unlock for everybody who qualifies already',
-      description:
-        'An operation with the result `{users, unlocked}`. Without `notify` no webhooks and no push messages are sent.',
-      params: achievementId,
-      body: z.object({ notify: z.boolean().optional() }),
-      async handle(context) {
-        const { services, resolved, params, body } = context
-        const args = { achievement_id: params['achievementId'], ...body }
-        const checked = await context.call('achievement_backfill_check', args, { readOnly: true })
-        return services.database.call(
-          services.control,
-          'control_developer',
-          resolved.claims,
-          'achievements_backfill_start',
-          { project_id: resolved.project?.projectId, input: dataOf<object>(checked) },
-          { failure: 'CREATE_FAILED' },
-        )
-      },
-      replies: { 202: data(z.strictObject({ operation_id: Uuid, status: z.literal('queued') })) },
-      refusals: { 400: ['INVALID_ID'] },
-    }),
-    route('GET /admin/projects/:projectId/achievements/:achievementId/users', {
-      caller: administrator,
-      summary: 'Users who have an achievement, newest first',
-      params: achievementId,
-      query: Page,
-      call: 'achievement_users',
-      replies: {
-        200: page(
-          Unlock.extend({
-            app_users: z.strictObject({ id: Uuid, display_name: z.string(), avatar_url: z.string().nullable() }),
-          }),
-        ),
-      },
-    }),
+      }),
+      route('GET /stats', 'Unlocks of all time and of seven days, by achievement', {
+        call: 'achievement_stats',
+        stale: true,
+        replies: {
+          200: data(
+            z.strictObject({
+              total_unlocks: z.int(),
+              unlocks_7d: z.int(),
+              achievements: z.array(
+                z.strictObject({
+                  id: Uuid,
+                  key: z.string(),
+                  name: z.string(),
+                  unlocks: z.int(),
+                  unlocks_7d: z.int(),
+                  rate: z.number(),
+                }),
+              ),
+            }),
+          ),
+        },
+      }),
+      route('POST /dry-run', 'Preview who would unlock under criteria that are not stored yet', {
+        call: 'achievement_dry_run',
+        operationId: 'dryRunAchievementDraft',
+        body: z.object({ criteria: Rules.criteria }),
+        example: { criteria: { type: 'xp_threshold', target_value: 1000 } },
+        readOnly: true,
+        replies: { 200: data(DryRun) },
+      }),
+      route('POST /:achievementId/grant', 'Grant an achievement, without its XP', {
+        call: 'achievement_grant',
+        ...shared,
+        description: 'Repeated: also 201, and `unlocked_at` is unchanged.',
+        params: achievementId,
+        body: z.object({ app_user_id: Uuid }),
+        example: { app_user_id: '0190a1b2-0000-7000-8000-000000000000' },
+        replies: { 201: data(Unlock) },
+        failure: 'GRANT_FAILED',
+      }),
+      route('POST /:achievementId/revoke', 'Revoke an unlock; XP that it paid stays', {
+        call: 'achievement_revoke',
+        ...shared,
+        params: achievementId,
+        body: z.object({ app_user_id: Uuid }),
+        example: { app_user_id: '0190a1b2-0000-7000-8000-000000000000' },
+        replies: { 200: data(z.strictObject({ app_user_id: Uuid, achievement_id: Uuid, revoked: z.literal(true) })) },
+        failure: 'REVOKE_FAILED',
+      }),
+      route('POST /:achievementId/dry-run', 'Preview who would unlock under the stored criteria, or under others', {
+        call: 'achievement_dry_run',
+        operationId: 'dryRunAchievement',
+        params: achievementId,
+        body: z.object({ criteria: Rules.criteria.optional() }),
+        readOnly: true,
+        replies: { 200: data(DryRun) },
+        refusals: { 400: ['INVALID_ID'] },
+      }),
+      route('POST /:achievementId/backfill', 'Unlock for everybody who qualifies already', {
+        description:
+          'An operation with the result `{users, unlocked}`. Without `notify` no webhooks and no push messages are sent.',
+        params: achievementId,
+        body: z.object({ notify: z.boolean().optional() }),
+        async handle(context) {
+          const { services, resolved, params, body } = context
+          const args = { achievement_id: params['achievementId'], ...body }
+          const checked = await context.call('achievement_backfill_check', args, { readOnly: true })
+          return services.database.call(
+            services.control,
+            'control_developer',
+            resolved.claims,
+            'achievements_backfill_start',
+            { project_id: resolved.project?.projectId, input: dataOf<object>(checked) },
+            { failure: 'CREATE_FAILED' },
+          )
+        },
+        replies: { 202: data(z.strictObject({ operation_id: Uuid, status: z.literal('queued') })) },
+        refusals: { 400: ['INVALID_ID'] },
+      }),
+      route('GET /:achievementId/users', 'Users who have an achievement, newest first', {
+        call: 'achievement_users',
+        params: achievementId,
+        query: Page,
+        replies: {
+          200: page(
+            Unlock.extend({
+              app_users: z.strictObject({ id: Uuid, display_name: z.string(), avatar_url: z.string().nullable() }),
+            }),
+          ),
+        },
+      }),
+    ]),
   ],
 })

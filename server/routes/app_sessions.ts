@@ -1,7 +1,7 @@
 import { z } from 'zod'
 import { administrator, endUser } from '#server/http/callers.ts'
 import { perSubject, takeLimits } from '#server/http/limits.ts'
-import { area, type HandlerContext, route } from '#server/http/route.ts'
+import { area, group, type HandlerContext, route } from '#server/http/route.ts'
 import { data, Moment, Page, page, Text, Time, Uuid } from '#server/http/schemas.ts'
 
 const AppSession = z.strictObject({
@@ -58,40 +58,36 @@ export const appSessions = area({
   about: 'How long and how often people use the app.',
   source: 'supplement',
   routes: [
-    route('POST /client/sessions/start', {
-      operationId: 'startAppSession',
-      caller: endUser,
-      summary: 'Start an app session; with an id from the client a retry is idempotent',
-      description: 'An open session on the same device (`platform` and `device_model`) ends as `replaced`.',
-      body: z.object({
-        id: Uuid.optional(),
-        platform: word,
-        app_version: word,
-        os_version: word,
-        device_model: word,
-        locale: word,
-        started_at: Moment.optional(),
+    ...group('/client/sessions', endUser, [
+      route('POST /start', 'Start an app session; with an id from the client a retry is idempotent', {
+        handle: start,
+        operationId: 'startAppSession',
+        description: 'An open session on the same device (`platform` and `device_model`) ends as `replaced`.',
+        body: z.object({
+          id: Uuid.optional(),
+          platform: word,
+          app_version: word,
+          os_version: word,
+          device_model: word,
+          locale: word,
+          started_at: Moment.optional(),
+        }),
+        example: { platform: 'ios', app_version: '2.1.0', device_model: 'iPhone17,1' },
+        replies: { 200: data(AppSession), 201: data(AppSession) },
+        refusals: { 404: ['NOT_FOUND'], 409: ['CONFLICT'] },
       }),
-      example: { platform: 'ios', app_version: '2.1.0', device_model: 'iPhone17,1' },
-      handle: start,
-      replies: { 200: data(AppSession), 201: data(AppSession) },
-      refusals: { 404: ['NOT_FOUND'], 409: ['CONFLICT'] },
-    }),
-    route('POST /client/sessions/:sessionId/heartbeat', {
-      operationId: 'heartbeatAppSession',
-      caller: endUser,
-      summary: 'Heartbeat of a session: every 60 seconds in the foreground',
-      call: 'app_session_heartbeat',
-      replies: { 200: data(AppSession) },
-    }),
-    route('POST /client/sessions/:sessionId/end', {
-      operationId: 'endAppSession',
-      caller: endUser,
-      summary: 'End a session; ending it again returns the same row',
-      body: z.object({ ended_at: Moment.optional() }),
-      call: 'app_session_finish',
-      replies: { 200: data(AppSession) },
-    }),
+      route('POST /:sessionId/heartbeat', 'Heartbeat of a session: every 60 seconds in the foreground', {
+        call: 'app_session_heartbeat',
+        operationId: 'heartbeatAppSession',
+        replies: { 200: data(AppSession) },
+      }),
+      route('POST /:sessionId/end', 'End a session; ending it again returns the same row', {
+        call: 'app_session_finish',
+        operationId: 'endAppSession',
+        body: z.object({ ended_at: Moment.optional() }),
+        replies: { 200: data(AppSession) },
+      }),
+    ]),
   ],
 })
 
@@ -101,30 +97,28 @@ export const sessionAnalytics = area({
   source: 'contract',
   invalid: 'INVALID_INPUT',
   routes: [
-    route('GET /admin/projects/:projectId/sessions', {
-      operationId: 'getAppSessionAnalytics',
-      caller: administrator,
-      summary: 'Users and sessions of a period; dau is always of the last 24 hours',
-      description:
-        'Of many sessions the figures are estimates from a sample of users: then `is_estimate` is true, and `period_active_users` is within `margin` in 95 of 100 samples.',
-      query: {
-        period: z
-          .string()
-          .max(100)
-          .default('7d')
-          .meta({ enum: ['24h', '7d', '30d', '90d'] }),
-      },
-      invalidQuery: 'INVALID_PERIOD',
-      handle: ({ call, query }) => call('app_sessions_stats', { period: query['period'] }, { timeoutMs: 30_000 }),
-      replies: { 200: data(Stats) },
-    }),
-    route('GET /admin/projects/:projectId/sessions/list', {
-      operationId: 'listAppSessions',
-      caller: administrator,
-      summary: 'Sessions of all users, newest first',
-      query: Page,
-      call: 'app_sessions_list',
-      replies: { 200: page(Listed) },
-    }),
+    ...group('/admin/projects/:projectId/sessions', administrator, [
+      route('GET /', 'Users and sessions of a period; dau is always of the last 24 hours', {
+        operationId: 'getAppSessionAnalytics',
+        description:
+          'Of many sessions the figures are estimates from a sample of users: then `is_estimate` is true, and `period_active_users` is within `margin` in 95 of 100 samples.',
+        query: {
+          period: z
+            .string()
+            .max(100)
+            .default('7d')
+            .meta({ enum: ['24h', '7d', '30d', '90d'] }),
+        },
+        invalidQuery: 'INVALID_PERIOD',
+        handle: ({ call, query }) => call('app_sessions_stats', { period: query['period'] }, { timeoutMs: 30_000 }),
+        replies: { 200: data(Stats) },
+      }),
+      route('GET /list', 'Sessions of all users, newest first', {
+        call: 'app_sessions_list',
+        operationId: 'listAppSessions',
+        query: Page,
+        replies: { 200: page(Listed) },
+      }),
+    ]),
   ],
 })

@@ -5,7 +5,7 @@ import { refusal } from '#server/errors.ts'
 import { organizationMember, projectOwner } from '#server/http/callers.ts'
 import { type Column, linesOf } from '#server/http/csv.ts'
 import { readCursor, writeCursor } from '#server/http/cursors.ts'
-import { area, type HandlerContext, route } from '#server/http/route.ts'
+import { area, group, type HandlerContext, route } from '#server/http/route.ts'
 import { cursorPage, data, Limit, Moment, Text, Time, Uuid, uuidPattern } from '#server/http/schemas.ts'
 import { batchSize, streamed, streamRows } from '#server/http/stream.ts'
 
@@ -228,57 +228,54 @@ export const audit = area({
   about: 'Who changed what in a project, in a chain that shows tampering.',
   source: 'supplement',
   routes: [
-    route('GET /admin/organizations/:orgId/audit-events', {
-      caller: organizationMember,
-      summary: 'Who changed what in an organization: its members, invites and projects, newest first',
-      description: 'Changes inside of a project are in the trail of the project. `action` is a prefix.',
-      query: filtered,
-      handle: list,
-      replies: { 200: cursorPage(AuditEvent) },
-    }),
-    route('GET /admin/projects/:projectId/audit-events', {
-      caller: projectOwner,
-      summary: 'Who changed what in a project, newest first',
-      description: '`action` is a prefix: `streaks.` finds all changes of streaks.',
-      query: filtered,
-      handle: list,
-      replies: { 200: cursorPage(AuditEvent) },
-      refusals: reachable,
-    }),
-    route('GET /admin/projects/:projectId/audit-events/export', {
-      caller: projectOwner,
-      stale: true,
-      summary: 'The whole trail as a file, newest first',
-      query: { format: z.enum(['ndjson', 'csv'], 'must be ndjson or csv').default('ndjson'), ...range },
-      handle: exportAll,
-      replies: { 200: streamed('ndjson', 'csv') },
-      refusals: reachable,
-    }),
-    route('GET /admin/projects/:projectId/audit-events/verify', {
-      caller: projectOwner,
-      summary:
+    ...group('/admin/organizations', organizationMember, [
+      route(
+        'GET /:orgId/audit-events',
+        'Who changed what in an organization: its members, invites and projects, newest first',
+        {
+          handle: list,
+          description: 'Changes inside of a project are in the trail of the project. `action` is a prefix.',
+          query: filtered,
+          replies: { 200: cursorPage(AuditEvent) },
+        },
+      ),
+    ]),
+    ...group('/admin/projects/:projectId/audit-events', projectOwner, [
+      route('GET /', 'Who changed what in a project, newest first', {
+        handle: list,
+        description: '`action` is a prefix: `streaks.` finds all changes of streaks.',
+        query: filtered,
+        replies: { 200: cursorPage(AuditEvent) },
+        refusals: reachable,
+      }),
+      route('GET /export', 'The whole trail as a file, newest first', {
+        handle: exportAll,
+        stale: true,
+        query: { format: z.enum(['ndjson', 'csv'], 'must be ndjson or csv').default('ndjson'), ...range },
+        replies: { 200: streamed('ndjson', 'csv') },
+        refusals: reachable,
+      }),
+      route(
+        'GET /verify',
         'Verify that no row of the trail was changed, removed, inserted or cut off, and up to which row it is sealed',
-      query: range,
-      handle: verify,
-      replies: {
-        200: data(
-          z.strictObject({
-            verified: z.boolean(),
-            checked: z.int(),
-            first_broken_id: Uuid.nullable(),
-            sealed_through_id: Uuid.nullable(),
-            unsealed: z.int(),
-          }),
-        ),
-      },
-      refusals: reachable,
-    }),
-    route('GET /admin/projects/:projectId/audit-events/:eventId', {
-      caller: projectOwner,
-      summary: 'One change',
-      handle: get,
-      replies: { 200: data(AuditEvent) },
-      refusals: reachable,
-    }),
+        {
+          handle: verify,
+          query: range,
+          replies: {
+            200: data(
+              z.strictObject({
+                verified: z.boolean(),
+                checked: z.int(),
+                first_broken_id: Uuid.nullable(),
+                sealed_through_id: Uuid.nullable(),
+                unsealed: z.int(),
+              }),
+            ),
+          },
+          refusals: reachable,
+        },
+      ),
+      route('GET /:eventId', 'One change', { handle: get, replies: { 200: data(AuditEvent) }, refusals: reachable }),
+    ]),
   ],
 })

@@ -3,7 +3,7 @@ import { dataOf } from '#server/database/database.ts'
 import { ApiError, refusal } from '#server/errors.ts'
 import { administrator, anyone, projectOwner } from '#server/http/callers.ts'
 import { addressKey } from '#server/http/rate_limiter.ts'
-import { area, type HandlerContext, type Route, route } from '#server/http/route.ts'
+import { area, group, type HandlerContext, route } from '#server/http/route.ts'
 import { data, Time } from '#server/http/schemas.ts'
 import { Tier } from '#server/http/shapes.ts'
 import {
@@ -15,7 +15,6 @@ import {
   subscriptionStatuses,
 } from '#server/providers/billing.ts'
 
-const root = '/admin/projects/:projectId/billing' as const
 const dayMs = 86_400_000
 const mostDays = 400
 
@@ -243,8 +242,6 @@ const receive = async (context: HandlerContext) => {
   return reply
 }
 
-const ofProvider = { caller: projectOwner } as const
-
 export const billing = area({
   stem: 'billing',
   title: 'Billing',
@@ -253,92 +250,71 @@ export const billing = area({
   source: 'supplement',
   rank: 'admin',
   routes: [
-    route(`GET ${root}`, {
-      operationId: 'getBilling',
-      caller: administrator,
-      summary: 'The tier of a project, what it used this month (UTC), and its subscription',
-      handle: get,
-      replies: { 200: data(Billing) },
-    }),
-    route(`GET ${root}/usage`, {
-      operationId: 'getUsage',
-      caller: administrator,
-      summary: 'What a project used on each day (UTC)',
-      description:
-        'Both dates are included; the last 30 days by default, at most 400. `mau` is how many users were seen from the beginning of the month to the day; `failed_requests` are those of `api_requests` that were answered with 400 or more.',
-      query: { from: Day.optional(), to: Day.optional(), interval: z.enum(['day']).optional() },
-      handle: usage,
-      replies: {
-        200: data(
-          z.strictObject({
-            from: z.string(),
-            to: z.string(),
-            interval: z.literal('day'),
-            series: each(Values).extend({ failed_requests: Values }),
-          }),
-        ),
-      },
-    }),
-    route(`PUT ${root}/spend-ceiling`, {
-      operationId: 'setSpendCeiling',
-      caller: administrator,
-      summary: 'Set the most that calls may cost in a month, or take it away with null',
-      description:
-        'When it is reached, AI and mail answer 402 SPEND_CEILING_REACHED until the month ends; 0 stops them at once.',
-      body: z.object({
-        amount_usd: z
-          .number('must be a number or null')
-          .min(0, 'must be 0 or more')
-          .max(1_000_000_000, 'must be at most 1000000000')
-          .nullable(),
+    ...group('/admin/projects/:projectId/billing', administrator, [
+      route('GET /', 'The tier of a project, what it used this month (UTC), and its subscription', {
+        handle: get,
+        operationId: 'getBilling',
+        replies: { 200: data(Billing) },
       }),
-      example: { amount_usd: 100 },
-      call: 'spend_ceiling_put',
-      replies: { 200: data(z.strictObject({ spend_ceiling_usd: z.number().nullable() })) },
-    }),
-    route(`POST ${root}/checkout`, {
-      ...ofProvider,
-      operationId: 'createCheckout',
-      summary: 'The page on which a person subscribes to a tier',
-      body: z.object({ tier: z.enum(paidTiers, 'must be pro or enterprise') }),
-      example: { tier: 'pro' },
-      handle: checkout,
-      replies: { 200: data(z.strictObject({ checkout_url: z.string() })) },
-      refusals: { 409: ['BILLING_NOT_CONFIGURED', 'ALREADY_SUBSCRIBED'], 502: ['PROVIDER_FAILED'] },
-      failure: 'CREATE_FAILED',
-    }),
-    route(`POST ${root}/portal`, {
-      ...ofProvider,
-      operationId: 'createBillingPortal',
-      summary: 'The page on which a customer sees invoices and changes the subscription',
-      handle: portal,
-      replies: { 200: data(z.strictObject({ url: z.string() })) },
-      refusals: { 409: ['BILLING_NOT_CONFIGURED', 'NO_SUBSCRIPTION'], 502: ['PROVIDER_FAILED'] },
-      failure: 'CREATE_FAILED',
-    }),
-    route(`POST ${root}/cancel`, {
-      ...ofProvider,
-      operationId: 'cancelSubscription',
-      summary: 'Cancel the subscription at the end of the paid period',
-      handle: cancel,
-      replies: { 200: data(Subscription) },
-      refusals: { 409: ['BILLING_NOT_CONFIGURED', 'NO_SUBSCRIPTION'], 502: ['BILLING_CANCEL_FAILED'] },
-    }),
+      route('GET /usage', 'What a project used on each day (UTC)', {
+        handle: usage,
+        operationId: 'getUsage',
+        description:
+          'Both dates are included; the last 30 days by default, at most 400. `mau` is how many users were seen from the beginning of the month to the day; `failed_requests` are those of `api_requests` that were answered with 400 or more.',
+        query: { from: Day.optional(), to: Day.optional(), interval: z.enum(['day']).optional() },
+        replies: {
+          200: data(
+            z.strictObject({
+              from: z.string(),
+              to: z.string(),
+              interval: z.literal('day'),
+              series: each(Values).extend({ failed_requests: Values }),
+            }),
+          ),
+        },
+      }),
+      route('PUT /spend-ceiling', 'Set the most that calls may cost in a month, or take it away with null', {
+        call: 'spend_ceiling_put',
+        operationId: 'setSpendCeiling',
+        description:
+          'When it is reached, AI and mail answer 402 SPEND_CEILING_REACHED until the month ends; 0 stops them at once.',
+        body: z.object({
+          amount_usd: z
+            .number('must be a number or null')
+            .min(0, 'must be 0 or more')
+            .max(1_000_000_000, 'must be at most 1000000000')
+            .nullable(),
+        }),
+        example: { amount_usd: 100 },
+        replies: { 200: data(z.strictObject({ spend_ceiling_usd: z.number().nullable() })) },
+      }),
+      route('POST /checkout', 'The page on which a person subscribes to a tier', {
+        handle: checkout,
+        caller: projectOwner,
+        operationId: 'createCheckout',
+        body: z.object({ tier: z.enum(paidTiers, 'must be pro or enterprise') }),
+        example: { tier: 'pro' },
+        replies: { 200: data(z.strictObject({ checkout_url: z.string() })) },
+        refusals: { 409: ['BILLING_NOT_CONFIGURED', 'ALREADY_SUBSCRIBED'], 502: ['PROVIDER_FAILED'] },
+        failure: 'CREATE_FAILED',
+      }),
+      route('POST /portal', 'The page on which a customer sees invoices and changes the subscription', {
+        handle: portal,
+        caller: projectOwner,
+        operationId: 'createBillingPortal',
+        replies: { 200: data(z.strictObject({ url: z.string() })) },
+        refusals: { 409: ['BILLING_NOT_CONFIGURED', 'NO_SUBSCRIPTION'], 502: ['PROVIDER_FAILED'] },
+        failure: 'CREATE_FAILED',
+      }),
+      route('POST /cancel', 'Cancel the subscription at the end of the paid period', {
+        handle: cancel,
+        caller: projectOwner,
+        operationId: 'cancelSubscription',
+        replies: { 200: data(Subscription) },
+        refusals: { 409: ['BILLING_NOT_CONFIGURED', 'NO_SUBSCRIPTION'], 502: ['BILLING_CANCEL_FAILED'] },
+      }),
+    ]),
   ],
-})
-
-const webhook: Route = route('POST /webhooks/billing', {
-  operationId: 'receiveBillingEvents',
-  caller: anyone,
-  summary: 'Events of the billing provider of the installation',
-  description:
-    'The provider of BILLING_MODULE reads the body and checks its signature. An event that came before changes nothing.',
-  documentedBody: z.looseObject({}),
-  handle: receive,
-  replies: { 200: data(z.strictObject({ received: z.literal(true), applied: z.boolean() })) },
-  refusals: { 400: ['INVALID_BODY'], 401: ['INVALID_SIGNATURE'], 404: ['NOT_CONFIGURED'], 429: ['RATE_LIMITED'] },
-  ceiling: 'none',
-  failure: 'WEBHOOK_PROCESSING_FAILED',
 })
 
 export const billingWebhooks = area({
@@ -346,5 +322,19 @@ export const billingWebhooks = area({
   title: 'Inbound webhooks',
   source: 'supplement',
   unversioned: true,
-  routes: [webhook],
+  routes: [
+    ...group('/webhooks', anyone, [
+      route('POST /billing', 'Events of the billing provider of the installation', {
+        handle: receive,
+        operationId: 'receiveBillingEvents',
+        description:
+          'The provider of BILLING_MODULE reads the body and checks its signature. An event that came before changes nothing.',
+        documentedBody: z.looseObject({}),
+        replies: { 200: data(z.strictObject({ received: z.literal(true), applied: z.boolean() })) },
+        refusals: { 400: ['INVALID_BODY'], 401: ['INVALID_SIGNATURE'], 404: ['NOT_CONFIGURED'], 429: ['RATE_LIMITED'] },
+        ceiling: 'none',
+        failure: 'WEBHOOK_PROCESSING_FAILED',
+      }),
+    ]),
+  ],
 })

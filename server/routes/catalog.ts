@@ -3,7 +3,7 @@ import { refusal } from '#server/errors.ts'
 import { administrator, endUser } from '#server/http/callers.ts'
 import { definitions } from '#server/http/definitions.ts'
 import { parseJson } from '#server/http/json.ts'
-import { area, type HandlerContext, route } from '#server/http/route.ts'
+import { area, group, type HandlerContext, route } from '#server/http/route.ts'
 import { between, data, Flag, Key, Line, Page, page, SmallJson, Text, Time, Uuid } from '#server/http/schemas.ts'
 import { lostNumber } from '#server/json/lossless_json.ts'
 
@@ -110,91 +110,81 @@ export const catalog = area({
   about: 'Items that can be bought or granted, with prices and contents.',
   source: 'supplement',
   routes: [
-    route('GET /client/catalog', {
-      operationId: 'listCatalogItems',
-      caller: endUser,
-      source: 'contract',
-      summary: 'Active items, newest first',
-      query: { ...Page, ...listed },
-      call: 'catalog_list',
-      replies: { 200: page(Item) },
-    }),
-    route('GET /client/catalog/:itemId', {
-      operationId: 'getCatalogItem',
-      caller: endUser,
-      source: 'contract',
-      summary: 'An active item, by id or key',
-      params: { itemId: z.string() },
-      call: 'catalog_get',
-      replies: { 200: data(Item) },
-    }),
-
-    route('GET /admin/projects/:projectId/catalog', {
-      operationId: 'listCatalogItemDefinitions',
-      caller: administrator,
-      summary: 'Items, newest first',
-      query: {
-        ...Page,
-        ...listed,
-        item_type: ItemType.optional(),
-        search: z.string().max(200).optional(),
-        include_inactive: Flag(),
-      },
-      call: 'catalog_item_list',
-      replies: { 200: page(Item) },
-    }),
-    route('POST /admin/projects/:projectId/catalog/import', {
-      caller: administrator,
-      summary: 'Create or update items by key, all or none',
-      description:
-        'The body is a JSON array of 1 to 5000 items, each as for creating one; omitted fields are unchanged. Bundles may contain items of the same list. With an error nothing is written.',
-      query: { dry_run: Flag(true).describe('Only say what would happen') },
-      documentedBody: z.array(NewItem).min(1).max(5000),
-      example: [{ key: 'potion', name: 'Potion', item_type: 'consumable' }],
-      handle: importItems,
-      replies: { 200: data(Imported) },
-      refusals: { 400: ['INVALID_BODY', 'VALIDATION_ERROR'] },
-      failure: 'CREATE_FAILED',
-    }),
-    ...definitions('catalog_item', {
-      path: '/catalog',
-      creation: NewItem,
-      fields: Fields,
-      row: Item,
-      refusals: {
-        create: { 400: [...badBody, 'BUNDLE_CYCLE'] },
-        get: notFound,
-        update: { 400: badBody, ...notFound },
-        delete: { ...notFound, 409: ['ITEM_IN_USE'] },
-      },
-      example: {
-        create: { key: 'potion', name: 'Potion', item_type: 'consumable', tags: ['healing'] },
-        update: { is_active: false },
-      },
-      summaries: {
-        create: 'Add an item; at most 5,000',
-        get: 'An item',
-        update: 'Change an item',
-        delete: 'Delete an item that is not in use',
-      },
-    }),
-    route('PUT /admin/projects/:projectId/catalog/:idOrKey/prices', {
-      operationId: 'setCatalogItemPrices',
-      caller: administrator,
-      summary: "Replace an item's prices",
-      body: z.object({ prices: Prices }),
-      example: { prices: [] },
-      call: 'catalog_prices_put',
-      replies: { 200: data(Item) },
-    }),
-    route('PUT /admin/projects/:projectId/catalog/:idOrKey/contents', {
-      operationId: 'setCatalogItemContents',
-      caller: administrator,
-      summary: 'Replace the contents of a bundle',
-      body: z.object({ bundle_contents: Contents }),
-      example: { bundle_contents: [] },
-      call: 'catalog_contents_put',
-      replies: { 200: data(Item) },
-    }),
+    ...group('/client/catalog', endUser, [
+      route('GET /', 'Active items, newest first', {
+        call: 'catalog_list',
+        operationId: 'listCatalogItems',
+        source: 'contract',
+        query: { ...Page, ...listed },
+        replies: { 200: page(Item) },
+      }),
+      route('GET /:itemId', 'An active item, by id or key', {
+        call: 'catalog_get',
+        operationId: 'getCatalogItem',
+        source: 'contract',
+        params: { itemId: z.string() },
+        replies: { 200: data(Item) },
+      }),
+    ]),
+    ...group('/admin/projects/:projectId/catalog', administrator, [
+      route('GET /', 'Items, newest first', {
+        call: 'catalog_item_list',
+        operationId: 'listCatalogItemDefinitions',
+        query: {
+          ...Page,
+          ...listed,
+          item_type: ItemType.optional(),
+          search: z.string().max(200).optional(),
+          include_inactive: Flag(),
+        },
+        replies: { 200: page(Item) },
+      }),
+      route('POST /import', 'Create or update items by key, all or none', {
+        handle: importItems,
+        description:
+          'The body is a JSON array of 1 to 5000 items, each as for creating one; omitted fields are unchanged. Bundles may contain items of the same list. With an error nothing is written.',
+        query: { dry_run: Flag(true).describe('Only say what would happen') },
+        documentedBody: z.array(NewItem).min(1).max(5000),
+        example: [{ key: 'potion', name: 'Potion', item_type: 'consumable' }],
+        replies: { 200: data(Imported) },
+        refusals: { 400: ['INVALID_BODY', 'VALIDATION_ERROR'] },
+        failure: 'CREATE_FAILED',
+      }),
+      ...definitions('catalog_item', {
+        creation: NewItem,
+        fields: Fields,
+        row: Item,
+        refusals: {
+          create: { 400: [...badBody, 'BUNDLE_CYCLE'] },
+          get: notFound,
+          update: { 400: badBody, ...notFound },
+          delete: { ...notFound, 409: ['ITEM_IN_USE'] },
+        },
+        example: {
+          create: { key: 'potion', name: 'Potion', item_type: 'consumable', tags: ['healing'] },
+          update: { is_active: false },
+        },
+        summaries: {
+          create: 'Add an item; at most 5,000',
+          get: 'An item',
+          update: 'Change an item',
+          delete: 'Delete an item that is not in use',
+        },
+      }),
+      route('PUT /:idOrKey/prices', "Replace an item's prices", {
+        call: 'catalog_prices_put',
+        operationId: 'setCatalogItemPrices',
+        body: z.object({ prices: Prices }),
+        example: { prices: [] },
+        replies: { 200: data(Item) },
+      }),
+      route('PUT /:idOrKey/contents', 'Replace the contents of a bundle', {
+        call: 'catalog_contents_put',
+        operationId: 'setCatalogItemContents',
+        body: z.object({ bundle_contents: Contents }),
+        example: { bundle_contents: [] },
+        replies: { 200: data(Item) },
+      }),
+    ]),
   ],
 })

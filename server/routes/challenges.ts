@@ -1,7 +1,7 @@
 import { z } from 'zod'
 import { administrator, endUser } from '#server/http/callers.ts'
 import { definitions } from '#server/http/definitions.ts'
-import { area, route } from '#server/http/route.ts'
+import { area, group, route } from '#server/http/route.ts'
 import { between, data, JsonObject, Limit, Line, Moment, Page, page, Text, Time, Uuid } from '#server/http/schemas.ts'
 
 const Status = z.enum(['active', 'upcoming', 'ended'], 'must be active, upcoming or ended')
@@ -64,7 +64,6 @@ const Mine = Definition.extend({
 
 const challengeId = { challengeId: Uuid }
 const shared = { source: 'contract', invalid: 'VALIDATION_ERROR', invalidBody: 'VALIDATION_ERROR' } as const
-const contract = { caller: administrator, ...shared }
 
 export const challenges = area({
   stem: 'challenges',
@@ -73,131 +72,122 @@ export const challenges = area({
   about: 'Goals for a time, alone or together.',
   source: 'supplement',
   routes: [
-    route('GET /client/challenges', {
-      caller: endUser,
-      summary: "Challenges of a status, with the caller's progress",
-      query: { ...Page, status: Status.default('active') },
-      call: 'challenges_list',
-      replies: { 200: page(Mine) },
-    }),
-    route('GET /client/challenges/:challengeId', {
-      caller: endUser,
-      summary: "A challenge, with the caller's progress",
-      call: 'challenge_get',
-      replies: { 200: data(Mine) },
-    }),
-    route('POST /client/challenges/:challengeId/join', {
-      caller: endUser,
-      summary: 'Join a challenge, also before it starts; earlier events within its window count',
-      description:
-        '201, or 200 for who is in already. The first event that counts joins by itself. In a challenge of teams `group_id` says for which group of theirs the caller counts, and may be sent again to change it; without it, the group that the caller is in longest.',
-      body: z.object({ group_id: Uuid.optional() }),
-      example: {},
-      call: 'challenge_join',
-      replies: { 200: data(Participant), 201: data(Participant) },
-      failure: 'UPDATE_FAILED',
-    }),
-    route('POST /client/challenges/:challengeId/leave', {
-      caller: endUser,
-      summary: 'Leave a challenge: counting stops until the user joins again',
-      call: 'challenge_leave',
-      replies: { 200: data(Participant) },
-    }),
-    route('GET /client/challenges/:challengeId/leaderboard', {
-      operationId: 'getChallengeLeaderboard',
-      caller: endUser,
-      summary: 'Ranking of a challenge, by progress, then by who reached it first',
-      query: { scope: z.enum(['global', 'friends'], 'must be global or friends').default('global'), limit: Limit() },
-      call: 'challenge_leaderboard',
-      replies: {
-        200: data(
-          z.array(
+    ...group('/client/challenges', endUser, [
+      route('GET /', "Challenges of a status, with the caller's progress", {
+        call: 'challenges_list',
+        query: { ...Page, status: Status.default('active') },
+        replies: { 200: page(Mine) },
+      }),
+      route('GET /:challengeId', "A challenge, with the caller's progress", {
+        call: 'challenge_get',
+        replies: { 200: data(Mine) },
+      }),
+      route(
+        'POST /:challengeId/join',
+        'Join a challenge, also before it starts; earlier events within its window count',
+        {
+          call: 'challenge_join',
+          description:
+            '201, or 200 for who is in already. The first event that counts joins by itself. In a challenge of teams `group_id` says for which group of theirs the caller counts, and may be sent again to change it; without it, the group that the caller is in longest.',
+          body: z.object({ group_id: Uuid.optional() }),
+          example: {},
+          replies: { 200: data(Participant), 201: data(Participant) },
+          failure: 'UPDATE_FAILED',
+        },
+      ),
+      route('POST /:challengeId/leave', 'Leave a challenge: counting stops until the user joins again', {
+        call: 'challenge_leave',
+        replies: { 200: data(Participant) },
+      }),
+      route('GET /:challengeId/leaderboard', 'Ranking of a challenge, by progress, then by who reached it first', {
+        call: 'challenge_leaderboard',
+        operationId: 'getChallengeLeaderboard',
+        query: { scope: z.enum(['global', 'friends'], 'must be global or friends').default('global'), limit: Limit() },
+        replies: {
+          200: data(
+            z.array(
+              z.strictObject({
+                rank: z.int(),
+                progress: z.int(),
+                status: Standing,
+                completed_at: Time.nullable(),
+                user: Person.extend({ display_name: z.string().nullable() }),
+              }),
+            ),
+          ),
+        },
+        failure: 'FETCH_FAILED',
+      }),
+    ]),
+    ...group('/admin/projects/:projectId/challenges', administrator, [
+      ...definitions('challenge', {
+        id: challengeId,
+        fields: Rules,
+        required: ['name', 'start_at', 'end_at', 'goal_type', 'goal_value'],
+        row: Definition,
+        filters: { status: Status.optional() },
+        refusals: { create: { 409: ['LIMIT_REACHED'] }, update: { 409: ['LIMIT_REACHED'] } },
+        shared,
+        example: {
+          create: {
+            name: 'November sprint',
+            start_at: '2026-11-01T00:00:00Z',
+            end_at: '2026-12-01T00:00:00Z',
+            goal_type: 'event_count',
+            goal_value: 20,
+            event_name: 'lesson_completed',
+            reward_xp: 100,
+          },
+          update: { goal_value: 30 },
+        },
+        summaries: {
+          create: {
+            summary: 'Define a challenge; at most 100 active or to come',
+            description: '`event_name` is required for `event_count`, and rejected otherwise.',
+          },
+          list: 'Challenges, those that start last in front',
+          get: 'A challenge',
+          update: 'Change a challenge; changes that affect its count trigger a recount',
+          delete: 'Delete a challenge with its participants; rewards stay',
+        },
+      }),
+      route('GET /:challengeId/participants', 'Participants, by progress descending', {
+        call: 'challenge_participants',
+        ...shared,
+        query: Page,
+        replies: { 200: page(Participant.extend({ app_users: Person })) },
+      }),
+      route('POST /:challengeId/simulate', 'Simulate a challenge in the preceding window of the same length', {
+        call: 'challenge_simulate',
+        readOnly: true,
+        replies: {
+          200: data(
             z.strictObject({
-              rank: z.int(),
-              progress: z.int(),
-              status: Standing,
-              completed_at: Time.nullable(),
-              user: Person.extend({ display_name: z.string().nullable() }),
+              expected_completions: z.int(),
+              rate: z.number().nullable(),
+              is_estimate: z.boolean(),
+              margin: z.int(),
             }),
           ),
-        ),
-      },
-      failure: 'FETCH_FAILED',
-    }),
-
-    ...definitions('challenge', {
-      path: '/challenges',
-      id: challengeId,
-      fields: Rules,
-      required: ['name', 'start_at', 'end_at', 'goal_type', 'goal_value'],
-      row: Definition,
-      filters: { status: Status.optional() },
-      refusals: { create: { 409: ['LIMIT_REACHED'] }, update: { 409: ['LIMIT_REACHED'] } },
-      shared,
-      example: {
-        create: {
-          name: 'November sprint',
-          start_at: '2026-11-01T00:00:00Z',
-          end_at: '2026-12-01T00:00:00Z',
-          goal_type: 'event_count',
-          goal_value: 20,
-          event_name: 'lesson_completed',
-          reward_xp: 100,
         },
-        update: { goal_value: 30 },
-      },
-      summaries: {
-        create: {
-          summary: 'Define a challenge; at most 100 active or to come',
-          description: '`event_name` is required for `event_count`, and rejected otherwise.',
+      }),
+      route('POST /:challengeId/recompute', 'Recount a challenge for all users', {
+        description: 'An operation with the result `{users, changed}`.',
+        async handle(context) {
+          const { services, resolved, params } = context
+          const challenge_id = params['challengeId']
+          await context.call('definition_get', { kind: 'challenge', id_or_key: challenge_id }, { readOnly: true })
+          return services.database.call(
+            services.control,
+            'control_developer',
+            resolved.claims,
+            'challenges_recompute_start',
+            { project_id: resolved.project?.projectId, challenge_id },
+            { failure: 'CREATE_FAILED' },
+          )
         },
-        list: 'Challenges, those that start last in front',
-        get: 'A challenge',
-        update: 'Change a challenge; changes that affect its count trigger a recount',
-        delete: 'Delete a challenge with its participants; rewards stay',
-      },
-    }),
-    route('GET /admin/projects/:projectId/challenges/:challengeId/participants', {
-      ...contract,
-      summary: 'Participants, by progress descending',
-      query: Page,
-      call: 'challenge_participants',
-      replies: { 200: page(Participant.extend({ app_users: Person })) },
-    }),
-    route('POST /admin/projects/:projectId/challenges/:challengeId/simulate', {
-      caller: administrator,
-      summary: 'Simulate a challenge in the preceding window of the same length',
-      call: 'challenge_simulate',
-      readOnly: true,
-      replies: {
-        200: data(
-          z.strictObject({
-            expected_completions: z.int(),
-            rate: z.number().nullable(),
-            is_estimate: z.boolean(),
-            margin: z.int(),
-          }),
-        ),
-      },
-    }),
-    route('POST /admin/projects/:projectId/challenges/:challengeId/recompute', {
-      caller: administrator,
-      summary: 'Recount a challenge for all users',
-      description: 'An operation with the result `{users, changed}`.',
-      async handle(context) {
-        const { services, resolved, params } = context
-        const challenge_id = params['challengeId']
-        await context.call('definition_get', { kind: 'challenge', id_or_key: challenge_id }, { readOnly: true })
-        return services.database.call(
-          services.control,
-          'control_developer',
-          resolved.claims,
-          'challenges_recompute_start',
-          { project_id: resolved.project?.projectId, challenge_id },
-          { failure: 'CREATE_FAILED' },
-        )
-      },
-      replies: { 202: data(z.strictObject({ operation_id: Uuid, status: z.literal('queued') })) },
-    }),
+        replies: { 202: data(z.strictObject({ operation_id: Uuid, status: z.literal('queued') })) },
+      }),
+    ]),
   ],
 })

@@ -4,7 +4,7 @@ import { refusal } from '#server/errors.ts'
 import { appKey } from '#server/http/callers.ts'
 import { perIp, perSubject, takeLimits } from '#server/http/limits.ts'
 import { NewPassword, Password, refuseWeak } from '#server/http/passwords.ts'
-import { area, type HandlerContext, route } from '#server/http/route.ts'
+import { area, group, type HandlerContext, route } from '#server/http/route.ts'
 import { Credential, Deleted, data, Email, Line, Page, page, Time, Uuid } from '#server/http/schemas.ts'
 import {
   AuthResult,
@@ -80,26 +80,14 @@ const refresh = async (context: HandlerContext) => {
 
 /** An ended or unknown token is not an error; ending all sessions requires a live one. */
 const logout = async (context: HandlerContext) => {
-  const { request, services, body, resolved } = context
+  const { request, services, body, resolved, route } = context
   const { refresh_token, all } = body as { refresh_token: string; all: boolean }
-  const as = all ? await sessionCaller.resolve(request, services, logoutRoute) : resolved
+  const as = all ? await sessionCaller.resolve(request, services, route) : resolved
   const verified = await services.tokens.verifyClientRefresh(projectOf(resolved), refresh_token)
   const sid = verified.kind === 'valid' ? verified.claims.sid : null
   if (!all && sid === null) return { status: 200, body: '{"data":{"success":true}}' }
   return context.call('auth_logout', { sid, all }, { as })
 }
-
-const logoutRoute = route('POST /client/auth/logout', {
-  operationId: 'signOut',
-  caller: appKey,
-  summary: 'End a session, or with its own access token all sessions of its user',
-  body: z.object({ refresh_token: Credential, all: z.boolean().default(false) }),
-  example: { refresh_token: 'eyJ…' },
-  handle: logout,
-  replies: { 200: Success },
-  refusals: { 401: ['TOKEN_EXPIRED'], 403: ['SESSION_REQUIRED'] },
-  failure: 'LOGOUT_FAILED',
-})
 
 export const clientAuth = area({
   stem: 'client_auth',
@@ -109,97 +97,95 @@ export const clientAuth = area({
   source: 'contract',
   invalid: 'INVALID_INPUT',
   routes: [
-    route('POST /client/auth/anonymous', {
-      operationId: 'signInAnonymously',
-      caller: appKey,
-      summary: 'Sign in without an identity, or again by anonymous id',
-      body: z.object({
-        anonymous_id: z
-          .string()
-          .regex(/^anon_[A-Za-z0-9_-]{32,128}$/, 'must be anon_ and 32 to 128 of A-Z a-z 0-9 _ -')
-          .optional(),
+    ...group('/client/auth', appKey, [
+      route('POST /anonymous', 'Sign in without an identity, or again by anonymous id', {
+        handle: anonymous,
+        operationId: 'signInAnonymously',
+        body: z.object({
+          anonymous_id: z
+            .string()
+            .regex(/^anon_[A-Za-z0-9_-]{32,128}$/, 'must be anon_ and 32 to 128 of A-Z a-z 0-9 _ -')
+            .optional(),
+        }),
+        replies: { 200: AuthResult, 201: AuthResult },
+        refusals: { 403: ['USER_BANNED'] },
       }),
-      handle: anonymous,
-      replies: { 200: AuthResult, 201: AuthResult },
-      refusals: { 403: ['USER_BANNED'] },
-    }),
-    route('POST /client/auth/email/signup', {
-      operationId: 'signUpWithPassword',
-      caller: appKey,
-      summary: 'Sign up with email and password',
-      body: z.object({
-        email: Email,
-        password: NewPassword,
-        display_name: Line(100, 1).optional(),
+      route('POST /email/signup', 'Sign up with email and password', {
+        handle: emailSignup,
+        operationId: 'signUpWithPassword',
+        body: z.object({
+          email: Email,
+          password: NewPassword,
+          display_name: Line(100, 1).optional(),
+        }),
+        example: { email: 'user@example.com', password: 'a long passphrase', display_name: 'Ada' },
+        replies: { 201: AuthResult },
+        refusals: { 400: ['CONTENT_REJECTED', 'WEAK_PASSWORD'], 409: ['EMAIL_EXISTS'] },
       }),
-      example: { email: 'user@example.com', password: 'a long passphrase', display_name: 'Ada' },
-      handle: emailSignup,
-      replies: { 201: AuthResult },
-      refusals: { 400: ['CONTENT_REJECTED', 'WEAK_PASSWORD'], 409: ['EMAIL_EXISTS'] },
-    }),
-    route('POST /client/auth/email/login', {
-      operationId: 'signInWithPassword',
-      caller: appKey,
-      summary: 'Sign in with email and password',
-      body: z.object({ email: Email, password: Password }),
-      example: { email: 'user@example.com', password: 'a long passphrase' },
-      handle: emailLogin,
-      replies: { 200: AuthResult },
-      refusals: { 403: ['USER_BANNED'], 429: ['RATE_LIMIT_EXCEEDED'] },
-      failure: 'LOGIN_FAILED',
-    }),
-    route('POST /client/auth/refresh', {
-      operationId: 'refreshSession',
-      caller: appKey,
-      summary: 'Replace both tokens of a session',
-      body: z.object({ refresh_token: Credential }),
-      example: { refresh_token: 'eyJ…' },
-      handle: refresh,
-      replies: { 200: data(z.strictObject({ session_token: z.string(), refresh_token: z.string() })) },
-      refusals: { 401: ['INVALID_TOKEN', 'REFRESH_TOKEN_REUSED'], 403: ['USER_BANNED'] },
-      failure: 'REFRESH_FAILED',
-    }),
-    logoutRoute,
-    route('GET /client/auth/sessions', {
-      operationId: 'listSessions',
-      caller: sessionCaller,
-      summary: "The user's live sessions, newest first",
-      query: Page,
-      call: 'auth_sessions',
-      replies: {
-        200: page(
-          z.strictObject({
-            id: Uuid,
-            created_at: Time,
-            last_used_at: Time,
-            platform: z.string().nullable(),
-            app_version: z.string().nullable(),
-            ip_country: z.string().nullable(),
-            current: z.boolean(),
-          }),
-        ),
-      },
-      source: 'supplement',
-    }),
-    route('DELETE /client/auth/sessions/:sessionId', {
-      operationId: 'revokeSession',
-      caller: sessionCaller,
-      summary: "End one of the user's sessions",
-      call: 'auth_session_end',
-      replies: { 200: Deleted },
-      source: 'supplement',
-    }),
-    route('GET /client/auth/jwks', {
-      operationId: 'getJwks',
-      caller: appKey,
-      summary: "Public keys of the project's session tokens",
-      handle: async ({ resolved }) => ({
-        status: 200,
-        body: JSON.stringify({ data: { keys: projectOf(resolved).signing.map(({ publicJwk }) => publicJwk) } }),
-        headers: { 'cache-control': 'private, max-age=300' },
+      route('POST /email/login', 'Sign in with email and password', {
+        handle: emailLogin,
+        operationId: 'signInWithPassword',
+        body: z.object({ email: Email, password: Password }),
+        example: { email: 'user@example.com', password: 'a long passphrase' },
+        replies: { 200: AuthResult },
+        refusals: { 403: ['USER_BANNED'], 429: ['RATE_LIMIT_EXCEEDED'] },
+        failure: 'LOGIN_FAILED',
       }),
-      replies: { 200: data(z.strictObject({ keys: z.array(z.record(z.string(), z.string())) })) },
-      failure: null,
-    }),
+      route('POST /refresh', 'Replace both tokens of a session', {
+        handle: refresh,
+        operationId: 'refreshSession',
+        body: z.object({ refresh_token: Credential }),
+        example: { refresh_token: 'eyJ…' },
+        replies: { 200: data(z.strictObject({ session_token: z.string(), refresh_token: z.string() })) },
+        refusals: { 401: ['INVALID_TOKEN', 'REFRESH_TOKEN_REUSED'], 403: ['USER_BANNED'] },
+        failure: 'REFRESH_FAILED',
+      }),
+      route('POST /logout', 'End a session, or with its own access token all sessions of its user', {
+        handle: logout,
+        operationId: 'signOut',
+        body: z.object({ refresh_token: Credential, all: z.boolean().default(false) }),
+        example: { refresh_token: 'eyJ…' },
+        replies: { 200: Success },
+        refusals: { 401: ['TOKEN_EXPIRED'], 403: ['SESSION_REQUIRED'] },
+        failure: 'LOGOUT_FAILED',
+      }),
+      route('GET /sessions', "The user's live sessions, newest first", {
+        call: 'auth_sessions',
+        operationId: 'listSessions',
+        caller: sessionCaller,
+        query: Page,
+        replies: {
+          200: page(
+            z.strictObject({
+              id: Uuid,
+              created_at: Time,
+              last_used_at: Time,
+              platform: z.string().nullable(),
+              app_version: z.string().nullable(),
+              ip_country: z.string().nullable(),
+              current: z.boolean(),
+            }),
+          ),
+        },
+        source: 'supplement',
+      }),
+      route('DELETE /sessions/:sessionId', "End one of the user's sessions", {
+        call: 'auth_session_end',
+        operationId: 'revokeSession',
+        caller: sessionCaller,
+        replies: { 200: Deleted },
+        source: 'supplement',
+      }),
+      route('GET /jwks', "Public keys of the project's session tokens", {
+        operationId: 'getJwks',
+        handle: async ({ resolved }) => ({
+          status: 200,
+          body: JSON.stringify({ data: { keys: projectOf(resolved).signing.map(({ publicJwk }) => publicJwk) } }),
+          headers: { 'cache-control': 'private, max-age=300' },
+        }),
+        replies: { 200: data(z.strictObject({ keys: z.array(z.record(z.string(), z.string())) })) },
+        failure: null,
+      }),
+    ]),
   ],
 })

@@ -5,7 +5,7 @@ import { codeMac, codeOf, developerCode } from '#server/derived_codes.ts'
 import { anyone } from '#server/http/callers.ts'
 import { sessionHeld } from '#server/http/credentials.ts'
 import { perIp, perSubject, takeLimits } from '#server/http/limits.ts'
-import { area, type HandlerContext, route } from '#server/http/route.ts'
+import { area, group, type HandlerContext, route } from '#server/http/route.ts'
 import { data, Email } from '#server/http/schemas.ts'
 import { SignedIn, signInTokens, visitor, withTokens } from '#server/http/sign-in.ts'
 import { sha256 } from '#server/secrets.ts'
@@ -59,29 +59,31 @@ export const codes = area({
   source: 'contract',
   invalid: 'INVALID_INPUT',
   routes: [
-    route('POST /auth/developer/otp/request', {
-      operationId: 'requestDeveloperCode',
-      caller: anyone,
-      summary: 'Request a sign-in code by mail; the response does not reveal whether there is an account',
-      body: z.object({ email: Email }),
-      example: { email: 'you@example.com' },
-      handle: request,
-      replies: { 200: data(z.strictObject({ ok: z.literal(true) })) },
-      refusals: { 429: ['RATE_LIMIT_EXCEEDED'] },
-      failure: 'OTP_REQUEST_FAILED',
-    }),
-    route('POST /auth/developer/otp/verify', {
-      operationId: 'signInDeveloperWithCode',
-      caller: anyone,
-      summary: 'Sign in with the code of the mail, which marks the address verified',
-      description:
-        'The first proof of an address reclaims the account: its former password, sessions and personal access tokens end. They are kept if the request has an access token of the account, or comes within an hour of a sign-in from the same IP address.',
-      body: z.object({ email: Email, code: Code }),
-      example: { email: 'you@example.com', code: '123 456' },
-      handle: verify,
-      replies: { 200: SignedIn },
-      refusals: { 401: ['OTP_INVALID'], 429: ['RATE_LIMIT_EXCEEDED'] },
-      failure: 'OTP_VERIFY_FAILED',
-    }),
+    ...group('/auth/developer', anyone, [
+      route(
+        'POST /otp/request',
+        'Request a sign-in code by mail; the response does not reveal whether there is an account',
+        {
+          handle: request,
+          operationId: 'requestDeveloperCode',
+          body: z.object({ email: Email }),
+          example: { email: 'you@example.com' },
+          replies: { 200: data(z.strictObject({ ok: z.literal(true) })) },
+          refusals: { 429: ['RATE_LIMIT_EXCEEDED'] },
+          failure: 'OTP_REQUEST_FAILED',
+        },
+      ),
+      route('POST /otp/verify', 'Sign in with the code of the mail, which marks the address verified', {
+        handle: verify,
+        operationId: 'signInDeveloperWithCode',
+        description:
+          'The first proof of an address reclaims the account: its former password, sessions and personal access tokens end. They are kept if the request has an access token of the account, or comes within an hour of a sign-in from the same IP address.',
+        body: z.object({ email: Email, code: Code }),
+        example: { email: 'you@example.com', code: '123 456' },
+        replies: { 200: SignedIn },
+        refusals: { 401: ['OTP_INVALID'], 429: ['RATE_LIMIT_EXCEEDED'] },
+        failure: 'OTP_VERIFY_FAILED',
+      }),
+    ]),
   ],
 })

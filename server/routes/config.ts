@@ -1,7 +1,7 @@
 import { z } from 'zod'
 import { administrator, appOrUser } from '#server/http/callers.ts'
 import { definitions } from '#server/http/definitions.ts'
-import { area, type HandlerContext, route } from '#server/http/route.ts'
+import { area, group, type HandlerContext, route } from '#server/http/route.ts'
 import { data, Json, NotModified, Text, Time, Uuid } from '#server/http/schemas.ts'
 
 const ValueType = z.enum(['string', 'number', 'boolean', 'json'], 'must be string, number, boolean or json')
@@ -32,7 +32,6 @@ const read = async ({ request, call }: HandlerContext) => {
 }
 
 const notFound = { 404: ['NOT_FOUND'] }
-const keys = '/admin/projects/:projectId/config' as const
 
 export const config = area({
   stem: 'config',
@@ -41,60 +40,55 @@ export const config = area({
   about: 'Settings that an app reads at run time.',
   source: 'contract',
   routes: [
-    route('GET /client/config', {
-      caller: appOrUser,
-      summary: 'Every key with its value for the caller',
-      description: 'Without a user each key has its default. 304 when `If-None-Match` matches the current ETag.',
-      headers: { 'If-None-Match': z.string().optional() },
-      handle: read,
-      replies: { 200: data(z.record(z.string(), Json)), 304: NotModified },
-    }),
-    route(`POST ${keys}`, {
-      operationId: 'createConfigKey',
-      caller: administrator,
-      summary: 'Create or replace a key',
-      description: 'Omitted fields get their defaults. `version` counts changes of `value`.',
-      body: z.object({
-        key: z
-          .string()
-          .regex(/^[A-Za-z0-9_][A-Za-z0-9_.:-]{0,127}$/, 'must match ^[A-Za-z0-9_][A-Za-z0-9_.:-]{0,127}$'),
-        value: Json,
-        value_type: ValueType.optional(),
-        description: description.optional(),
-        conditions: Conditions.optional(),
+    ...group('/client/config', appOrUser, [
+      route('GET /', 'Every key with its value for the caller', {
+        handle: read,
+        description: 'Without a user each key has its default. 304 when `If-None-Match` matches the current ETag.',
+        headers: { 'If-None-Match': z.string().optional() },
+        replies: { 200: data(z.record(z.string(), Json)), 304: NotModified },
       }),
-      example: { key: 'lesson_length', value: 10, value_type: 'number', conditions: [{ percentage: 20, value: 15 }] },
-      // any JSON: a string must not be taken for the text of other JSON
-      args: ({ body }) => ({ value: JSON.stringify(body['value']) }),
-      call: 'config_key_put',
-      replies: { 201: data(ConfigKey) },
-      failure: 'SET_FAILED',
-    }),
-    route(`GET ${keys}`, {
-      operationId: 'listConfigKeys',
-      caller: administrator,
-      summary: 'All keys, ordered by key',
-      call: 'config_key_list',
-      replies: { 200: data(z.array(ConfigKey)) },
-      failure: 'FETCH_FAILED',
-    }),
-    route(`PATCH ${keys}/:key`, {
-      operationId: 'updateConfigKey',
-      caller: administrator,
-      summary: 'Change the given fields of a key',
-      body: z.object({ value: Json, description, conditions: Conditions }).partial(),
-      patch: true,
-      example: { value: 12 },
-      call: 'config_key_update',
-      replies: { 200: data(ConfigKey) },
-    }),
-    ...definitions('config_key', {
-      path: '/config',
-      id: { key: z.string() },
-      refusals: { delete: notFound },
-      summaries: {
-        delete: 'Delete a key for good',
-      },
-    }),
+    ]),
+    ...group('/admin/projects/:projectId/config', administrator, [
+      route('POST /', 'Create or replace a key', {
+        call: 'config_key_put',
+        operationId: 'createConfigKey',
+        description: 'Omitted fields get their defaults. `version` counts changes of `value`.',
+        body: z.object({
+          key: z
+            .string()
+            .regex(/^[A-Za-z0-9_][A-Za-z0-9_.:-]{0,127}$/, 'must match ^[A-Za-z0-9_][A-Za-z0-9_.:-]{0,127}$'),
+          value: Json,
+          value_type: ValueType.optional(),
+          description: description.optional(),
+          conditions: Conditions.optional(),
+        }),
+        example: { key: 'lesson_length', value: 10, value_type: 'number', conditions: [{ percentage: 20, value: 15 }] },
+        // any JSON: a string must not be taken for the text of other JSON
+        args: ({ body }) => ({ value: JSON.stringify(body['value']) }),
+        replies: { 201: data(ConfigKey) },
+        failure: 'SET_FAILED',
+      }),
+      route('GET /', 'All keys, ordered by key', {
+        call: 'config_key_list',
+        operationId: 'listConfigKeys',
+        replies: { 200: data(z.array(ConfigKey)) },
+        failure: 'FETCH_FAILED',
+      }),
+      route('PATCH /:key', 'Change the given fields of a key', {
+        call: 'config_key_update',
+        operationId: 'updateConfigKey',
+        body: z.object({ value: Json, description, conditions: Conditions }).partial(),
+        patch: true,
+        example: { value: 12 },
+        replies: { 200: data(ConfigKey) },
+      }),
+      ...definitions('config_key', {
+        id: { key: z.string() },
+        refusals: { delete: notFound },
+        summaries: {
+          delete: 'Delete a key for good',
+        },
+      }),
+    ]),
   ],
 })

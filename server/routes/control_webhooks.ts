@@ -1,7 +1,7 @@
 import { z } from 'zod'
 import { dataOf } from '#server/database/database.ts'
 import { developer } from '#server/http/callers.ts'
-import { area, type HandlerContext, route } from '#server/http/route.ts'
+import { area, group, type HandlerContext, route } from '#server/http/route.ts'
 import { Cursor, cursorPage, Deleted, data, Limit, Page, page, Time, Uuid } from '#server/http/schemas.ts'
 import {
   Attempt,
@@ -74,8 +74,6 @@ const test = async (context: HandlerContext) => {
   return sendSample(context, dataOf<Sendable>(asked))
 }
 
-const all = '/admin/control-plane-webhooks' as const
-const one = `${all}/:webhookId` as const
 const refusals = { 403: ['ROLE_FORBIDDEN'], 404: ['NOT_FOUND'] }
 
 export const controlWebhooks = area({
@@ -85,99 +83,87 @@ export const controlWebhooks = area({
   about: 'What happens to the projects of an organization, sent to addresses of its admins.',
   source: 'supplement',
   routes: [
-    route(`POST ${all}`, {
-      caller: developer,
-      sessionOnly: true,
-      summary: 'Watch an organization, as its admin, with signed deliveries; the secret is shown once',
-      description: '`["*"]` is every type but `audit.event`. Without `organization_id`: the personal organization.',
-      body: z.object({ target_url: TargetUrl, event_types: EventTypes, organization_id: Uuid.optional() }),
-      example: { target_url: 'https://1.1.1.1/hook', event_types: ['*'] },
-      handle: create,
-      replies: { 201: data(ControlWebhook.extend({ secret: Secret })) },
-      refusals: {
-        400: ['TARGET_URL_NOT_ALLOWED', 'TARGET_URL_NOT_HTTPS'],
-        403: ['ROLE_FORBIDDEN'],
-        404: ['NOT_FOUND'],
-        409: ['LIMIT_REACHED'],
-      },
-    }),
-    route(`GET ${all}`, {
-      caller: developer,
-      sessionOnly: true,
-      summary: 'Webhooks of the organizations that the developer administrates, or of one, newest first',
-      query: { ...Page, organization_id: Uuid.optional() },
-      call: 'control_webhook_list',
-      replies: { 200: page(ControlWebhook) },
-    }),
-    route(`GET ${one}`, {
-      caller: developer,
-      sessionOnly: true,
-      summary: 'A webhook of an organization',
-      call: 'control_webhook_get',
-      replies: { 200: data(ControlWebhook) },
-    }),
-    route(`PATCH ${one}`, {
-      caller: developer,
-      sessionOnly: true,
-      summary: 'Change a webhook, disable it, or activate a degraded one again',
-      body: z.object({
-        target_url: TargetUrl.optional(),
-        event_types: EventTypes.optional(),
-        status: z.enum(['active', 'disabled'], 'must be active or disabled').optional(),
+    ...group('/admin/control-plane-webhooks', developer, [
+      route('POST /', 'Watch an organization, as its admin, with signed deliveries; the secret is shown once', {
+        handle: create,
+        sessionOnly: true,
+        description: '`["*"]` is every type but `audit.event`. Without `organization_id`: the personal organization.',
+        body: z.object({ target_url: TargetUrl, event_types: EventTypes, organization_id: Uuid.optional() }),
+        example: { target_url: 'https://1.1.1.1/hook', event_types: ['*'] },
+        replies: { 201: data(ControlWebhook.extend({ secret: Secret })) },
+        refusals: {
+          400: ['TARGET_URL_NOT_ALLOWED', 'TARGET_URL_NOT_HTTPS'],
+          403: ['ROLE_FORBIDDEN'],
+          404: ['NOT_FOUND'],
+          409: ['LIMIT_REACHED'],
+        },
       }),
-      example: { status: 'active' },
-      handle: update,
-      replies: { 200: data(ControlWebhook) },
-      refusals: {
-        400: ['TARGET_URL_NOT_ALLOWED', 'TARGET_URL_NOT_HTTPS'],
-        403: ['ROLE_FORBIDDEN'],
-        404: ['NOT_FOUND'],
-      },
-    }),
-    route(`DELETE ${one}`, {
-      caller: developer,
-      sessionOnly: true,
-      summary: 'Delete a webhook with its deliveries',
-      call: 'control_webhook_delete',
-      replies: { 200: Deleted },
-    }),
-    route(`POST ${one}/rotate-secret`, {
-      caller: developer,
-      sessionOnly: true,
-      summary: 'Rotate the signing secret, for deliveries that are queued from now on; shown once',
-      handle: rotateSecret,
-      replies: { 200: Rotated },
-      refusals,
-    }),
-    route(`POST ${one}/test`, {
-      caller: developer,
-      sessionOnly: true,
-      summary: "Send a synthetic webhook.test now, and return the receiver's response",
-      handle: test,
-      replies: { 200: Tested },
-      refusals: { ...refusals, 400: addressRefusals },
-      failure: 'CREATE_FAILED',
-    }),
-    route(`GET ${one}/deliveries`, {
-      caller: developer,
-      sessionOnly: true,
-      summary: 'Deliveries of a webhook, newest first, with their attempt logs',
-      query: {
-        limit: Limit(),
-        cursor: Cursor,
-        status: DeliveryStatus.optional(),
-        since: z.string().meta({ format: 'date-time' }).optional(),
-      },
-      call: 'control_webhook_delivery_list',
-      replies: { 200: cursorPage(ControlDelivery) },
-    }),
-    route(`POST ${all}/deliveries/:deliveryId/replay`, {
-      caller: developer,
-      sessionOnly: true,
-      summary: 'Send a failed delivery again: same payload, same idempotency key',
-      call: 'control_webhook_delivery_replay',
-      replies: { 202: data(ControlDelivery) },
-      failure: 'UPDATE_FAILED',
-    }),
+      route('GET /', 'Webhooks of the organizations that the developer administrates, or of one, newest first', {
+        call: 'control_webhook_list',
+        sessionOnly: true,
+        query: { ...Page, organization_id: Uuid.optional() },
+        replies: { 200: page(ControlWebhook) },
+      }),
+      route('GET /:webhookId', 'A webhook of an organization', {
+        call: 'control_webhook_get',
+        sessionOnly: true,
+        replies: { 200: data(ControlWebhook) },
+      }),
+      route('PATCH /:webhookId', 'Change a webhook, disable it, or activate a degraded one again', {
+        handle: update,
+        sessionOnly: true,
+        body: z.object({
+          target_url: TargetUrl.optional(),
+          event_types: EventTypes.optional(),
+          status: z.enum(['active', 'disabled'], 'must be active or disabled').optional(),
+        }),
+        example: { status: 'active' },
+        replies: { 200: data(ControlWebhook) },
+        refusals: {
+          400: ['TARGET_URL_NOT_ALLOWED', 'TARGET_URL_NOT_HTTPS'],
+          403: ['ROLE_FORBIDDEN'],
+          404: ['NOT_FOUND'],
+        },
+      }),
+      route('DELETE /:webhookId', 'Delete a webhook with its deliveries', {
+        call: 'control_webhook_delete',
+        sessionOnly: true,
+        replies: { 200: Deleted },
+      }),
+      route(
+        'POST /:webhookId/rotate-secret',
+        'Rotate the signing secret, for deliveries that are queued from now on; shown once',
+        {
+          handle: rotateSecret,
+          sessionOnly: true,
+          replies: { 200: Rotated },
+          refusals,
+        },
+      ),
+      route('POST /:webhookId/test', "Send a synthetic webhook.test now, and return the receiver's response", {
+        handle: test,
+        sessionOnly: true,
+        replies: { 200: Tested },
+        refusals: { ...refusals, 400: addressRefusals },
+        failure: 'CREATE_FAILED',
+      }),
+      route('GET /:webhookId/deliveries', 'Deliveries of a webhook, newest first, with their attempt logs', {
+        call: 'control_webhook_delivery_list',
+        sessionOnly: true,
+        query: {
+          limit: Limit(),
+          cursor: Cursor,
+          status: DeliveryStatus.optional(),
+          since: z.string().meta({ format: 'date-time' }).optional(),
+        },
+        replies: { 200: cursorPage(ControlDelivery) },
+      }),
+      route('POST /deliveries/:deliveryId/replay', 'Send a failed delivery again: same payload, same idempotency key', {
+        call: 'control_webhook_delivery_replay',
+        sessionOnly: true,
+        replies: { 202: data(ControlDelivery) },
+        failure: 'UPDATE_FAILED',
+      }),
+    ]),
   ],
 })

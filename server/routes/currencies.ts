@@ -3,7 +3,7 @@ import { administrator, endUser, serverForUser } from '#server/http/callers.ts'
 import { definitions } from '#server/http/definitions.ts'
 import { idempotency } from '#server/http/idempotency.ts'
 import { perSubject, takeLimits } from '#server/http/limits.ts'
-import { area, type HandlerContext, route } from '#server/http/route.ts'
+import { area, group, type HandlerContext, route } from '#server/http/route.ts'
 import {
   between,
   Cursor,
@@ -138,129 +138,122 @@ export const currencies = area({
   about: 'Virtual currencies: balances, ledger, spending.',
   source: 'supplement',
   routes: [
-    route('GET /client/currencies', {
-      caller: endUser,
-      summary: "The caller's balances",
-      description: 'Regeneration and expiry are computed for the current time.',
-      call: 'currencies_list',
-      replies: { 200: data(z.array(Balance)) },
-    }),
-    route('GET /client/currencies/:code/transactions', {
-      caller: endUser,
-      summary: "The caller's ledger of a currency, newest first",
-      query: Place,
-      call: 'currency_transactions',
-      replies: { 200: cursorPage(Transaction) },
-    }),
-    route('POST /client/currencies/:code/spend', {
-      caller: endUser,
-      summary: "Spend the caller's currency",
-      description: `Apps may spend only currencies that are \`client_spendable\`, a server key on behalf of the user any currency. ${takesKey}`,
-      body: z.object({ amount, reason: Reason, metadata: Metadata.optional() }),
-      example: { amount: 50, reason: 'hint' },
-      handle: spend,
-      replies: { 200: data(Moved), 201: data(Moved) },
-      refusals: { 403: ['SPEND_NOT_ALLOWED'], 404: ['NOT_FOUND'], 409: ['IDEMPOTENCY_CONFLICT', 'INSUFFICIENT_FUNDS'] },
-    }),
-    route('POST /client/currencies/:code/credit', {
-      caller: serverForUser,
-      summary: 'Credit a user, by a server key on behalf of them',
-      description: takesKey,
-      body: z.object({
-        amount,
-        reason: Reason,
-        metadata: Metadata.optional(),
-        expires_at: ExpiresAt.optional(),
+    ...group('/client/currencies', endUser, [
+      route('GET /', "The caller's balances", {
+        call: 'currencies_list',
+        description: 'Regeneration and expiry are computed for the current time.',
+        replies: { 200: data(z.array(Balance)) },
       }),
-      example: { amount: 100, reason: 'level_finished' },
-      handle: keyed('currency_credit'),
-      replies: { 200: data(Moved), 201: data(Moved) },
-      refusals: { 404: ['NOT_FOUND'], 409: ['BALANCE_LIMIT_EXCEEDED', 'IDEMPOTENCY_CONFLICT'] },
-    }),
-
-    ...definitions('currency', {
-      path: '/currencies',
-      id: byCode,
-      fixed: { code: Code },
-      fields: Rules,
-      required: ['code', 'name'],
-      refusals: { delete: { 409: ['CURRENCY_IN_USE'] } },
-      example: {
-        create: { code: 'ENERGY', name: 'Energy', initial_grant: 5, regen: { amount: 1, every_seconds: 600, cap: 5 } },
-        update: { client_spendable: true },
-      },
-      summaries: {
-        create: 'Define a currency; at most 100',
-        list: 'Currencies, newest first',
-        get: 'A currency',
-        update: 'Change a currency',
-        delete: 'Delete a currency that nobody ever had',
-      },
-    }),
-    route('GET /admin/projects/:projectId/currencies/integrity', {
-      caller: administrator,
-      summary: 'The newest check that every balance is the sum of its ledger',
-      description: 'Runs every night. Null before the first; lists the first hundred mismatches.',
-      call: 'currencies_integrity',
-      replies: { 200: data(Proof.nullable()) },
-    }),
-    route('POST /admin/projects/:projectId/currencies/transactions', {
-      caller: administrator,
-      summary: "Change a user's balances, all or none",
-      description: `Amounts are signed. The results are ordered by code. ${takesKey}`,
-      body: z.object({
-        app_user_id: Uuid,
-        adjustments: Adjustments,
-        reason: Reason,
-        metadata: Metadata.optional(),
-        expires_at: ExpiresAt.optional(),
+      route('GET /:code/transactions', "The caller's ledger of a currency, newest first", {
+        call: 'currency_transactions',
+        query: Place,
+        replies: { 200: cursorPage(Transaction) },
       }),
-      example: {
-        app_user_id: '018f3f5e-0000-7000-8000-000000000000',
-        adjustments: [{ currency_code: 'ENERGY', amount: 5 }],
-        reason: 'support',
-      },
-      handle: adjust,
-      replies: { 200: data(Adjusted), 201: data(Adjusted) },
-      refusals: { 409: ['BALANCE_LIMIT_EXCEEDED', 'IDEMPOTENCY_CONFLICT', 'INSUFFICIENT_FUNDS'] },
-    }),
-    route('GET /admin/projects/:projectId/currencies/transactions', {
-      caller: administrator,
-      summary: 'The ledger, newest first',
-      query: {
-        user_id: Uuid.optional(),
-        currency_code: z.string().optional(),
-        reason: z.string().optional(),
-        ...Place,
-      },
-      call: 'currency_transactions_all',
-      replies: { 200: cursorPage(Transaction) },
-    }),
-    route('POST /admin/projects/:projectId/currencies/transactions/:transactionId/reverse', {
-      caller: administrator,
-      summary: 'Reverse a transaction by another one, once',
-      description: takesKey,
-      handle: reverse,
-      replies: { 200: data(Moved), 201: data(Moved) },
-      refusals: {
-        400: ['VALIDATION_ERROR'],
-        409: ['ALREADY_REVERSED', 'BALANCE_LIMIT_EXCEEDED', 'CONFLICT', 'INSUFFICIENT_FUNDS'],
-      },
-    }),
-    route('GET /admin/projects/:projectId/currencies/:code/stats', {
-      caller: administrator,
-      stale: true,
-      summary: 'Minted, burned and circulating, the largest holders, sums by reason',
-      description:
-        'Of many users the sums are estimates from a sample: then `is_estimate` is true, and `circulating` is within `margin` in 95 of 100 samples.',
-      call: 'currency_stats',
-      replies: { 200: data(Stats) },
-    }),
-    route('GET /admin/projects/:projectId/users/:userId/balances', {
-      caller: administrator,
-      summary: "A user's balances, `{CODE: n}`",
-      call: 'user_balances',
-      replies: { 200: data(Balances) },
-    }),
+      route('POST /:code/spend', "Spend the caller's currency", {
+        handle: spend,
+        description: `Apps may spend only currencies that are \`client_spendable\`, a server key on behalf of the user any currency. ${takesKey}`,
+        body: z.object({ amount, reason: Reason, metadata: Metadata.optional() }),
+        example: { amount: 50, reason: 'hint' },
+        replies: { 200: data(Moved), 201: data(Moved) },
+        refusals: {
+          403: ['SPEND_NOT_ALLOWED'],
+          404: ['NOT_FOUND'],
+          409: ['IDEMPOTENCY_CONFLICT', 'INSUFFICIENT_FUNDS'],
+        },
+      }),
+      route('POST /:code/credit', 'Credit a user, by a server key on behalf of them', {
+        handle: keyed('currency_credit'),
+        caller: serverForUser,
+        description: takesKey,
+        body: z.object({
+          amount,
+          reason: Reason,
+          metadata: Metadata.optional(),
+          expires_at: ExpiresAt.optional(),
+        }),
+        example: { amount: 100, reason: 'level_finished' },
+        replies: { 200: data(Moved), 201: data(Moved) },
+        refusals: { 404: ['NOT_FOUND'], 409: ['BALANCE_LIMIT_EXCEEDED', 'IDEMPOTENCY_CONFLICT'] },
+      }),
+    ]),
+    ...group('/admin/projects/:projectId', administrator, [
+      ...definitions('currency', {
+        path: '/currencies',
+        id: byCode,
+        fixed: { code: Code },
+        fields: Rules,
+        required: ['code', 'name'],
+        refusals: { delete: { 409: ['CURRENCY_IN_USE'] } },
+        example: {
+          create: {
+            code: 'ENERGY',
+            name: 'Energy',
+            initial_grant: 5,
+            regen: { amount: 1, every_seconds: 600, cap: 5 },
+          },
+          update: { client_spendable: true },
+        },
+        summaries: {
+          create: 'Define a currency; at most 100',
+          list: 'Currencies, newest first',
+          get: 'A currency',
+          update: 'Change a currency',
+          delete: 'Delete a currency that nobody ever had',
+        },
+      }),
+      route('GET /currencies/integrity', 'The newest check that every balance is the sum of its ledger', {
+        call: 'currencies_integrity',
+        description: 'Runs every night. Null before the first; lists the first hundred mismatches.',
+        replies: { 200: data(Proof.nullable()) },
+      }),
+      route('POST /currencies/transactions', "Change a user's balances, all or none", {
+        handle: adjust,
+        description: `Amounts are signed. The results are ordered by code. ${takesKey}`,
+        body: z.object({
+          app_user_id: Uuid,
+          adjustments: Adjustments,
+          reason: Reason,
+          metadata: Metadata.optional(),
+          expires_at: ExpiresAt.optional(),
+        }),
+        example: {
+          app_user_id: '018f3f5e-0000-7000-8000-000000000000',
+          adjustments: [{ currency_code: 'ENERGY', amount: 5 }],
+          reason: 'support',
+        },
+        replies: { 200: data(Adjusted), 201: data(Adjusted) },
+        refusals: { 409: ['BALANCE_LIMIT_EXCEEDED', 'IDEMPOTENCY_CONFLICT', 'INSUFFICIENT_FUNDS'] },
+      }),
+      route('GET /currencies/transactions', 'The ledger, newest first', {
+        call: 'currency_transactions_all',
+        query: {
+          user_id: Uuid.optional(),
+          currency_code: z.string().optional(),
+          reason: z.string().optional(),
+          ...Place,
+        },
+        replies: { 200: cursorPage(Transaction) },
+      }),
+      route('POST /currencies/transactions/:transactionId/reverse', 'Reverse a transaction by another one, once', {
+        handle: reverse,
+        description: takesKey,
+        replies: { 200: data(Moved), 201: data(Moved) },
+        refusals: {
+          400: ['VALIDATION_ERROR'],
+          409: ['ALREADY_REVERSED', 'BALANCE_LIMIT_EXCEEDED', 'CONFLICT', 'INSUFFICIENT_FUNDS'],
+        },
+      }),
+      route('GET /currencies/:code/stats', 'Minted, burned and circulating, the largest holders, sums by reason', {
+        call: 'currency_stats',
+        stale: true,
+        description:
+          'Of many users the sums are estimates from a sample: then `is_estimate` is true, and `circulating` is within `margin` in 95 of 100 samples.',
+        replies: { 200: data(Stats) },
+      }),
+      route('GET /users/:userId/balances', "A user's balances, `{CODE: n}`", {
+        call: 'user_balances',
+        replies: { 200: data(Balances) },
+      }),
+    ]),
   ],
 })

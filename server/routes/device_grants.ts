@@ -3,7 +3,7 @@ import { z } from 'zod'
 import { dataOf } from '#server/database/database.ts'
 import { anyone, developer } from '#server/http/callers.ts'
 import { asSignIn, perIp, perSubject, takeLimits } from '#server/http/limits.ts'
-import { area, type HandlerContext, route } from '#server/http/route.ts'
+import { area, group, type HandlerContext, route } from '#server/http/route.ts'
 import { Credential, data, Line, Time } from '#server/http/schemas.ts'
 import { SignedIn, signInTokens, visitor, withTokens } from '#server/http/sign-in.ts'
 import { sha256 } from '#server/secrets.ts'
@@ -84,64 +84,77 @@ export const deviceGrants = area({
   source: 'supplement',
   scopeArea: 'account',
   routes: [
-    route('POST /auth/developer/device/code', {
-      operationId: 'startDeviceSignIn',
-      caller: anyone,
-      summary: 'Start the sign-in of a tool: a code for the tool, and one that a developer enters at verification_uri',
-      body: z.object({ client_name: Line(80, 1) }),
-      example: { client_name: 'Command line on my laptop' },
-      handle: create,
-      replies: {
-        200: data(
-          z.strictObject({
-            device_code: z.string(),
-            user_code: z.string(),
-            verification_uri: z.string(),
-            expires_in: z.int(),
-            interval: z.int(),
-          }),
-        ),
-      },
-      refusals: limited,
-      failure: 'CREATE_FAILED',
-    }),
-    route('POST /auth/developer/device/token', {
-      operationId: 'pollDeviceSignIn',
-      caller: anyone,
-      summary: 'Ask, once in each interval, whether the developer has approved; then the tool is signed in',
-      body: z.object({ device_code: Credential }),
-      example: { device_code: 'Gx2…' },
-      handle: redeem,
-      replies: { 200: SignedIn },
-      refusals: { 400: ['AUTHORIZATION_PENDING', 'SLOW_DOWN', 'EXPIRED_TOKEN', 'ACCESS_DENIED'], ...limited },
-      failure: 'LOGIN_FAILED',
-    }),
-    route('POST /auth/developer/device/find', {
-      operationId: 'findDeviceSignIn',
-      caller: developer,
-      sessionOnly: true,
-      readOnly: true,
-      summary: 'Which tool waits under a user code, and where it asked from: what a developer reads before approving',
-      body: z.object({ user_code: UserCode }),
-      example: { user_code: 'BCDF-GHJK' },
-      handle: find,
-      replies: {
-        200: data(
-          z.strictObject({ client_name: z.string(), ip: z.string().nullable(), created_at: Time, expires_at: Time }),
-        ),
-      },
-      refusals: { 404: ['NOT_FOUND'], ...limited },
-    }),
-    route('POST /auth/developer/device/approve', {
-      operationId: 'decideDeviceSignIn',
-      caller: developer,
-      sessionOnly: true,
-      summary: 'Approve or refuse the tool that shows this user code',
-      body: z.object({ user_code: UserCode, approve: z.boolean() }),
-      example: { user_code: 'BCDF-GHJK', approve: true },
-      handle: decide,
-      replies: { 200: data(z.strictObject({ approved: z.boolean() })) },
-      refusals: { 404: ['NOT_FOUND'], ...limited },
-    }),
+    ...group('/auth/developer', anyone, [
+      route(
+        'POST /device/code',
+        'Start the sign-in of a tool: a code for the tool, and one that a developer enters at verification_uri',
+        {
+          handle: create,
+          operationId: 'startDeviceSignIn',
+          body: z.object({ client_name: Line(80, 1) }),
+          example: { client_name: 'Command line on my laptop' },
+          replies: {
+            200: data(
+              z.strictObject({
+                device_code: z.string(),
+                user_code: z.string(),
+                verification_uri: z.string(),
+                expires_in: z.int(),
+                interval: z.int(),
+              }),
+            ),
+          },
+          refusals: limited,
+          failure: 'CREATE_FAILED',
+        },
+      ),
+      route(
+        'POST /device/token',
+        'Ask, once in each interval, whether the developer has approved; then the tool is signed in',
+        {
+          handle: redeem,
+          operationId: 'pollDeviceSignIn',
+          body: z.object({ device_code: Credential }),
+          example: { device_code: 'Gx2…' },
+          replies: { 200: SignedIn },
+          refusals: { 400: ['AUTHORIZATION_PENDING', 'SLOW_DOWN', 'EXPIRED_TOKEN', 'ACCESS_DENIED'], ...limited },
+          failure: 'LOGIN_FAILED',
+        },
+      ),
+      route(
+        'POST /device/find',
+        'Which tool waits under a user code, and where it asked from: what a developer reads before approving',
+        {
+          handle: find,
+          operationId: 'findDeviceSignIn',
+          caller: developer,
+          sessionOnly: true,
+          readOnly: true,
+          body: z.object({ user_code: UserCode }),
+          example: { user_code: 'BCDF-GHJK' },
+          replies: {
+            200: data(
+              z.strictObject({
+                client_name: z.string(),
+                ip: z.string().nullable(),
+                created_at: Time,
+                expires_at: Time,
+              }),
+            ),
+          },
+          refusals: { 404: ['NOT_FOUND'], ...limited },
+        },
+      ),
+      route('POST /device/approve', 'Approve or refuse the tool that shows this user code', {
+        handle: decide,
+        operationId: 'decideDeviceSignIn',
+        caller: developer,
+        sessionOnly: true,
+        body: z.object({ user_code: UserCode, approve: z.boolean() }),
+        example: { user_code: 'BCDF-GHJK', approve: true },
+        replies: { 200: data(z.strictObject({ approved: z.boolean() })) },
+        refusals: { 404: ['NOT_FOUND'], ...limited },
+      }),
+    ]),
   ],
 })

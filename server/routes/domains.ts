@@ -3,7 +3,7 @@ import { z } from 'zod'
 import { dataOf } from '#server/database/database.ts'
 import { refusal } from '#server/errors.ts'
 import { anyone, projectOwner } from '#server/http/callers.ts'
-import { area, type HandlerContext, route } from '#server/http/route.ts'
+import { area, group, type HandlerContext, route } from '#server/http/route.ts'
 import { Deleted, data, Page, page, Text, Time, Uuid } from '#server/http/schemas.ts'
 import {
   type CheckedDomain,
@@ -68,7 +68,6 @@ const verify = async ({ params, call, resolved, services }: HandlerContext) => {
 }
 
 const projectId = ({ params }: { params: Record<string, unknown> }) => ({ project_id: params['projectId'] })
-const many = '/admin/projects/:projectId/domains'
 
 export const domains = area({
   stem: 'domains',
@@ -77,44 +76,32 @@ export const domains = area({
   about: 'Host names of a project, and their verification.',
   source: 'supplement',
   routes: [
-    route(`POST ${many}`, {
-      caller: projectOwner,
-      summary: 'Attach a domain; the answer names the DNS records to write',
-      body: z.object({ domain: Text(253, 1), kind: Kind }),
-      example: { domain: 'mail.example.com', kind: 'email' },
-      handle: create,
-      replies: { 201: data(Domain) },
-      refusals: { 409: ['DOMAIN_TAKEN', 'CONFLICT', 'LIMIT_REACHED'] },
-    }),
-    route(`GET ${many}`, {
-      caller: projectOwner,
-      summary: 'The domains of a project, newest first',
-      query: { ...Page, kind: Kind.optional() },
-      call: 'domain_list',
-      args: projectId,
-      replies: { 200: page(Domain) },
-    }),
-    route(`GET ${many}/:domainId`, {
-      caller: projectOwner,
-      summary: 'A domain',
-      call: 'domain_get',
-      args: projectId,
-      replies: { 200: data(Domain) },
-    }),
-    route(`DELETE ${many}/:domainId`, {
-      caller: projectOwner,
-      summary: 'Detach a domain',
-      call: 'domain_delete',
-      args: projectId,
-      replies: { 200: Deleted },
-    }),
-    route(`POST ${many}/:domainId/verify`, {
-      caller: projectOwner,
-      summary: 'Check the DNS records of a domain now, at most once in ten seconds',
-      handle: verify,
-      replies: { 200: data(Domain) },
-      refusals: { 409: ['DOMAIN_TAKEN'] },
-    }),
+    ...group('/admin/projects/:projectId/domains', projectOwner, [
+      route('POST /', 'Attach a domain; the answer names the DNS records to write', {
+        handle: create,
+        body: z.object({ domain: Text(253, 1), kind: Kind }),
+        example: { domain: 'mail.example.com', kind: 'email' },
+        replies: { 201: data(Domain) },
+        refusals: { 409: ['DOMAIN_TAKEN', 'CONFLICT', 'LIMIT_REACHED'] },
+      }),
+      route('GET /', 'The domains of a project, newest first', {
+        call: 'domain_list',
+        query: { ...Page, kind: Kind.optional() },
+        args: projectId,
+        replies: { 200: page(Domain) },
+      }),
+      route('GET /:domainId', 'A domain', { call: 'domain_get', args: projectId, replies: { 200: data(Domain) } }),
+      route('DELETE /:domainId', 'Detach a domain', {
+        call: 'domain_delete',
+        args: projectId,
+        replies: { 200: Deleted },
+      }),
+      route('POST /:domainId/verify', 'Check the DNS records of a domain now, at most once in ten seconds', {
+        handle: verify,
+        replies: { 200: data(Domain) },
+        refusals: { 409: ['DOMAIN_TAKEN'] },
+      }),
+    ]),
   ],
 })
 
@@ -124,15 +111,15 @@ export const tlsAsk = area({
   source: 'supplement',
   unversioned: true,
   routes: [
-    route('GET /internal/tls-ask', {
-      operationId: 'checkTlsDomain',
-      caller: anyone,
-      summary: 'Whether a reverse proxy may obtain a certificate for a name',
-      description: "For Caddy's on-demand TLS: 200 for a verified domain of a site or of functions, else 404.",
-      query: { domain: Text(253, 1) },
-      call: 'tls_ask',
-      replies: { 200: data(z.strictObject({ domain: z.string() })) },
-      ceiling: 'none',
-    }),
+    ...group('/internal/tls-ask', anyone, [
+      route('GET /', 'Whether a reverse proxy may obtain a certificate for a name', {
+        call: 'tls_ask',
+        operationId: 'checkTlsDomain',
+        description: "For Caddy's on-demand TLS: 200 for a verified domain of a site or of functions, else 404.",
+        query: { domain: Text(253, 1) },
+        replies: { 200: data(z.strictObject({ domain: z.string() })) },
+        ceiling: 'none',
+      }),
+    ]),
   ],
 })

@@ -2,7 +2,7 @@ import { z } from 'zod'
 import { dataOf } from '#server/database/database.ts'
 import { refusal } from '#server/errors.ts'
 import { endUser } from '#server/http/callers.ts'
-import { area, type HandlerContext, route } from '#server/http/route.ts'
+import { area, group, type HandlerContext, route } from '#server/http/route.ts'
 import { data, Flag, Time } from '#server/http/schemas.ts'
 import { integrationPurpose } from '#server/providers/project_mail.ts'
 import { type CustomerConfig, readPurchases } from '#server/providers/revenuecat_customers.ts'
@@ -54,30 +54,26 @@ export const entitlements = area({
   source: 'contract',
   invalid: 'INVALID_INPUT',
   routes: [
-    route('GET /client/entitlements', {
-      caller: endUser,
-      summary: "The caller's entitlements",
-      query: { active_only: Flag().describe('Only those that are active now') },
-      call: 'entitlements_list',
-      replies: { 200: data(z.array(Entitlement)) },
-    }),
-    route('POST /client/entitlements/restore', {
-      caller: endUser,
-      summary: "Bring the caller's purchases up to date with the subscription provider",
-      description:
-        'Answers when the provider has. Purchases that ended there end here; without its answer nothing changes. At most ten times a minute.',
-      handle: restore,
-      replies: { 200: data(z.strictObject({ restored_count: z.int(), entitlements: z.array(Entitlement) })) },
-      refusals: { 409: ['RESTORE_UNAVAILABLE'], 502: ['RESTORE_UPSTREAM_FAILED'] },
-      failure: 'RESTORE_FAILED',
-    }),
-    route('GET /client/entitlements/:entitlementId', {
-      caller: endUser,
-      source: 'supplement',
-      summary: "One of the caller's entitlements, which may have ended",
-      params: { entitlementId: z.string() },
-      call: 'entitlement_get',
-      replies: { 200: data(Entitlement) },
-    }),
+    ...group('/client/entitlements', endUser, [
+      route('GET /', "The caller's entitlements", {
+        call: 'entitlements_list',
+        query: { active_only: Flag().describe('Only those that are active now') },
+        replies: { 200: data(z.array(Entitlement)) },
+      }),
+      route('POST /restore', "Bring the caller's purchases up to date with the subscription provider", {
+        handle: restore,
+        description:
+          'Answers when the provider has. Purchases that ended there end here; without its answer nothing changes. At most ten times a minute.',
+        replies: { 200: data(z.strictObject({ restored_count: z.int(), entitlements: z.array(Entitlement) })) },
+        refusals: { 409: ['RESTORE_UNAVAILABLE'], 502: ['RESTORE_UPSTREAM_FAILED'] },
+        failure: 'RESTORE_FAILED',
+      }),
+      route('GET /:entitlementId', "One of the caller's entitlements, which may have ended", {
+        call: 'entitlement_get',
+        source: 'supplement',
+        params: { entitlementId: z.string() },
+        replies: { 200: data(Entitlement) },
+      }),
+    ]),
   ],
 })

@@ -1,7 +1,7 @@
 import { z } from 'zod'
 import { administrator } from '#server/http/callers.ts'
 import { idempotency } from '#server/http/idempotency.ts'
-import { area, type HandlerContext, route } from '#server/http/route.ts'
+import { area, group, type HandlerContext, route } from '#server/http/route.ts'
 import { AnyId, between, data, Text, Time, Uuid } from '#server/http/schemas.ts'
 import { Entitlement } from '#server/routes/entitlements.ts'
 
@@ -41,40 +41,40 @@ export const entitlementsAdmin = area({
   invalid: 'INVALID_BODY',
   unavailable: 502,
   routes: [
-    route('POST /admin/projects/:projectId/users/:userId/entitlements', {
-      operationId: 'grantUserEntitlement',
-      caller: administrator,
-      summary: 'Grant an entitlement, or extend an earlier promotional grant',
-      description:
-        'Without `expiration_date` and `duration_days` for life. Never shortens a grant, never changes a purchase. Accepts an Idempotency-Key.',
-      params: { userId: AnyId },
-      body: z.object({
-        entitlement_id: Text(128, 1),
-        expiration_date: z.string().max(40, 'must be an ISO 8601 time').nullable().optional(),
-        duration_days: between(1, 36_500).optional(),
-        product_id: Text(255, 1).nullable().optional(),
-        reason: Text(500).nullable().optional(),
+    ...group('/admin/projects/:projectId/users', administrator, [
+      route('POST /:userId/entitlements', 'Grant an entitlement, or extend an earlier promotional grant', {
+        handle: grant,
+        operationId: 'grantUserEntitlement',
+        description:
+          'Without `expiration_date` and `duration_days` for life. Never shortens a grant, never changes a purchase. Accepts an Idempotency-Key.',
+        params: { userId: AnyId },
+        body: z.object({
+          entitlement_id: Text(128, 1),
+          expiration_date: z.string().max(40, 'must be an ISO 8601 time').nullable().optional(),
+          duration_days: between(1, 36_500).optional(),
+          product_id: Text(255, 1).nullable().optional(),
+          reason: Text(500).nullable().optional(),
+        }),
+        example: { entitlement_id: 'premium', duration_days: 30, reason: 'support' },
+        replies: { 200: data(Entitlement), 201: data(Entitlement) },
+        refusals: { 400: ['INVALID_USER_ID'], 409: ['IDEMPOTENCY_CONFLICT'] },
       }),
-      example: { entitlement_id: 'premium', duration_days: 30, reason: 'support' },
-      handle: grant,
-      replies: { 200: data(Entitlement), 201: data(Entitlement) },
-      refusals: { 400: ['INVALID_USER_ID'], 409: ['IDEMPOTENCY_CONFLICT'] },
-    }),
-    route('GET /admin/projects/:projectId/users/:userId/entitlements', {
-      caller: administrator,
-      source: 'supplement',
-      summary: "A user's entitlements, each with its grants",
-      call: 'user_entitlements',
-      replies: { 200: data(z.array(Entitlement.extend({ grants: z.array(Grant) }))) },
-    }),
-    route('DELETE /admin/projects/:projectId/users/:userId/entitlements/:entitlementId', {
-      operationId: 'revokeUserEntitlement',
-      caller: administrator,
-      source: 'supplement',
-      summary: 'Remove the promotional grants of an entitlement; purchases stay',
-      params: { ...ofUser, entitlementId: z.string() },
-      call: 'user_entitlement_delete',
-      replies: { 200: data(z.strictObject({ deleted: z.literal(true), still_active: z.boolean() })) },
-    }),
+      route('GET /:userId/entitlements', "A user's entitlements, each with its grants", {
+        call: 'user_entitlements',
+        source: 'supplement',
+        replies: { 200: data(z.array(Entitlement.extend({ grants: z.array(Grant) }))) },
+      }),
+      route(
+        'DELETE /:userId/entitlements/:entitlementId',
+        'Remove the promotional grants of an entitlement; purchases stay',
+        {
+          call: 'user_entitlement_delete',
+          operationId: 'revokeUserEntitlement',
+          source: 'supplement',
+          params: { ...ofUser, entitlementId: z.string() },
+          replies: { 200: data(z.strictObject({ deleted: z.literal(true), still_active: z.boolean() })) },
+        },
+      ),
+    ]),
   ],
 })

@@ -3,7 +3,7 @@ import { dataOf } from '#server/database/database.ts'
 import { administrator, endUserOrServer } from '#server/http/callers.ts'
 import { definitions } from '#server/http/definitions.ts'
 import { idempotencyKey } from '#server/http/idempotency.ts'
-import { area, type HandlerContext, route } from '#server/http/route.ts'
+import { area, group, type HandlerContext, route } from '#server/http/route.ts'
 import {
   Cursor,
   cursorPage,
@@ -151,143 +151,134 @@ export const events = area({
   about: 'What happens in the app: events, their definitions, replay.',
   source: 'supplement',
   routes: [
-    route('POST /client/events', {
-      operationId: 'sendEvents',
-      caller: endUserOrServer,
-      summary: 'Record one event, or a batch, and return its effects',
-      // SQL validates every item on its own, so that valid items of a batch are stored
-      body: z.looseObject({}),
-      takesText: true,
-      documentedBody: Documented,
-      example: { event_name: 'lesson_completed', properties: { lesson: 3 } },
-      handle: post,
-      replies: { 200: Answer, 201: Answer },
-      refusals: {
-        400: ['BATCH_TOO_LARGE', 'EVENT_BLOCKED', 'EVENT_TOO_OLD', 'RESERVED_EVENT_NAME'],
-        409: ['EVENT_ID_CONFLICT', 'IDEMPOTENCY_CONFLICT'],
-      },
-      ceiling: 'events',
-    }),
-
-    route('GET /admin/projects/:projectId/events', {
-      caller: administrator,
-      summary: 'Events of all users, newest first',
-      description:
-        'By `occurred_at`, from `since` and before `until`. `where` is a filter on properties, as JSON. System events (`svc.*`) are shown with ' +
-        '`include_system=true`, or when they are asked for by name or source. A page looks at 10,000 events at most, so under a filter it may be ' +
-        'short, or empty, with a cursor to go on.',
-      query: {
-        event_name: z.string().optional(),
-        user_id: Uuid.optional(),
-        since: Moment.optional(),
-        until: Moment.optional(),
-        source: z
-          .enum(['client', 'server', 'webhook', 'system'], 'must be client, server, webhook or system')
-          .optional(),
-        where: JsonText(8000).optional(),
-        include_system: Flag(),
-        cursor: Cursor,
-        limit: Limit(),
-      },
-      call: 'events_list',
-      replies: { 200: cursorPage(FullEvent) },
-    }),
-    route('POST /admin/projects/:projectId/events', {
-      operationId: 'adminSendEvents',
-      caller: administrator,
-      summary: 'Record one event, or a batch, for users',
-      description: 'As `POST /client/events` with a server key: each event names its `app_user_id`.',
-      body: z.looseObject({}),
-      takesText: true,
-      documentedBody: Documented,
-      example: { event_name: 'lesson_completed', app_user_id: '0190a1b2-0000-7000-8000-000000000000' },
-      handle: post,
-      replies: { 200: Answer, 201: Answer },
-      refusals: {
-        400: ['BATCH_TOO_LARGE', 'EVENT_BLOCKED', 'EVENT_TOO_OLD', 'RESERVED_EVENT_NAME'],
-        404: ['USER_NOT_FOUND'],
-        409: ['EVENT_ID_CONFLICT', 'IDEMPOTENCY_CONFLICT'],
-      },
-    }),
-    route('DELETE /admin/projects/:projectId/events', {
-      caller: administrator,
-      summary: 'Delete the events of a user, of a name, or both, before a time',
-      description:
-        'An operation. The effects of the events stay, such as counters, streaks and rewards, and so do their ids, for deduplication.',
-      query: { user_id: Uuid.optional(), event_name: z.string().optional(), before: Moment.optional() },
-      handle: operation('events.delete', 'events_delete_check', ({ query }) => query),
-      replies: { 202: Started },
-    }),
-    route('GET /admin/projects/:projectId/events/names', {
-      caller: administrator,
-      summary: 'The names of events, with counts and property paths',
-      description:
-        'Each name is counted on its newest 10,000 events of 30 days. Where there are more, `is_estimated` is true: the counts are then the ' +
-        "database's estimate, and `users_30d` are the users of the newest 10,000. Paths come from the newest 200 events.",
-      query: { include_system: Flag(), ...Page },
-      call: 'event_names',
-      replies: { 200: page(Name) },
-    }),
-    ...definitions('event_definition', {
-      path: '/events/definitions',
-      id: { eventName: z.string() },
-      row: Definition,
-      summaries: {
-        list: 'Definitions of events, by name',
-        get: 'The definition of an event',
-        delete: 'Delete the definition of an event',
-      },
-    }),
-    route('PUT /admin/projects/:projectId/events/definitions/:eventName', {
-      caller: administrator,
-      summary: 'Define an event: block or deprecate it, set its schema or its sample rate',
-      description:
-        'Replaces the former definition whole. A schema that does not accept an event marks it, `schema_violation: true`; the event is stored. ' +
-        'Keywords of JSON Schema that are not evaluated are refused by name. `sample_rate` is the share of the events that stay in the log; all ' +
-        'of them are counted and move what they move.',
-      body: z.object({
-        description: Text(2000).nullable().optional(),
-        status: Status.optional(),
-        schema: z
-          .union([JsonObject, z.boolean()], 'must be a schema: an object, or true or false')
-          .nullable()
-          .optional(),
-        sample_rate: z.number('must be a number from 0 to 1').min(0).max(1).optional(),
+    ...group('/client/events', endUserOrServer, [
+      route('POST /', 'Record one event, or a batch, and return its effects', {
+        handle: post,
+        operationId: 'sendEvents',
+        // SQL validates every item on its own, so that valid items of a batch are stored
+        body: z.looseObject({}),
+        takesText: true,
+        documentedBody: Documented,
+        example: { event_name: 'lesson_completed', properties: { lesson: 3 } },
+        replies: { 200: Answer, 201: Answer },
+        refusals: {
+          400: ['BATCH_TOO_LARGE', 'EVENT_BLOCKED', 'EVENT_TOO_OLD', 'RESERVED_EVENT_NAME'],
+          409: ['EVENT_ID_CONFLICT', 'IDEMPOTENCY_CONFLICT'],
+        },
+        ceiling: 'events',
       }),
-      example: {
-        status: 'active',
-        schema: { type: 'object', required: ['lesson'], properties: { lesson: { type: 'integer' } } },
-      },
-      call: 'event_definition_put',
-      replies: { 200: data(Definition), 201: data(Definition) },
-    }),
-    route('POST /admin/projects/:projectId/events/replay', {
-      caller: administrator,
-      summary: 'Replay stored events to add missing effects',
-      description:
-        'An operation. Its `result` lists, for each target, what differs: `{dry_run, targets: {streaks: {users, changes, differences, truncated}}}`. ' +
-        'A dry run, the default, writes nothing. Replay adds and never takes away; rewards that were given are not given again.',
-      body: z.object({
-        since: Moment,
-        until: Moment.nullable().optional(),
-        targets: z.array(z.string().max(64)).min(1, 'must have at least 1 item').max(20).nullable().optional(),
-        user_ids: z
-          .array(Uuid)
-          .min(1, 'must have 1 to 1000 items')
-          .max(1000, 'must have 1 to 1000 items')
-          .nullable()
-          .optional(),
-        dry_run: z.boolean().optional(),
+    ]),
+    ...group('/admin/projects/:projectId/events', administrator, [
+      route('GET /', 'Events of all users, newest first', {
+        call: 'events_list',
+        description:
+          'By `occurred_at`, from `since` and before `until`. `where` is a filter on properties, as JSON. System events (`svc.*`) are shown with ' +
+          '`include_system=true`, or when they are asked for by name or source. A page looks at 10,000 events at most, so under a filter it may be ' +
+          'short, or empty, with a cursor to go on.',
+        query: {
+          event_name: z.string().optional(),
+          user_id: Uuid.optional(),
+          since: Moment.optional(),
+          until: Moment.optional(),
+          source: z
+            .enum(['client', 'server', 'webhook', 'system'], 'must be client, server, webhook or system')
+            .optional(),
+          where: JsonText(8000).optional(),
+          include_system: Flag(),
+          cursor: Cursor,
+          limit: Limit(),
+        },
+        replies: { 200: cursorPage(FullEvent) },
       }),
-      example: { since: '2026-10-01T00:00:00Z', targets: ['streaks'] },
-      handle: operation('events.replay', 'events_replay_check', ({ body }) => body),
-      replies: { 202: Started },
-    }),
-    route('GET /admin/projects/:projectId/events/:eventId', {
-      caller: administrator,
-      summary: 'An event, with links to its effects',
-      call: 'event_get',
-      replies: { 200: data(FullEvent.extend({ effects: z.record(z.string(), z.array(JsonObject)) })) },
-    }),
+      route('POST /', 'Record one event, or a batch, for users', {
+        handle: post,
+        operationId: 'adminSendEvents',
+        description: 'As `POST /client/events` with a server key: each event names its `app_user_id`.',
+        body: z.looseObject({}),
+        takesText: true,
+        documentedBody: Documented,
+        example: { event_name: 'lesson_completed', app_user_id: '0190a1b2-0000-7000-8000-000000000000' },
+        replies: { 200: Answer, 201: Answer },
+        refusals: {
+          400: ['BATCH_TOO_LARGE', 'EVENT_BLOCKED', 'EVENT_TOO_OLD', 'RESERVED_EVENT_NAME'],
+          404: ['USER_NOT_FOUND'],
+          409: ['EVENT_ID_CONFLICT', 'IDEMPOTENCY_CONFLICT'],
+        },
+      }),
+      route('DELETE /', 'Delete the events of a user, of a name, or both, before a time', {
+        description:
+          'An operation. The effects of the events stay, such as counters, streaks and rewards, and so do their ids, for deduplication.',
+        query: { user_id: Uuid.optional(), event_name: z.string().optional(), before: Moment.optional() },
+        handle: operation('events.delete', 'events_delete_check', ({ query }) => query),
+        replies: { 202: Started },
+      }),
+      route('GET /names', 'The names of events, with counts and property paths', {
+        call: 'event_names',
+        description:
+          'Each name is counted on its newest 10,000 events of 30 days. Where there are more, `is_estimated` is true: the counts are then the ' +
+          "database's estimate, and `users_30d` are the users of the newest 10,000. Paths come from the newest 200 events.",
+        query: { include_system: Flag(), ...Page },
+        replies: { 200: page(Name) },
+      }),
+      ...definitions('event_definition', {
+        path: '/definitions',
+        id: { eventName: z.string() },
+        row: Definition,
+        summaries: {
+          list: 'Definitions of events, by name',
+          get: 'The definition of an event',
+          delete: 'Delete the definition of an event',
+        },
+      }),
+      route(
+        'PUT /definitions/:eventName',
+        'Define an event: block or deprecate it, set its schema or its sample rate',
+        {
+          call: 'event_definition_put',
+          description:
+            'Replaces the former definition whole. A schema that does not accept an event marks it, `schema_violation: true`; the event is stored. ' +
+            'Keywords of JSON Schema that are not evaluated are refused by name. `sample_rate` is the share of the events that stay in the log; all ' +
+            'of them are counted and move what they move.',
+          body: z.object({
+            description: Text(2000).nullable().optional(),
+            status: Status.optional(),
+            schema: z
+              .union([JsonObject, z.boolean()], 'must be a schema: an object, or true or false')
+              .nullable()
+              .optional(),
+            sample_rate: z.number('must be a number from 0 to 1').min(0).max(1).optional(),
+          }),
+          example: {
+            status: 'active',
+            schema: { type: 'object', required: ['lesson'], properties: { lesson: { type: 'integer' } } },
+          },
+          replies: { 200: data(Definition), 201: data(Definition) },
+        },
+      ),
+      route('POST /replay', 'Replay stored events to add missing effects', {
+        description:
+          'An operation. Its `result` lists, for each target, what differs: `{dry_run, targets: {streaks: {users, changes, differences, truncated}}}`. ' +
+          'A dry run, the default, writes nothing. Replay adds and never takes away; rewards that were given are not given again.',
+        body: z.object({
+          since: Moment,
+          until: Moment.nullable().optional(),
+          targets: z.array(z.string().max(64)).min(1, 'must have at least 1 item').max(20).nullable().optional(),
+          user_ids: z
+            .array(Uuid)
+            .min(1, 'must have 1 to 1000 items')
+            .max(1000, 'must have 1 to 1000 items')
+            .nullable()
+            .optional(),
+          dry_run: z.boolean().optional(),
+        }),
+        example: { since: '2026-10-01T00:00:00Z', targets: ['streaks'] },
+        handle: operation('events.replay', 'events_replay_check', ({ body }) => body),
+        replies: { 202: Started },
+      }),
+      route('GET /:eventId', 'An event, with links to its effects', {
+        call: 'event_get',
+        replies: { 200: data(FullEvent.extend({ effects: z.record(z.string(), z.array(JsonObject)) })) },
+      }),
+    ]),
   ],
 })

@@ -1,6 +1,6 @@
 import { z } from 'zod'
 import { administrator, endUser } from '#server/http/callers.ts'
-import { area, route } from '#server/http/route.ts'
+import { area, group, route } from '#server/http/route.ts'
 import {
   Deleted,
   data,
@@ -35,7 +35,6 @@ const NewEntry = z.object({
 })
 
 const feedPage = { limit: Limit(200, 20), offset: Offset }
-const admin = '/admin/projects/:projectId/feeds' as const
 
 export const feeds = area({
   stem: 'feeds',
@@ -45,87 +44,73 @@ export const feeds = area({
   source: 'contract',
   invalid: 'INVALID_INPUT',
   routes: [
-    route('GET /client/feeds', {
-      operationId: 'listFeedEntries',
-      caller: endUser,
-      summary: "The caller's home feed: own entries, and those of friends and of the system; newest first",
-      description:
-        'With `since` the entries from that time on. Actions in the property `feed_hidden_actions` are left out.',
-      query: { since: Moment.optional(), ...feedPage },
-      call: 'feed_home',
-      replies: { 200: page(Entry) },
-    }),
-    route('GET /client/feeds/me', {
-      operationId: 'listMyFeed',
-      caller: endUser,
-      summary: "The caller's own entries, newest first",
-      query: feedPage,
-      call: 'feed_own',
-      replies: { 200: page(Entry) },
-    }),
-    route('GET /client/feeds/group/:groupId', {
-      operationId: 'listGroupFeed',
-      caller: endUser,
-      summary: 'What was posted to a group, newest first; for its members',
-      query: feedPage,
-      call: 'feed_of_group',
-      replies: { 200: page(Entry) },
-    }),
-    route('POST /client/feeds', {
-      operationId: 'createFeedEntry',
-      caller: endUser,
-      source: 'supplement',
-      summary: 'Post an entry; at most 30 an hour',
-      description: 'Actions that system events make, such as `achievement.unlocked`, cannot be posted.',
-      body: NewEntry,
-      example: { action: 'workout.finished', target_id: '5k', metadata: { minutes: 27 } },
-      call: 'feed_post',
-      replies: { 201: data(Entry) },
-    }),
-    route('DELETE /client/feeds/:entryId', {
-      operationId: 'deleteFeedEntry',
-      caller: endUser,
-      source: 'supplement',
-      summary: "Delete one of the caller's entries",
-      call: 'feed_delete',
-      replies: { 200: Deleted },
-    }),
-    route(`POST ${admin}`, {
-      operationId: 'adminCreateFeedEntry',
-      caller: administrator,
-      source: 'supplement',
-      summary: 'Post an entry of a user, or of the system, which all users see',
-      description: 'Send either `as_user_id` or `system: true`.',
-      body: NewEntry.extend({ as_user_id: Uuid.optional(), system: z.boolean('must be true or false').optional() }),
-      example: { system: true, action: 'season.started' },
-      call: 'feed_post_as',
-      replies: { 201: data(Entry) },
-    }),
-    route(`GET ${admin}`, {
-      operationId: 'adminListFeedEntries',
-      caller: administrator,
-      source: 'supplement',
-      summary: 'Entries of the project, newest first',
-      query: { user_id: Uuid.optional(), group_id: Uuid.optional(), action: Action.optional(), ...Page },
-      call: 'feed_entries',
-      replies: { 200: page(Entry) },
-    }),
-    route(`DELETE ${admin}/:entryId`, {
-      operationId: 'adminDeleteFeedEntry',
-      caller: administrator,
-      source: 'supplement',
-      summary: 'Delete an entry of any user or of the system',
-      call: 'feed_remove',
-      replies: { 200: Deleted },
-    }),
-    route(`PUT ${admin}/settings`, {
-      caller: administrator,
-      source: 'supplement',
-      summary: 'Set which system events make entries, by their actions',
-      body: z.object({ events: z.array(Action).max(100, 'must have at most 100 items') }),
-      example: { events: ['achievement.unlocked', 'level.reached'] },
-      call: 'feed_settings_put',
-      replies: { 200: data(z.strictObject({ events: z.array(z.string()) })) },
-    }),
+    ...group('/client/feeds', endUser, [
+      route('GET /', "The caller's home feed: own entries, and those of friends and of the system; newest first", {
+        call: 'feed_home',
+        operationId: 'listFeedEntries',
+        description:
+          'With `since` the entries from that time on. Actions in the property `feed_hidden_actions` are left out.',
+        query: { since: Moment.optional(), ...feedPage },
+        replies: { 200: page(Entry) },
+      }),
+      route('GET /me', "The caller's own entries, newest first", {
+        call: 'feed_own',
+        operationId: 'listMyFeed',
+        query: feedPage,
+        replies: { 200: page(Entry) },
+      }),
+      route('GET /group/:groupId', 'What was posted to a group, newest first; for its members', {
+        call: 'feed_of_group',
+        operationId: 'listGroupFeed',
+        query: feedPage,
+        replies: { 200: page(Entry) },
+      }),
+      route('POST /', 'Post an entry; at most 30 an hour', {
+        call: 'feed_post',
+        operationId: 'createFeedEntry',
+        source: 'supplement',
+        description: 'Actions that system events make, such as `achievement.unlocked`, cannot be posted.',
+        body: NewEntry,
+        example: { action: 'workout.finished', target_id: '5k', metadata: { minutes: 27 } },
+        replies: { 201: data(Entry) },
+      }),
+      route('DELETE /:entryId', "Delete one of the caller's entries", {
+        call: 'feed_delete',
+        operationId: 'deleteFeedEntry',
+        source: 'supplement',
+        replies: { 200: Deleted },
+      }),
+    ]),
+    ...group('/admin/projects/:projectId/feeds', administrator, [
+      route('POST /', 'Post an entry of a user, or of the system, which all users see', {
+        call: 'feed_post_as',
+        operationId: 'adminCreateFeedEntry',
+        source: 'supplement',
+        description: 'Send either `as_user_id` or `system: true`.',
+        body: NewEntry.extend({ as_user_id: Uuid.optional(), system: z.boolean('must be true or false').optional() }),
+        example: { system: true, action: 'season.started' },
+        replies: { 201: data(Entry) },
+      }),
+      route('GET /', 'Entries of the project, newest first', {
+        call: 'feed_entries',
+        operationId: 'adminListFeedEntries',
+        source: 'supplement',
+        query: { user_id: Uuid.optional(), group_id: Uuid.optional(), action: Action.optional(), ...Page },
+        replies: { 200: page(Entry) },
+      }),
+      route('DELETE /:entryId', 'Delete an entry of any user or of the system', {
+        call: 'feed_remove',
+        operationId: 'adminDeleteFeedEntry',
+        source: 'supplement',
+        replies: { 200: Deleted },
+      }),
+      route('PUT /settings', 'Set which system events make entries, by their actions', {
+        call: 'feed_settings_put',
+        source: 'supplement',
+        body: z.object({ events: z.array(Action).max(100, 'must have at most 100 items') }),
+        example: { events: ['achievement.unlocked', 'level.reached'] },
+        replies: { 200: data(z.strictObject({ events: z.array(z.string()) })) },
+      }),
+    ]),
   ],
 })

@@ -2,7 +2,7 @@ import type { FastifyRequest } from 'fastify'
 import { z } from 'zod'
 import { administrator, appOrUser } from '#server/http/callers.ts'
 import { definitions } from '#server/http/definitions.ts'
-import { area, type HandlerContext, route } from '#server/http/route.ts'
+import { area, group, type HandlerContext, route } from '#server/http/route.ts'
 import { data, Json, JsonObject, Key, Line, NotModified, Page, page, Text, Time, Uuid } from '#server/http/schemas.ts'
 
 const ValueType = z.enum(['boolean', 'string', 'number', 'json'], 'must be boolean, string, number or json')
@@ -93,7 +93,6 @@ const Stale = z
   .meta({ type: 'boolean' })
 
 const notFound = { 404: ['NOT_FOUND'] }
-const flag = '/admin/projects/:projectId/flags' as const
 const appHeaders = { 'X-App-Version': z.string().optional(), 'X-Platform': z.string().optional() }
 
 /** The version and platform of the app from its headers; invalid ones count as absent. */
@@ -120,166 +119,138 @@ export const flags = area({
   about: 'Switches and variants, who gets which, and gradual release.',
   source: 'supplement',
   routes: [
-    route('GET /client/flags', {
-      caller: appOrUser,
-      readOnly: false,
-      summary: 'Every flag for the caller, by its key',
-      description:
-        'Without a user no condition on segments or percentages matches. 304 when `If-None-Match` matches the current ETag.',
-      headers: { 'If-None-Match': z.string().optional(), ...appHeaders },
-      handle: read('flags_values'),
-      replies: { 200: data(Answers), 304: NotModified },
-    }),
-    route('POST /client/flags/evaluate', {
-      caller: appOrUser,
-      reads: true,
-      summary: 'Flags for the caller, evaluated with attributes of the app',
-      description: 'In filters, stored properties take precedence over `attributes`. Unknown keys are omitted.',
-      headers: appHeaders,
-      body: z.object({
-        attributes: JsonObject.optional(),
-        keys: z.array(z.string().max(128, 'must be keys')).max(500, 'must be a list of at most 500 keys').optional(),
+    ...group('/client/flags', appOrUser, [
+      route('GET /', 'Every flag for the caller, by its key', {
+        handle: read('flags_values'),
+        readOnly: false,
+        description:
+          'Without a user no condition on segments or percentages matches. 304 when `If-None-Match` matches the current ETag.',
+        headers: { 'If-None-Match': z.string().optional(), ...appHeaders },
+        replies: { 200: data(Answers), 304: NotModified },
       }),
-      example: { attributes: { app_version: '2.10.0', platform: 'ios', screen: 'large' }, keys: ['new_checkout'] },
-      args: ({ request }) => appOf(request),
-      call: 'flags_evaluate',
-      replies: { 200: data(Answers) },
-      failure: 'FETCH_FAILED',
-    }),
-    route('GET /client/flags/:key', {
-      caller: appOrUser,
-      readOnly: false,
-      summary: 'One flag for the caller',
-      headers: { 'If-None-Match': z.string().optional(), ...appHeaders },
-      handle: read('flag_value'),
-      replies: { 200: data(Answer), 304: NotModified },
-      refusals: notFound,
-    }),
-    route(`POST ${flag}`, {
-      caller: administrator,
-      summary: 'Define a flag; at most 500',
-      description:
-        '`default_value` is required unless the flag is boolean. Values must be of its `value_type`, without coercion.',
-      body: z.object({ key: Key, value_type: ValueType.optional(), ...z.object(fields).partial().shape }),
-      patch: true,
-      example: {
-        key: 'new_checkout',
-        rules: [{ filter: { column: 'plan.tier', op: 'eq', value: 'pro' }, percentage: 20, value: true }],
-      },
-      call: 'flag_create',
-      replies: { 201: data(FeatureFlag) },
-    }),
-    route(`GET ${flag}`, {
-      caller: administrator,
-      readOnly: false,
-      summary: 'Flags, newest first',
-      description: '`stale=true`: flags that were not evaluated for 30 days, or gave all users one value for 60.',
-      query: { ...Page, stale: Stale },
-      call: 'flags_list',
-      replies: { 200: page(FeatureFlag) },
-    }),
-    route(`GET ${flag}/:idOrKey`, {
-      caller: administrator,
-      readOnly: false,
-      summary: 'A flag',
-      call: 'flag_get',
-      replies: { 200: data(FeatureFlag) },
-    }),
-    route(`PATCH ${flag}/:idOrKey`, {
-      caller: administrator,
-      summary: 'Change the given fields of a flag',
-      description: '`rules` and `schedule` are replaced as a whole. New rules end a ramp.',
-      body: z.object(fields).partial(),
-      patch: true,
-      example: { default_value: true },
-      call: 'flag_update',
-      replies: { 200: data(FeatureFlag) },
-    }),
-    ...definitions('flag', {
-      path: '/flags',
-      refusals: { delete: notFound },
-      summaries: {
-        delete: 'Delete a flag with its overrides, history and counts',
-      },
-    }),
-    route(`POST ${flag}/:idOrKey/toggle`, {
-      caller: administrator,
-      summary: 'Switch a flag on or off',
-      body: z.object({ is_enabled: z.boolean() }),
-      example: { is_enabled: false },
-      call: 'flag_toggle',
-      replies: { 200: data(FeatureFlag) },
-    }),
-    route(`PUT ${flag}/:idOrKey/overrides`, {
-      caller: administrator,
-      summary: 'Set values for individual users (overrides); at most 1000',
-      description: 'The body is `{user id: value}`; null removes an override, and others stay. Returns all overrides.',
-      body: JsonObject,
-      patch: true,
-      example: {},
-      call: 'flag_overrides_put',
-      replies: { 200: data(z.record(z.string(), Json)) },
-    }),
-    route(`GET ${flag}/:idOrKey/history`, {
-      caller: administrator,
-      readOnly: false,
-      summary: 'The versions of a flag, newest first, with their changes',
-      query: Page,
-      call: 'flag_history',
-      replies: { 200: page(Version) },
-    }),
-    route(`POST ${flag}/:idOrKey/revert`, {
-      caller: administrator,
-      summary: 'Restore a former version of a flag as a new version',
-      body: z.object({ version: z.int('must be a version').min(1).max(2_147_483_647) }),
-      example: { version: 1 },
-      call: 'flag_revert',
-      replies: { 200: data(FeatureFlag) },
-    }),
-    route(`POST ${flag}/:idOrKey/evaluate`, {
-      operationId: 'adminEvaluateFlag',
-      caller: administrator,
-      summary: 'The value that a user gets, with every condition of every rule',
-      body: z.object({ user_id: Uuid, attributes: JsonObject.optional() }),
-      example: { user_id: '00000000-0000-4000-8000-000000000000' },
-      call: 'flag_evaluate',
-      scope: 'flags:read',
-      replies: { 200: data(Traced) },
-      failure: 'FETCH_FAILED',
-    }),
-    route(`GET ${flag}/:idOrKey/stats`, {
-      caller: administrator,
-      readOnly: false,
-      summary: 'Evaluations and users of the last days, by value',
-      description: 'After 10,000 evaluations on a day, one in a hundred is sampled.',
-      query: { days: Days },
-      call: 'flag_stats',
-      replies: { 200: data(Stats) },
-    }),
-    route(`POST ${flag}/:idOrKey/ramp`, {
-      caller: administrator,
-      summary: 'Raise the percentage of a rule step by step',
-      description:
-        'The rule is the one at `rule_index`, else the first with a percentage, else a new last one with `value`. The steps are added to `schedule`.',
-      body: z.object({
-        from: z.number('must be a number from 0 to 100').min(0).max(100),
-        to: z.number('must be a number from 0 to 100').min(0).max(100),
-        step: z.number('must be a number from 0.01 to 100').min(0.01).max(100),
-        every_hours: z.number('must be a number from 0.01 to 8760').min(0.01).max(8760),
-        guardrail: JsonObject.nullish(),
-        rule_index: z.int('must be a place from 0').min(0).max(49).optional(),
-        value: Json.optional(),
+      route('POST /evaluate', 'Flags for the caller, evaluated with attributes of the app', {
+        call: 'flags_evaluate',
+        reads: true,
+        description: 'In filters, stored properties take precedence over `attributes`. Unknown keys are omitted.',
+        headers: appHeaders,
+        body: z.object({
+          attributes: JsonObject.optional(),
+          keys: z.array(z.string().max(128, 'must be keys')).max(500, 'must be a list of at most 500 keys').optional(),
+        }),
+        example: { attributes: { app_version: '2.10.0', platform: 'ios', screen: 'large' }, keys: ['new_checkout'] },
+        args: ({ request }) => appOf(request),
+        replies: { 200: data(Answers) },
+        failure: 'FETCH_FAILED',
       }),
-      example: {
-        from: 5,
-        to: 100,
-        step: 5,
-        every_hours: 24,
-        guardrail: { event_name: 'checkout_failed', max_rate: 0.02 },
-      },
-      args: ({ body }) => (body['value'] === undefined ? {} : { value: JSON.stringify(body['value']) }),
-      call: 'flag_ramp',
-      replies: { 200: data(FeatureFlag) },
-    }),
+      route('GET /:key', 'One flag for the caller', {
+        handle: read('flag_value'),
+        readOnly: false,
+        headers: { 'If-None-Match': z.string().optional(), ...appHeaders },
+        replies: { 200: data(Answer), 304: NotModified },
+        refusals: notFound,
+      }),
+    ]),
+    ...group('/admin/projects/:projectId/flags', administrator, [
+      route('POST /', 'Define a flag; at most 500', {
+        call: 'flag_create',
+        description:
+          '`default_value` is required unless the flag is boolean. Values must be of its `value_type`, without coercion.',
+        body: z.object({ key: Key, value_type: ValueType.optional(), ...z.object(fields).partial().shape }),
+        patch: true,
+        example: {
+          key: 'new_checkout',
+          rules: [{ filter: { column: 'plan.tier', op: 'eq', value: 'pro' }, percentage: 20, value: true }],
+        },
+        replies: { 201: data(FeatureFlag) },
+      }),
+      route('GET /', 'Flags, newest first', {
+        call: 'flags_list',
+        readOnly: false,
+        description: '`stale=true`: flags that were not evaluated for 30 days, or gave all users one value for 60.',
+        query: { ...Page, stale: Stale },
+        replies: { 200: page(FeatureFlag) },
+      }),
+      route('GET /:idOrKey', 'A flag', { call: 'flag_get', readOnly: false, replies: { 200: data(FeatureFlag) } }),
+      route('PATCH /:idOrKey', 'Change the given fields of a flag', {
+        call: 'flag_update',
+        description: '`rules` and `schedule` are replaced as a whole. New rules end a ramp.',
+        body: z.object(fields).partial(),
+        patch: true,
+        example: { default_value: true },
+        replies: { 200: data(FeatureFlag) },
+      }),
+      ...definitions('flag', {
+        refusals: { delete: notFound },
+        summaries: {
+          delete: 'Delete a flag with its overrides, history and counts',
+        },
+      }),
+      route('POST /:idOrKey/toggle', 'Switch a flag on or off', {
+        call: 'flag_toggle',
+        body: z.object({ is_enabled: z.boolean() }),
+        example: { is_enabled: false },
+        replies: { 200: data(FeatureFlag) },
+      }),
+      route('PUT /:idOrKey/overrides', 'Set values for individual users (overrides); at most 1000', {
+        call: 'flag_overrides_put',
+        description:
+          'The body is `{user id: value}`; null removes an override, and others stay. Returns all overrides.',
+        body: JsonObject,
+        patch: true,
+        example: {},
+        replies: { 200: data(z.record(z.string(), Json)) },
+      }),
+      route('GET /:idOrKey/history', 'The versions of a flag, newest first, with their changes', {
+        call: 'flag_history',
+        readOnly: false,
+        query: Page,
+        replies: { 200: page(Version) },
+      }),
+      route('POST /:idOrKey/revert', 'Restore a former version of a flag as a new version', {
+        call: 'flag_revert',
+        body: z.object({ version: z.int('must be a version').min(1).max(2_147_483_647) }),
+        example: { version: 1 },
+        replies: { 200: data(FeatureFlag) },
+      }),
+      route('POST /:idOrKey/evaluate', 'The value that a user gets, with every condition of every rule', {
+        call: 'flag_evaluate',
+        operationId: 'adminEvaluateFlag',
+        body: z.object({ user_id: Uuid, attributes: JsonObject.optional() }),
+        example: { user_id: '00000000-0000-4000-8000-000000000000' },
+        scope: 'flags:read',
+        replies: { 200: data(Traced) },
+        failure: 'FETCH_FAILED',
+      }),
+      route('GET /:idOrKey/stats', 'Evaluations and users of the last days, by value', {
+        call: 'flag_stats',
+        readOnly: false,
+        description: 'After 10,000 evaluations on a day, one in a hundred is sampled.',
+        query: { days: Days },
+        replies: { 200: data(Stats) },
+      }),
+      route('POST /:idOrKey/ramp', 'Raise the percentage of a rule step by step', {
+        call: 'flag_ramp',
+        description:
+          'The rule is the one at `rule_index`, else the first with a percentage, else a new last one with `value`. The steps are added to `schedule`.',
+        body: z.object({
+          from: z.number('must be a number from 0 to 100').min(0).max(100),
+          to: z.number('must be a number from 0 to 100').min(0).max(100),
+          step: z.number('must be a number from 0.01 to 100').min(0.01).max(100),
+          every_hours: z.number('must be a number from 0.01 to 8760').min(0.01).max(8760),
+          guardrail: JsonObject.nullish(),
+          rule_index: z.int('must be a place from 0').min(0).max(49).optional(),
+          value: Json.optional(),
+        }),
+        example: {
+          from: 5,
+          to: 100,
+          step: 5,
+          every_hours: 24,
+          guardrail: { event_name: 'checkout_failed', max_rate: 0.02 },
+        },
+        args: ({ body }) => (body['value'] === undefined ? {} : { value: JSON.stringify(body['value']) }),
+        replies: { 200: data(FeatureFlag) },
+      }),
+    ]),
   ],
 })

@@ -5,7 +5,7 @@ import { refusal } from '#server/errors.ts'
 import { anyone } from '#server/http/callers.ts'
 import { InviteCode, inviteHash, isBlank, requestAccess } from '#server/http/invites.ts'
 import { perIp, takeLimits } from '#server/http/limits.ts'
-import { area, type HandlerContext, route } from '#server/http/route.ts'
+import { area, group, type HandlerContext, route } from '#server/http/route.ts'
 import { data } from '#server/http/schemas.ts'
 import { SignedIn, signInTokens, visitor, withTokens } from '#server/http/sign-in.ts'
 import { type GithubClient, githubUser } from '#server/providers/github.ts'
@@ -82,35 +82,41 @@ export const github = area({
   source: 'supplement',
   scopeArea: 'account',
   routes: [
-    route('GET /auth/developer/github/start', {
-      operationId: 'startGithubSignIn',
-      caller: anyone,
-      summary: 'Begin a sign-in: send the browser to authorize_url, and keep state in it to compare on return',
-      query: { redirect_uri: RedirectUri },
-      handle: start,
-      replies: { 200: data(z.strictObject({ authorize_url: z.string(), state: z.string() })) },
-      refusals: { 400: ['PROVIDER_NOT_CONFIGURED'], ...limited },
-    }),
-    route('POST /auth/developer/github/callback', {
-      operationId: 'finishGithubSignIn',
-      caller: anyone,
-      summary: 'Finish a sign-in with the code and the state that GitHub returned; a new developer gets an account',
-      body: z.object({
-        code: z.string().min(1, 'is required').max(1000, 'must have at most 1000 characters'),
-        state: z.string().min(1, 'is required').max(200, 'must have at most 200 characters'),
-        invite_code: InviteCode.optional(),
-      }),
-      example: { code: '0123456789abcdef', state: 'q0…' },
-      handle: callback,
-      replies: { 200: SignedIn, 201: SignedIn },
-      refusals: {
-        400: ['PROVIDER_NOT_CONFIGURED', 'DISPOSABLE_EMAIL'],
-        401: ['INVALID_CREDENTIALS'],
-        403: ['INVITE_REQUIRED', 'INVITE_INVALID', 'SIGNUPS_CLOSED'],
-        409: ['EMAIL_EXISTS'],
-        ...limited,
-      },
-      failure: 'LOGIN_FAILED',
-    }),
+    ...group('/auth/developer', anyone, [
+      route(
+        'GET /github/start',
+        'Begin a sign-in: send the browser to authorize_url, and keep state in it to compare on return',
+        {
+          handle: start,
+          operationId: 'startGithubSignIn',
+          query: { redirect_uri: RedirectUri },
+          replies: { 200: data(z.strictObject({ authorize_url: z.string(), state: z.string() })) },
+          refusals: { 400: ['PROVIDER_NOT_CONFIGURED'], ...limited },
+        },
+      ),
+      route(
+        'POST /github/callback',
+        'Finish a sign-in with the code and the state that GitHub returned; a new developer gets an account',
+        {
+          handle: callback,
+          operationId: 'finishGithubSignIn',
+          body: z.object({
+            code: z.string().min(1, 'is required').max(1000, 'must have at most 1000 characters'),
+            state: z.string().min(1, 'is required').max(200, 'must have at most 200 characters'),
+            invite_code: InviteCode.optional(),
+          }),
+          example: { code: '0123456789abcdef', state: 'q0…' },
+          replies: { 200: SignedIn, 201: SignedIn },
+          refusals: {
+            400: ['PROVIDER_NOT_CONFIGURED', 'DISPOSABLE_EMAIL'],
+            401: ['INVALID_CREDENTIALS'],
+            403: ['INVITE_REQUIRED', 'INVITE_INVALID', 'SIGNUPS_CLOSED'],
+            409: ['EMAIL_EXISTS'],
+            ...limited,
+          },
+          failure: 'LOGIN_FAILED',
+        },
+      ),
+    ]),
   ],
 })

@@ -4,7 +4,7 @@ import { refusal } from '#server/errors.ts'
 import { keepNames } from '#server/graphql/kept_names.ts'
 import type { Outcome } from '#server/graphql/messages.ts'
 import { dashboard } from '#server/http/callers.ts'
-import { type Answer, area, type HandlerContext, route } from '#server/http/route.ts'
+import { type Answer, area, group, type HandlerContext, route } from '#server/http/route.ts'
 import { JsonObject, Text } from '#server/http/schemas.ts'
 
 const Response = z.strictObject({
@@ -84,31 +84,31 @@ export const graphql = area({
   about: "Queries over a project's database, for internal dashboards.",
   source: 'supplement',
   routes: [
-    route('POST /admin/projects/:projectId/graphql', {
-      caller: dashboard,
-      summary: "Query the project's database with GraphQL; it reads only",
-      description:
-        'Off until `graphql_enabled` is set on the project. The response is that of GraphQL, `{"data", "errors"}` with status 200, also for a query that is refused: ' +
-        '`errors[].extensions.code` is `INVALID_QUERY`, `INVALID_INPUT`, `QUERY_TOO_LARGE`, `QUERY_TIMEOUT` or `INTERNAL_ERROR`. A caller that prefers ' +
-        '`application/graphql-response+json` gets that media type, and 400 for a query that is refused. A browser that opens this path gets an editor.',
-      relays: true,
-      body: z.object({
-        query: Text(50_000, 1),
-        operationName: Text(200).nullable().optional(),
-        variables: JsonObject.refine(
-          (value) => JSON.stringify(value).length <= mostVariables,
-          `must have at most ${mostVariables} characters`,
-        )
-          .nullable()
-          .optional(),
-        extensions: JsonObject.nullable().optional(),
+    ...group('/admin/projects/:projectId/graphql', dashboard, [
+      route('POST /', "Query the project's database with GraphQL; it reads only", {
+        handle: ask,
+        description:
+          'Off until `graphql_enabled` is set on the project. The response is that of GraphQL, `{"data", "errors"}` with status 200, also for a query that is refused: ' +
+          '`errors[].extensions.code` is `INVALID_QUERY`, `INVALID_INPUT`, `QUERY_TOO_LARGE`, `QUERY_TIMEOUT` or `INTERNAL_ERROR`. A caller that prefers ' +
+          '`application/graphql-response+json` gets that media type, and 400 for a query that is refused. A browser that opens this path gets an editor.',
+        relays: true,
+        body: z.object({
+          query: Text(50_000, 1),
+          operationName: Text(200).nullable().optional(),
+          variables: JsonObject.refine(
+            (value) => JSON.stringify(value).length <= mostVariables,
+            `must have at most ${mostVariables} characters`,
+          )
+            .nullable()
+            .optional(),
+          extensions: JsonObject.nullable().optional(),
+        }),
+        example: { query: '{ users(first: 10) { nodes { id createdAt } totalCount } }' },
+        readOnly: true,
+        replies: { 200: Response },
+        refusals: { 403: ['GRAPHQL_DISABLED'], 503: ['GRAPHQL_UNAVAILABLE'] },
+        failure: null,
       }),
-      example: { query: '{ users(first: 10) { nodes { id createdAt } totalCount } }' },
-      readOnly: true,
-      handle: ask,
-      replies: { 200: Response },
-      refusals: { 403: ['GRAPHQL_DISABLED'], 503: ['GRAPHQL_UNAVAILABLE'] },
-      failure: null,
-    }),
+    ]),
   ],
 })

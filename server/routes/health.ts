@@ -1,7 +1,7 @@
 import { z } from 'zod'
 import { dataOf } from '#server/database/database.ts'
 import { anyone } from '#server/http/callers.ts'
-import { area, route } from '#server/http/route.ts'
+import { area, group, route } from '#server/http/route.ts'
 import { data } from '#server/http/schemas.ts'
 
 const Part = z.enum(['ok', 'failing'])
@@ -38,22 +38,24 @@ export const health = area({
   source: 'contract',
   unversioned: true,
   routes: [
-    route('GET /health', {
-      caller: { ...anyone, refusals: {} },
-      summary: 'Health of the service, its failing parts, and the projects that have lost their database',
-      replies: { 200: data(Health), 503: data(Health) },
-      ceiling: 'none',
-      async handle({ services }) {
-        const { database, control } = services
-        const settings = { readOnly: true, timeoutMs: 2000 }
-        const found = await database.call(control, 'control_worker', { caller: 'worker' }, 'health', {}, settings).then(
-          (reply) => dataOf<Found>(reply),
-          () => null,
-        )
-        const health = healthOf(found)
-        return { status: health.status === 'failing' ? 503 : 200, body: JSON.stringify({ data: health }) }
-      },
-      failure: null,
-    }),
+    ...group('/health', { ...anyone, refusals: {} }, [
+      route('GET /', 'Health of the service, its failing parts, and the projects that have lost their database', {
+        replies: { 200: data(Health), 503: data(Health) },
+        ceiling: 'none',
+        async handle({ services }) {
+          const { database, control } = services
+          const settings = { readOnly: true, timeoutMs: 2000 }
+          const found = await database
+            .call(control, 'control_worker', { caller: 'worker' }, 'health', {}, settings)
+            .then(
+              (reply) => dataOf<Found>(reply),
+              () => null,
+            )
+          const health = healthOf(found)
+          return { status: health.status === 'failing' ? 503 : 200, body: JSON.stringify({ data: health }) }
+        },
+        failure: null,
+      }),
+    ]),
   ],
 })

@@ -2,7 +2,7 @@ import { z } from 'zod'
 import { dataOf } from '#server/database/database.ts'
 import { refusal } from '#server/errors.ts'
 import { administrator } from '#server/http/callers.ts'
-import { area, type HandlerContext, route } from '#server/http/route.ts'
+import { area, group, type HandlerContext, route } from '#server/http/route.ts'
 import { Cursor, cursorPage, Deleted, data, JsonObject, Limit, Time, Uuid } from '#server/http/schemas.ts'
 import type { SmtpConfig } from '#server/providers/mail.ts'
 import { integrationPurpose } from '#server/providers/project_mail.ts'
@@ -112,7 +112,6 @@ const put = (context: HandlerContext) => {
   })
 }
 
-const one = '/admin/projects/:projectId/integrations/:provider' as const
 const notConfigured = { 404: ['NOT_CONFIGURED'] }
 const rootUrl = ({ services }: Pick<HandlerContext, 'services'>) => ({ root_url: services.publicUrl })
 
@@ -194,78 +193,64 @@ export const integrations = area({
   invalid: 'INVALID_CONFIG',
   rank: 'admin',
   routes: [
-    route('POST /admin/projects/:projectId/integrations', {
-      caller: administrator,
-      summary: 'Connect a provider, or replace its config',
-      body: z.object({ provider: z.string().max(100, 'must have at most 100 characters'), config: JsonObject }),
-      example: { provider: 'revenuecat', config: { secret_api_key: 'sk_…', webhook_secret: 'a secret' } },
-      handle: put,
-      replies: { 200: data(Integration), 201: data(Integration) },
-      refusals: { 400: ['PROVIDER_UNKNOWN'] },
-    }),
-    route('GET /admin/projects/:projectId/integrations', {
-      caller: administrator,
-      source: 'supplement',
-      summary: 'Connected providers, without their configs',
-      args: rootUrl,
-      call: 'integration_list',
-      replies: { 200: data(z.array(Integration)) },
-    }),
-    route(`GET ${one}`, {
-      caller: administrator,
-      source: 'supplement',
-      summary: 'A connected provider, without its config',
-      args: rootUrl,
-      call: 'integration_get',
-      replies: { 200: data(Integration) },
-    }),
-    route(`PATCH ${one}`, {
-      caller: administrator,
-      source: 'supplement',
-      summary: 'Switch a provider on or off',
-      body: z.object({ is_active: z.boolean('must be true or false').optional() }),
-      patch: true,
-      example: { is_active: false },
-      args: rootUrl,
-      call: 'integration_update',
-      replies: { 200: data(Integration) },
-    }),
-    route(`DELETE ${one}`, {
-      caller: administrator,
-      source: 'supplement',
-      summary: 'Disconnect a provider and forget its credentials',
-      call: 'integration_delete',
-      replies: { 200: Deleted },
-    }),
-    route(`POST ${one}/test`, {
-      caller: administrator,
-      source: 'supplement',
-      summary: 'Try the credentials of revenuecat, superwall, apns, fcm, google_play or smtp',
-      description: 'Bad credentials are `ok: false` and not a refusal. Sends no message.',
-      handle: test,
-      replies: {
-        200: data(z.strictObject({ ok: z.boolean(), latency_ms: z.int(), error: z.string().nullable() })),
-      },
-      refusals: { 400: ['PROVIDER_UNKNOWN'], ...notConfigured },
-      failure: 'FETCH_FAILED',
-    }),
-    route(`GET ${one}/events`, {
-      caller: administrator,
-      source: 'supplement',
-      summary: 'Received webhooks of a provider, newest first',
-      description: 'Kept for 90 days. `outcome` is null until the webhook has been processed.',
-      query: { cursor: Cursor, limit: Limit(), outcome: z.string().max(64).optional() },
-      call: 'inbound_events',
-      replies: { 200: cursorPage(Inbound) },
-    }),
-    route(`POST ${one}/events/:eventId/replay`, {
-      caller: administrator,
-      source: 'supplement',
-      summary: 'Process a received webhook again',
-      description: 'What was applied is not applied twice.',
-      call: 'inbound_replay',
-      replies: { 202: data(Inbound) },
-      failure: 'UPDATE_FAILED',
-    }),
+    ...group('/admin/projects/:projectId/integrations', administrator, [
+      route('POST /', 'Connect a provider, or replace its config', {
+        handle: put,
+        body: z.object({ provider: z.string().max(100, 'must have at most 100 characters'), config: JsonObject }),
+        example: { provider: 'revenuecat', config: { secret_api_key: 'sk_…', webhook_secret: 'a secret' } },
+        replies: { 200: data(Integration), 201: data(Integration) },
+        refusals: { 400: ['PROVIDER_UNKNOWN'] },
+      }),
+      route('GET /', 'Connected providers, without their configs', {
+        call: 'integration_list',
+        source: 'supplement',
+        args: rootUrl,
+        replies: { 200: data(z.array(Integration)) },
+      }),
+      route('GET /:provider', 'A connected provider, without its config', {
+        call: 'integration_get',
+        source: 'supplement',
+        args: rootUrl,
+        replies: { 200: data(Integration) },
+      }),
+      route('PATCH /:provider', 'Switch a provider on or off', {
+        call: 'integration_update',
+        source: 'supplement',
+        body: z.object({ is_active: z.boolean('must be true or false').optional() }),
+        patch: true,
+        example: { is_active: false },
+        args: rootUrl,
+        replies: { 200: data(Integration) },
+      }),
+      route('DELETE /:provider', 'Disconnect a provider and forget its credentials', {
+        call: 'integration_delete',
+        source: 'supplement',
+        replies: { 200: Deleted },
+      }),
+      route('POST /:provider/test', 'Try the credentials of revenuecat, superwall, apns, fcm, google_play or smtp', {
+        handle: test,
+        source: 'supplement',
+        description: 'Bad credentials are `ok: false` and not a refusal. Sends no message.',
+        replies: {
+          200: data(z.strictObject({ ok: z.boolean(), latency_ms: z.int(), error: z.string().nullable() })),
+        },
+        refusals: { 400: ['PROVIDER_UNKNOWN'], ...notConfigured },
+        failure: 'FETCH_FAILED',
+      }),
+      route('GET /:provider/events', 'Received webhooks of a provider, newest first', {
+        call: 'inbound_events',
+        source: 'supplement',
+        description: 'Kept for 90 days. `outcome` is null until the webhook has been processed.',
+        query: { cursor: Cursor, limit: Limit(), outcome: z.string().max(64).optional() },
+        replies: { 200: cursorPage(Inbound) },
+      }),
+      route('POST /:provider/events/:eventId/replay', 'Process a received webhook again', {
+        call: 'inbound_replay',
+        source: 'supplement',
+        description: 'What was applied is not applied twice.',
+        replies: { 202: data(Inbound) },
+        failure: 'UPDATE_FAILED',
+      }),
+    ]),
   ],
 })

@@ -4,7 +4,7 @@ import { dataOf } from '#server/database/database.ts'
 import { refusal } from '#server/errors.ts'
 import { anyone, tenantPlace } from '#server/http/callers.ts'
 import { addressKey } from '#server/http/rate_limiter.ts'
-import { area, type HandlerContext, type Route, route } from '#server/http/route.ts'
+import { area, group, type HandlerContext, route } from '#server/http/route.ts'
 import { data, uuidPattern } from '#server/http/schemas.ts'
 import { numberText, spelledJson } from '#server/json/lossless_json.ts'
 import { integrationPurpose } from '#server/providers/project_mail.ts'
@@ -78,8 +78,8 @@ const keyOf = (provider: Provider, body: Body, text: string): string => {
   return known ? `id ${known}` : `sha256 ${digest(text).toString('hex')}`
 }
 
-const receive = async (context: HandlerContext, provider: Provider, at: Route) => {
-  const { services, request, query } = context
+const receive = async (context: HandlerContext, provider: Provider) => {
+  const { services, request, query, route: at } = context
   const projectId = query['project_id']
   if (typeof projectId !== 'string' || !uuidPattern.test(projectId))
     throw refusal(400, 'MISSING_PROJECT', 'project_id must name the project.')
@@ -116,11 +116,11 @@ const receive = async (context: HandlerContext, provider: Provider, at: Route) =
   return reply
 }
 
-const declared = {
+const Received = data(z.strictObject({ received: z.literal(true) }))
+const shared = {
   caller: anyone,
   // whatever stands in its place, also two of them, names no project
   query: { project_id: z.unknown().meta({ type: 'string' }).optional().describe('The id of the project') },
-  replies: { 200: data(z.strictObject({ received: z.literal(true) })) },
   refusals: {
     400: ['MISSING_PROJECT'],
     401: ['INVALID_SIGNATURE'],
@@ -133,26 +133,6 @@ const declared = {
   failure: 'WEBHOOK_PROCESSING_FAILED',
 } as const
 
-const revenuecat: Route = route('POST /webhooks/revenuecat', {
-  operationId: 'receiveRevenuecatEvents',
-  ...declared,
-  summary: 'Events of the subscription provider',
-  description:
-    '`Authorization: Bearer <webhook_secret>` of the `revenuecat` integration. The event is stored, then answered, then processed; one with a known `event.id` changes nothing. At most 100 a second for each project.',
-  documentedBody: z.object({ event: z.looseObject({ id: z.string(), type: z.string() }) }),
-  handle: (context) => receive(context, 'revenuecat', revenuecat),
-})
-
-const superwall: Route = route('POST /webhooks/superwall', {
-  operationId: 'receiveSuperwallEvents',
-  ...declared,
-  summary: 'Events of the paywall provider',
-  description:
-    '`X-Superwall-Signature` is the HMAC-SHA-256 of the raw body under `webhook_secret` of the `superwall` integration, in hexadecimal. A body with `event` and `user_id` makes one engagement event, `paywall.<event>`. At most 100 a second for each project.',
-  documentedBody: z.looseObject({ id: z.string().optional(), event: z.string(), user_id: z.string() }),
-  handle: (context) => receive(context, 'superwall', superwall),
-})
-
 export const inboundWebhooks = area({
   stem: 'integrations',
   title: 'Inbound webhooks',
@@ -160,5 +140,22 @@ export const inboundWebhooks = area({
   about: 'Where other services report events.',
   source: 'contract',
   unversioned: true,
-  routes: [revenuecat, superwall],
+  routes: group('/webhooks', shared, [
+    route('POST /revenuecat', 'Events of the subscription provider', {
+      operationId: 'receiveRevenuecatEvents',
+      replies: { 200: Received },
+      description:
+        '`Authorization: Bearer <webhook_secret>` of the `revenuecat` integration. The event is stored, then answered, then processed; one with a known `event.id` changes nothing. At most 100 a second for each project.',
+      documentedBody: z.object({ event: z.looseObject({ id: z.string(), type: z.string() }) }),
+      handle: (context) => receive(context, 'revenuecat'),
+    }),
+    route('POST /superwall', 'Events of the paywall provider', {
+      operationId: 'receiveSuperwallEvents',
+      replies: { 200: Received },
+      description:
+        '`X-Superwall-Signature` is the HMAC-SHA-256 of the raw body under `webhook_secret` of the `superwall` integration, in hexadecimal. A body with `event` and `user_id` makes one engagement event, `paywall.<event>`. At most 100 a second for each project.',
+      documentedBody: z.looseObject({ id: z.string().optional(), event: z.string(), user_id: z.string() }),
+      handle: (context) => receive(context, 'superwall'),
+    }),
+  ]),
 })

@@ -1,7 +1,7 @@
 import { z } from 'zod'
 import { administrator, endUser, serverForUser } from '#server/http/callers.ts'
 import { idempotency } from '#server/http/idempotency.ts'
-import { area, type HandlerContext, route } from '#server/http/route.ts'
+import { area, group, type HandlerContext, route } from '#server/http/route.ts'
 import {
   between,
   Cursor,
@@ -78,94 +78,80 @@ export const inventory = area({
   about: 'Items that users own.',
   source: 'supplement',
   routes: [
-    route('GET /client/inventory', {
-      caller: endUser,
-      summary: "The caller's stacks, newest first",
-      query: { ...Page, item_type: ItemType.optional(), category: z.string().max(100).optional() },
-      call: 'inventory_list',
-      replies: { 200: page(Stack) },
-    }),
-    route('POST /client/inventory/grant', {
-      caller: serverForUser,
-      summary: 'Grant items to a user, by a server key on behalf of them',
-      description: takesKey,
-      body: z.object({ ...given, reason: Reason.optional() }),
-      example: { catalog_item_key: 'potion', quantity: 3 },
-      handle: keyed('inventory_grant'),
-      replies: { 200: data(z.array(Stack)), 201: data(z.array(Stack)) },
-      refusals: { 404: ['ITEM_NOT_FOUND'], 409: ['IDEMPOTENCY_CONFLICT', 'LIMIT_REACHED', 'MAX_OWNED_REACHED'] },
-    }),
-    route('GET /client/inventory/:idOrKey', {
-      operationId: 'getInventoryItem',
-      caller: endUser,
-      summary: "One of the caller's stacks, by its id, or an item's stack that expires soonest",
-      call: 'inventory_get',
-      replies: { 200: data(Stack) },
-    }),
-    route('PATCH /client/inventory/:idOrKey', {
-      operationId: 'updateInventoryItem',
-      caller: endUser,
-      summary: "Change the caller's own metadata of a stack",
-      description: 'Only `metadata.user` is changed: keys are merged, null removes a key.',
-      body: z.object({ metadata: z.object({ user: JsonObject.optional() }).optional() }),
-      example: { metadata: { user: { equipped: true } } },
-      call: 'inventory_patch',
-      replies: { 200: data(Stack) },
-    }),
-    route('POST /client/inventory/:idOrKey/consume', {
-      operationId: 'consumeInventoryItem',
-      caller: endUser,
-      summary: "Consume the caller's items, the soonest to expire first",
-      description: `Grants the item's \`use_effect\`, once for each. ${takesKey}`,
-      body: z.object({ quantity: quantity(100).optional() }),
-      example: { quantity: 1 },
-      handle: consume,
-      replies: { 200: data(Used) },
-      refusals: { 404: ['ITEM_NOT_FOUND'], 409: ['IDEMPOTENCY_CONFLICT', 'INSUFFICIENT_QUANTITY', 'NOT_CONSUMABLE'] },
-    }),
-
-    route('GET /admin/projects/:projectId/inventory', {
-      caller: administrator,
-      summary: 'Stacks of all users, newest first, including empty and expired ones',
-      query: { ...Page, user_id: Uuid.optional(), item_key: z.string().max(128).optional() },
-      call: 'inventory_all',
-      replies: { 200: page(Stack) },
-    }),
-    route('POST /admin/projects/:projectId/inventory/grant', {
-      caller: administrator,
-      summary: 'Grant items to a user; bundles are unpacked',
-      description: takesKey,
-      body: z.object({ app_user_id: Uuid, ...given, reason: Reason }),
-      example: { app_user_id: '018f3f5e-0000-7000-8000-000000000000', catalog_item_key: 'potion', reason: 'support' },
-      handle: keyed('inventory_grant'),
-      replies: { 200: data(z.array(Stack)), 201: data(z.array(Stack)) },
-      refusals: { 404: ['ITEM_NOT_FOUND'], 409: ['IDEMPOTENCY_CONFLICT', 'LIMIT_REACHED', 'MAX_OWNED_REACHED'] },
-    }),
-    route('POST /admin/projects/:projectId/inventory/revoke', {
-      caller: administrator,
-      summary: 'Revoke items of a user',
-      description: takesKey,
-      body: z.object({
-        app_user_id: Uuid,
-        catalog_item_key: z.string(),
-        quantity: quantity(10_000).optional(),
-        reason: Reason,
+    ...group('/client/inventory', endUser, [
+      route('GET /', "The caller's stacks, newest first", {
+        call: 'inventory_list',
+        query: { ...Page, item_type: ItemType.optional(), category: z.string().max(100).optional() },
+        replies: { 200: page(Stack) },
       }),
-      example: { app_user_id: '018f3f5e-0000-7000-8000-000000000000', catalog_item_key: 'potion', reason: 'refund' },
-      handle: keyed('inventory_revoke'),
-      replies: { 200: data(Left) },
-      refusals: { 404: ['ITEM_NOT_FOUND'], 409: ['IDEMPOTENCY_CONFLICT', 'INSUFFICIENT_QUANTITY'] },
-    }),
-    route('GET /admin/projects/:projectId/inventory/ledger', {
-      caller: administrator,
-      summary: 'Movements of items, newest first',
-      query: {
-        user_id: Uuid.optional(),
-        cursor: Cursor,
-        limit: Limit(),
-      },
-      call: 'inventory_ledger',
-      replies: { 200: cursorPage(Movement) },
-    }),
+      route('POST /grant', 'Grant items to a user, by a server key on behalf of them', {
+        handle: keyed('inventory_grant'),
+        caller: serverForUser,
+        description: takesKey,
+        body: z.object({ ...given, reason: Reason.optional() }),
+        example: { catalog_item_key: 'potion', quantity: 3 },
+        replies: { 200: data(z.array(Stack)), 201: data(z.array(Stack)) },
+        refusals: { 404: ['ITEM_NOT_FOUND'], 409: ['IDEMPOTENCY_CONFLICT', 'LIMIT_REACHED', 'MAX_OWNED_REACHED'] },
+      }),
+      route('GET /:idOrKey', "One of the caller's stacks, by its id, or an item's stack that expires soonest", {
+        call: 'inventory_get',
+        operationId: 'getInventoryItem',
+        replies: { 200: data(Stack) },
+      }),
+      route('PATCH /:idOrKey', "Change the caller's own metadata of a stack", {
+        call: 'inventory_patch',
+        operationId: 'updateInventoryItem',
+        description: 'Only `metadata.user` is changed: keys are merged, null removes a key.',
+        body: z.object({ metadata: z.object({ user: JsonObject.optional() }).optional() }),
+        example: { metadata: { user: { equipped: true } } },
+        replies: { 200: data(Stack) },
+      }),
+      route('POST /:idOrKey/consume', "Consume the caller's items, the soonest to expire first", {
+        handle: consume,
+        operationId: 'consumeInventoryItem',
+        description: `Grants the item's \`use_effect\`, once for each. ${takesKey}`,
+        body: z.object({ quantity: quantity(100).optional() }),
+        example: { quantity: 1 },
+        replies: { 200: data(Used) },
+        refusals: { 404: ['ITEM_NOT_FOUND'], 409: ['IDEMPOTENCY_CONFLICT', 'INSUFFICIENT_QUANTITY', 'NOT_CONSUMABLE'] },
+      }),
+    ]),
+    ...group('/admin/projects/:projectId/inventory', administrator, [
+      route('GET /', 'Stacks of all users, newest first, including empty and expired ones', {
+        call: 'inventory_all',
+        query: { ...Page, user_id: Uuid.optional(), item_key: z.string().max(128).optional() },
+        replies: { 200: page(Stack) },
+      }),
+      route('POST /grant', 'Grant items to a user; bundles are unpacked', {
+        handle: keyed('inventory_grant'),
+        description: takesKey,
+        body: z.object({ app_user_id: Uuid, ...given, reason: Reason }),
+        example: { app_user_id: '018f3f5e-0000-7000-8000-000000000000', catalog_item_key: 'potion', reason: 'support' },
+        replies: { 200: data(z.array(Stack)), 201: data(z.array(Stack)) },
+        refusals: { 404: ['ITEM_NOT_FOUND'], 409: ['IDEMPOTENCY_CONFLICT', 'LIMIT_REACHED', 'MAX_OWNED_REACHED'] },
+      }),
+      route('POST /revoke', 'Revoke items of a user', {
+        handle: keyed('inventory_revoke'),
+        description: takesKey,
+        body: z.object({
+          app_user_id: Uuid,
+          catalog_item_key: z.string(),
+          quantity: quantity(10_000).optional(),
+          reason: Reason,
+        }),
+        example: { app_user_id: '018f3f5e-0000-7000-8000-000000000000', catalog_item_key: 'potion', reason: 'refund' },
+        replies: { 200: data(Left) },
+        refusals: { 404: ['ITEM_NOT_FOUND'], 409: ['IDEMPOTENCY_CONFLICT', 'INSUFFICIENT_QUANTITY'] },
+      }),
+      route('GET /ledger', 'Movements of items, newest first', {
+        call: 'inventory_ledger',
+        query: {
+          user_id: Uuid.optional(),
+          cursor: Cursor,
+          limit: Limit(),
+        },
+        replies: { 200: cursorPage(Movement) },
+      }),
+    ]),
   ],
 })

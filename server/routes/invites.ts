@@ -3,7 +3,7 @@ import { ApiError, refusal } from '#server/errors.ts'
 import { anyone, developer } from '#server/http/callers.ts'
 import { InviteCode, inviteHash, requestAccess } from '#server/http/invites.ts'
 import { asSignIn, perIp, takeLimits } from '#server/http/limits.ts'
-import { area, type HandlerContext, route } from '#server/http/route.ts'
+import { area, group, type HandlerContext, route } from '#server/http/route.ts'
 import { data, Email } from '#server/http/schemas.ts'
 
 const redeem = async (context: HandlerContext) => {
@@ -37,26 +37,25 @@ export const invites = area({
   invalid: 'INVALID_INPUT',
   scopeArea: 'account',
   routes: [
-    route('POST /auth/developer/redeem-invite', {
-      operationId: 'redeemInvite',
-      caller: developer,
-      summary: 'Redeem an invite code, to be allowed to create projects',
-      body: z.object({ invite_code: InviteCode.min(1, 'is required') }),
-      example: { invite_code: 'SVC-7K2M-ABCD-EFGH-2345' },
-      handle: redeem,
-      replies: { 200: data(z.strictObject({ can_provision: z.literal(true), redeemed: z.boolean() })) },
-      refusals: { 403: ['INVITE_INVALID', 'PROVISIONING_REVOKED'], 429: ['RATE_LIMIT_EXCEEDED'] },
-    }),
-    route('POST /auth/developer/waitlist', {
-      operationId: 'joinWaitlist',
-      caller: anyone,
-      summary: 'Ask for access',
-      body: z.object({ email: Email, note: z.string().optional() }),
-      example: { email: 'you@example.com', note: 'We teach the piano.' },
-      handle: join,
-      replies: { 200: data(z.strictObject({ ok: z.literal(true) })) },
-      refusals: { 429: ['RATE_LIMIT_EXCEEDED', 'WAITLIST_FULL'], 503: ['WAITLIST_UNAVAILABLE'] },
-      failure: null,
-    }),
+    ...group('/auth/developer', developer, [
+      route('POST /redeem-invite', 'Redeem an invite code, to be allowed to create projects', {
+        handle: redeem,
+        operationId: 'redeemInvite',
+        body: z.object({ invite_code: InviteCode.min(1, 'is required') }),
+        example: { invite_code: 'SVC-7K2M-ABCD-EFGH-2345' },
+        replies: { 200: data(z.strictObject({ can_provision: z.literal(true), redeemed: z.boolean() })) },
+        refusals: { 403: ['INVITE_INVALID', 'PROVISIONING_REVOKED'], 429: ['RATE_LIMIT_EXCEEDED'] },
+      }),
+      route('POST /waitlist', 'Ask for access', {
+        handle: join,
+        operationId: 'joinWaitlist',
+        caller: anyone,
+        body: z.object({ email: Email, note: z.string().optional() }),
+        example: { email: 'you@example.com', note: 'We teach the piano.' },
+        replies: { 200: data(z.strictObject({ ok: z.literal(true) })) },
+        refusals: { 429: ['RATE_LIMIT_EXCEEDED', 'WAITLIST_FULL'], 503: ['WAITLIST_UNAVAILABLE'] },
+        failure: null,
+      }),
+    ]),
   ],
 })

@@ -4,7 +4,7 @@ import { administrator, endUser } from '#server/http/callers.ts'
 import { definitions } from '#server/http/definitions.ts'
 import { idempotency } from '#server/http/idempotency.ts'
 import { jsonSize } from '#server/http/json.ts'
-import { area, route } from '#server/http/route.ts'
+import { area, group, route } from '#server/http/route.ts'
 import {
   between,
   Deleted,
@@ -132,8 +132,6 @@ const PageLimit = z
   .optional()
   .meta({ description: 'More than 200 counts as 200.', type: 'integer', minimum: 1 })
 
-const root = '/admin/projects/:projectId/leaderboards'
-
 export const leaderboards = area({
   stem: 'leaderboards',
   title: 'Leaderboards',
@@ -141,181 +139,168 @@ export const leaderboards = area({
   about: 'Ranked scores in runs, with prizes.',
   source: 'supplement',
   routes: [
-    route('GET /client/leaderboards', {
-      caller: endUser,
-      summary: 'Leaderboards that the caller may see, newest first, each with its current run',
-      query: Page,
-      call: 'leaderboards_list',
-      replies: { 200: page(Shown) },
-    }),
-    route('GET /client/leaderboards/:idOrKey', {
-      caller: endUser,
-      summary: 'A page of a leaderboard, from an offset or around a user',
-      description:
-        '`run`: `current`, `previous`, or a key such as `2026-W40`. `scope`: `global`, `friends` or `group:<id>`; ranks are ' +
-        'those within it. `around`: `me` or a user, who is then in the middle; `limit` is 11 then, else 50.',
-      query: { run: RunKey, scope: Scope, around: Around, limit: PageLimit, offset: Page.offset },
-      call: 'leaderboard_get',
-      replies: { 200: Entries.extend({ me: Entry.nullable() }) },
-      failure: 'FETCH_FAILED',
-    }),
-    route('GET /client/leaderboards/:idOrKey/me', {
-      operationId: 'getMyLeaderboardEntry',
-      caller: endUser,
-      summary: "The caller's entry",
-      description: '`percentile`: the share of entries, 0 to 100, that it is at or above.',
-      query: { run: RunKey },
-      call: 'leaderboard_me',
-      replies: { 200: data(Entry.extend({ percentile: z.number() })) },
-    }),
-    route('POST /client/leaderboards/:idOrKey/scores', {
-      operationId: 'submitLeaderboardScore',
-      caller: endUser,
-      summary: 'Submit a score of the caller',
-      description:
-        'With a server key, or where the leaderboard is `client_writable`. 201 for the first of the run, else 200; ' +
-        '`previous` has the score before, and its rank among the entries of now.',
-      body: z.object({ score: Score, metadata: Metadata.optional() }),
-      example: { score: 4200, metadata: { level: 7 } },
-      call: 'leaderboard_submit',
-      args: idempotency,
-      replies: Object.fromEntries(
-        [200, 201].map((status) => [
-          status,
-          data(
+    ...group('/client/leaderboards', endUser, [
+      route('GET /', 'Leaderboards that the caller may see, newest first, each with its current run', {
+        call: 'leaderboards_list',
+        query: Page,
+        replies: { 200: page(Shown) },
+      }),
+      route('GET /:idOrKey', 'A page of a leaderboard, from an offset or around a user', {
+        call: 'leaderboard_get',
+        description:
+          '`run`: `current`, `previous`, or a key such as `2026-W40`. `scope`: `global`, `friends` or `group:<id>`; ranks are ' +
+          'those within it. `around`: `me` or a user, who is then in the middle; `limit` is 11 then, else 50.',
+        query: { run: RunKey, scope: Scope, around: Around, limit: PageLimit, offset: Page.offset },
+        replies: { 200: Entries.extend({ me: Entry.nullable() }) },
+        failure: 'FETCH_FAILED',
+      }),
+      route('GET /:idOrKey/me', "The caller's entry", {
+        call: 'leaderboard_me',
+        operationId: 'getMyLeaderboardEntry',
+        description: '`percentile`: the share of entries, 0 to 100, that it is at or above.',
+        query: { run: RunKey },
+        replies: { 200: data(Entry.extend({ percentile: z.number() })) },
+      }),
+      route('POST /:idOrKey/scores', 'Submit a score of the caller', {
+        call: 'leaderboard_submit',
+        operationId: 'submitLeaderboardScore',
+        description:
+          'With a server key, or where the leaderboard is `client_writable`. 201 for the first of the run, else 200; ' +
+          '`previous` has the score before, and its rank among the entries of now.',
+        body: z.object({ score: Score, metadata: Metadata.optional() }),
+        example: { score: 4200, metadata: { level: 7 } },
+        args: idempotency,
+        replies: Object.fromEntries(
+          [200, 201].map((status) => [
+            status,
+            data(
+              z.strictObject({
+                entry: Entry,
+                previous: z.strictObject({ score: ExactNumber, rank: z.int().nullable() }).nullable(),
+                improved: z.boolean(),
+              }),
+            ),
+          ]),
+        ),
+      }),
+    ]),
+    ...group('/admin/projects/:projectId/leaderboards', administrator, [
+      ...definitions('leaderboard', {
+        fixed: { key: Key },
+        fields: Rules,
+        required: ['key', 'name'],
+        row: Board,
+        refusals: { update: { 409: ['LEADERBOARD_IMMUTABLE'] } },
+        example: {
+          create: {
+            key: 'weekly-points',
+            name: 'Points of the week',
+            source: { type: 'event', event_name: 'lesson_completed', value_property: 'points' },
+            scoring: 'sum',
+            period: 'weekly',
+            rewards: [{ from_rank: 1, to_rank: 3, reward: { xp: 100 } }],
+          },
+          update: { name: 'Points' },
+        },
+        summaries: {
+          create: 'Define a leaderboard; at most 100',
+          list: 'Leaderboards, newest first',
+          get: 'A leaderboard',
+          update: 'Change a leaderboard; scoring, sort and period only while there are no entries',
+          delete: 'Delete a leaderboard with its runs and entries; rewards stay',
+        },
+      }),
+      route('GET /:idOrKey/entries', 'Entries of a run, in their order', {
+        call: 'leaderboard_entries',
+        query: { run: RunKey, ...Page },
+        replies: { 200: Entries },
+      }),
+      route('PUT /:idOrKey/entries/:userId', "Set a user's score in the current run, whatever the scoring", {
+        call: 'leaderboard_entry_put',
+        body: z.object({ score: Score, metadata: Metadata.optional() }),
+        example: { score: 100 },
+        replies: { 200: data(Entry), 201: data(Entry) },
+      }),
+      route('DELETE /:idOrKey/entries/:userId', "Take a user's entry out of the current run", {
+        call: 'leaderboard_entry_delete',
+        replies: { 200: Deleted },
+      }),
+      route(
+        'POST /:idOrKey/entries/import',
+        'Set the scores of up to 10,000 users in the current run, without events',
+        {
+          call: 'leaderboard_import',
+          body: z.object({
+            entries: z
+              .array(z.object({ app_user_id: Uuid, score: Score, metadata: Metadata.optional() }))
+              .min(1, 'must have 1 to 10000 items')
+              .max(10_000, 'must have 1 to 10000 items'),
+          }),
+          example: { entries: [{ app_user_id: '0190a1b2-0000-7000-8000-000000000000', score: 50 }] },
+          replies: {
+            200: data(
+              z.strictObject({
+                imported: z.int(),
+                failed: z.int(),
+                errors: z.array(z.strictObject({ index: z.int(), code: z.string(), message: z.string() })),
+              }),
+            ),
+          },
+        },
+      ),
+      route('GET /:idOrKey/runs', 'Runs, newest first', {
+        call: 'leaderboard_runs',
+        description: '`is_frozen`: final ranks and rewards are given.',
+        query: Page,
+        replies: {
+          200: page(Run.extend({ id: Uuid, entries: z.int(), closed_at: Time.nullable(), is_frozen: z.boolean() })),
+        },
+      }),
+      route(
+        'POST /:idOrKey/close-run',
+        'Close the current run before its time; final ranks and rewards follow in the background',
+        {
+          call: 'leaderboard_close',
+          description: 'A leaderboard of all time goes on with a new run, `all-2`; the others with their next period.',
+          replies: { 200: data(Run) },
+        },
+      ),
+      route('POST /:idOrKey/rebuild', 'Rebuild the current run from the event log', {
+        description:
+          'An operation, `result` `{users, entries, swapped}`. Until it ends, responses show the former run.',
+        async handle(context) {
+          const { services, resolved, params } = context
+          const found = await context.call(
+            'leaderboard_rebuild_check',
+            { id_or_key: params['idOrKey'] },
+            { readOnly: true },
+          )
+          return services.database.call(
+            services.control,
+            'control_developer',
+            resolved.claims,
+            'leaderboards_rebuild_start',
+            { project_id: resolved.project?.projectId, leaderboard_id: dataOf<string>(found) },
+            { failure: 'CREATE_FAILED' },
+          )
+        },
+        replies: { 202: data(z.strictObject({ operation_id: Uuid, status: z.literal('queued') })) },
+        refusals: { 409: ['CONFLICT', 'LEADERBOARD_NOT_ACTIVE'] },
+      }),
+      route('GET /:idOrKey/anomalies', 'Entries beyond six robust sigmas, by their score or by one jump', {
+        call: 'leaderboard_anomalies',
+        query: { run: RunKey, ...Page },
+        replies: {
+          200: page(
             z.strictObject({
               entry: Entry,
-              previous: z.strictObject({ score: ExactNumber, rank: z.int().nullable() }).nullable(),
-              improved: z.boolean(),
+              reasons: z.array(z.enum(['score', 'jump'])),
+              score_sigmas: z.number().nullable(),
+              jump_sigmas: z.number().nullable(),
             }),
           ),
-        ]),
-      ),
-    }),
-
-    ...definitions('leaderboard', {
-      path: '/leaderboards',
-      fixed: { key: Key },
-      fields: Rules,
-      required: ['key', 'name'],
-      row: Board,
-      refusals: { update: { 409: ['LEADERBOARD_IMMUTABLE'] } },
-      example: {
-        create: {
-          key: 'weekly-points',
-          name: 'Points of the week',
-          source: { type: 'event', event_name: 'lesson_completed', value_property: 'points' },
-          scoring: 'sum',
-          period: 'weekly',
-          rewards: [{ from_rank: 1, to_rank: 3, reward: { xp: 100 } }],
         },
-        update: { name: 'Points' },
-      },
-      summaries: {
-        create: 'Define a leaderboard; at most 100',
-        list: 'Leaderboards, newest first',
-        get: 'A leaderboard',
-        update: 'Change a leaderboard; scoring, sort and period only while there are no entries',
-        delete: 'Delete a leaderboard with its runs and entries; rewards stay',
-      },
-    }),
-    route(`GET ${root}/:idOrKey/entries`, {
-      caller: administrator,
-      summary: 'Entries of a run, in their order',
-      query: { run: RunKey, ...Page },
-      call: 'leaderboard_entries',
-      replies: { 200: Entries },
-    }),
-    route(`PUT ${root}/:idOrKey/entries/:userId`, {
-      caller: administrator,
-      summary: "Set a user's score in the current run, whatever the scoring",
-      body: z.object({ score: Score, metadata: Metadata.optional() }),
-      example: { score: 100 },
-      call: 'leaderboard_entry_put',
-      replies: { 200: data(Entry), 201: data(Entry) },
-    }),
-    route(`DELETE ${root}/:idOrKey/entries/:userId`, {
-      caller: administrator,
-      summary: "Take a user's entry out of the current run",
-      call: 'leaderboard_entry_delete',
-      replies: { 200: Deleted },
-    }),
-    route(`POST ${root}/:idOrKey/entries/import`, {
-      caller: administrator,
-      summary: 'Set the scores of up to 10,000 users in the current run, without events',
-      body: z.object({
-        entries: z
-          .array(z.object({ app_user_id: Uuid, score: Score, metadata: Metadata.optional() }))
-          .min(1, 'must have 1 to 10000 items')
-          .max(10_000, 'must have 1 to 10000 items'),
       }),
-      example: { entries: [{ app_user_id: '0190a1b2-0000-7000-8000-000000000000', score: 50 }] },
-      call: 'leaderboard_import',
-      replies: {
-        200: data(
-          z.strictObject({
-            imported: z.int(),
-            failed: z.int(),
-            errors: z.array(z.strictObject({ index: z.int(), code: z.string(), message: z.string() })),
-          }),
-        ),
-      },
-    }),
-    route(`GET ${root}/:idOrKey/runs`, {
-      caller: administrator,
-      summary: 'Runs, newest first',
-      description: '`is_frozen`: final ranks and rewards are given.',
-      query: Page,
-      call: 'leaderboard_runs',
-      replies: {
-        200: page(Run.extend({ id: Uuid, entries: z.int(), closed_at: Time.nullable(), is_frozen: z.boolean() })),
-      },
-    }),
-    route(`POST ${root}/:idOrKey/close-run`, {
-      caller: administrator,
-      summary: 'Close the current run before its time; final ranks and rewards follow in the background',
-      description: 'A leaderboard of all time goes on with a new run, `all-2`; the others with their next period.',
-      call: 'leaderboard_close',
-      replies: { 200: data(Run) },
-    }),
-    route(`POST ${root}/:idOrKey/rebuild`, {
-      caller: administrator,
-      summary: 'Rebuild the current run from the event log',
-      description: 'An operation, `result` `{users, entries, swapped}`. Until it ends, responses show the former run.',
-      async handle(context) {
-        const { services, resolved, params } = context
-        const found = await context.call(
-          'leaderboard_rebuild_check',
-          { id_or_key: params['idOrKey'] },
-          { readOnly: true },
-        )
-        return services.database.call(
-          services.control,
-          'control_developer',
-          resolved.claims,
-          'leaderboards_rebuild_start',
-          { project_id: resolved.project?.projectId, leaderboard_id: dataOf<string>(found) },
-          { failure: 'CREATE_FAILED' },
-        )
-      },
-      replies: { 202: data(z.strictObject({ operation_id: Uuid, status: z.literal('queued') })) },
-      refusals: { 409: ['CONFLICT', 'LEADERBOARD_NOT_ACTIVE'] },
-    }),
-    route(`GET ${root}/:idOrKey/anomalies`, {
-      caller: administrator,
-      summary: 'Entries beyond six robust sigmas, by their score or by one jump',
-      query: { run: RunKey, ...Page },
-      call: 'leaderboard_anomalies',
-      replies: {
-        200: page(
-          z.strictObject({
-            entry: Entry,
-            reasons: z.array(z.enum(['score', 'jump'])),
-            score_sigmas: z.number().nullable(),
-            jump_sigmas: z.number().nullable(),
-          }),
-        ),
-      },
-    }),
+    ]),
   ],
 })

@@ -2,7 +2,7 @@ import { createHash } from 'node:crypto'
 import { z } from 'zod'
 import { appKey, endUser, endUserOrServer } from '#server/http/callers.ts'
 import { isKnown } from '#server/http/conditional.ts'
-import { type Answer, area, type HandlerContext, route } from '#server/http/route.ts'
+import { type Answer, area, group, type HandlerContext, route } from '#server/http/route.ts'
 import { between, data, JsonObject, Limit, NotModified, Offset, page, Text, Time, Uuid } from '#server/http/schemas.ts'
 import { commit, get, linked, presign, register, remove } from '#server/routes/media/assets.ts'
 import { Asset, NewUpload, Registered, Signed } from '#server/routes/media/shapes.ts'
@@ -46,95 +46,85 @@ export const media = area({
   invalid: 'INVALID_INPUT',
   invalidBody: 'INVALID_BODY',
   routes: [
-    route('GET /client/media', {
-      caller: endUserOrServer,
-      summary: "The caller's files, newest first; all files for a server key without a user",
-      query: { limit: Limit(), offset: Offset, folder_id: Uuid.optional() },
-      handle: (context) => {
-        const { limit, offset, folder_id } = context.query
-        return linked(context, 'media_list', { folder_id, page_limit: limit, page_offset: offset })
-      },
-      replies: { 200: page(Asset) },
-    }),
-    route('POST /client/media/upload', {
-      caller: endUser,
-      summary: 'Register an upload',
-      description:
-        'PUT the bytes to `upload_url` with the registered type as `Content-Type` and without credentials, then commit. Free projects must send `size_bytes`.',
-      body: NewUpload,
-      example: { filename: 'photo.png', mime_type: 'image/png', size_bytes: 48213 },
-      handle: register,
-      replies: { 201: Registered },
-      refusals: { 400: ['MIME_NOT_ALLOWED', 'SIZE_REQUIRED'], 402: ['FREE_TIER_LIMIT_REACHED'] },
-    }),
-    route('POST /client/media/presign', {
-      operationId: 'presignMediaUpload',
-      caller: endUserOrServer,
-      // a GET; PUT asks internal.check_not_banned
-      reads: true,
-      summary: 'Sign a URL to download or upload a file by its key',
-      description:
-        'Keys begin with `user/<user id>/`. PUT is for projects that are not free; the same key again is the same asset, whose bytes the next commit replaces. `expires_in_seconds` is at most 3600 for PUT and 86400 for GET. A GET with `w`, `h`, `fit` or `format` is of an image that is changed so: WebP unless `format` says otherwise.',
-      body: z.object({
-        bucket: Text(64, 1),
-        key: Text(1100, 1),
-        method: Text(16, 1),
-        content_type: Text(127, 1).optional(),
-        expires_in_seconds: z
-          .int('must be a whole number of at least 1')
-          .min(1, 'must be a whole number of at least 1')
-          .optional(),
-        w: between(1, 4096).optional(),
-        h: between(1, 4096).optional(),
-        fit: z.enum(['cover', 'contain'], 'must be cover or contain').optional(),
-        format: z.enum(['webp', 'jpeg', 'png', 'avif'], 'must be webp, jpeg, png or avif').optional(),
+    ...group('/client/media', endUserOrServer, [
+      route('GET /', "The caller's files, newest first; all files for a server key without a user", {
+        query: { limit: Limit(), offset: Offset, folder_id: Uuid.optional() },
+        handle: (context) => {
+          const { limit, offset, folder_id } = context.query
+          return linked(context, 'media_list', { folder_id, page_limit: limit, page_offset: offset })
+        },
+        replies: { 200: page(Asset) },
       }),
-      example: { bucket: 'media', key: 'user/00000000-0000-4000-8000-000000000000/photo.png', method: 'GET' },
-      handle: presign,
-      replies: { 200: data(Signed) },
-      refusals: {
-        400: ['INVALID_METHOD', 'MIME_NOT_ALLOWED', 'PRESIGN_PUT_NOT_AVAILABLE'],
-        403: ['FORBIDDEN', 'USER_BANNED'],
-        404: ['NOT_FOUND', 'BUCKET_NOT_FOUND'],
-        409: ['KEY_IN_USE'],
-      },
-      failure: 'CREATE_FAILED',
-    }),
-    route('POST /client/media/commit', {
-      operationId: 'commitMediaUpload',
-      caller: endUserOrServer,
-      summary: 'Commit an upload that has arrived; again is the same',
-      body: z.object({ upload_id: Uuid, asset_id: Uuid }),
-      example: {
-        upload_id: '00000000-0000-4000-8000-000000000000',
-        asset_id: '00000000-0000-4000-8000-000000000000',
-      },
-      handle: commit,
-      replies: { 200: data(Asset) },
-      refusals: { ...notFound, 409: ['UPLOAD_NOT_FOUND'], 503: ['UPLOAD_UNVERIFIED'] },
-    }),
-    route('GET /client/media/:assetId', {
-      caller: endUserOrServer,
-      summary: 'A file of the caller',
-      description: 'A pending file that has arrived is committed by this.',
-      handle: get,
-      replies: { 200: data(Asset) },
-      refusals: { 503: ['UPLOAD_UNVERIFIED'] },
-    }),
-    route('DELETE /client/media/:assetId', {
-      caller: endUserOrServer,
-      summary: 'Delete a file of the caller: its bytes are gone before the answer',
-      handle: remove,
-      replies: { 200: data(z.strictObject({ id: Uuid, deleted: z.literal(true) })) },
-      refusals: { 409: ['ASSET_IN_USE', 'UPLOAD_WINDOW_OPEN'] },
-    }),
-    route('GET /client/media/catalogs/:slug', {
-      caller: appKey,
-      summary: 'A public catalog of files, for apps without a session',
-      headers: { 'If-None-Match': Text(1000).optional() },
-      handle: catalog,
-      replies: { 200: data(Catalog), 304: NotModified },
-      refusals: notFound,
-    }),
+      route('POST /upload', 'Register an upload', {
+        handle: register,
+        caller: endUser,
+        description:
+          'PUT the bytes to `upload_url` with the registered type as `Content-Type` and without credentials, then commit. Free projects must send `size_bytes`.',
+        body: NewUpload,
+        example: { filename: 'photo.png', mime_type: 'image/png', size_bytes: 48213 },
+        replies: { 201: Registered },
+        refusals: { 400: ['MIME_NOT_ALLOWED', 'SIZE_REQUIRED'], 402: ['FREE_TIER_LIMIT_REACHED'] },
+      }),
+      route('POST /presign', 'Sign a URL to download or upload a file by its key', {
+        handle: presign,
+        operationId: 'presignMediaUpload',
+        // a GET; PUT asks internal.check_not_banned
+        reads: true,
+        description:
+          'Keys begin with `user/<user id>/`. PUT is for projects that are not free; the same key again is the same asset, whose bytes the next commit replaces. `expires_in_seconds` is at most 3600 for PUT and 86400 for GET. A GET with `w`, `h`, `fit` or `format` is of an image that is changed so: WebP unless `format` says otherwise.',
+        body: z.object({
+          bucket: Text(64, 1),
+          key: Text(1100, 1),
+          method: Text(16, 1),
+          content_type: Text(127, 1).optional(),
+          expires_in_seconds: z
+            .int('must be a whole number of at least 1')
+            .min(1, 'must be a whole number of at least 1')
+            .optional(),
+          w: between(1, 4096).optional(),
+          h: between(1, 4096).optional(),
+          fit: z.enum(['cover', 'contain'], 'must be cover or contain').optional(),
+          format: z.enum(['webp', 'jpeg', 'png', 'avif'], 'must be webp, jpeg, png or avif').optional(),
+        }),
+        example: { bucket: 'media', key: 'user/00000000-0000-4000-8000-000000000000/photo.png', method: 'GET' },
+        replies: { 200: data(Signed) },
+        refusals: {
+          400: ['INVALID_METHOD', 'MIME_NOT_ALLOWED', 'PRESIGN_PUT_NOT_AVAILABLE'],
+          403: ['FORBIDDEN', 'USER_BANNED'],
+          404: ['NOT_FOUND', 'BUCKET_NOT_FOUND'],
+          409: ['KEY_IN_USE'],
+        },
+        failure: 'CREATE_FAILED',
+      }),
+      route('POST /commit', 'Commit an upload that has arrived; again is the same', {
+        handle: commit,
+        operationId: 'commitMediaUpload',
+        body: z.object({ upload_id: Uuid, asset_id: Uuid }),
+        example: {
+          upload_id: '00000000-0000-4000-8000-000000000000',
+          asset_id: '00000000-0000-4000-8000-000000000000',
+        },
+        replies: { 200: data(Asset) },
+        refusals: { ...notFound, 409: ['UPLOAD_NOT_FOUND'], 503: ['UPLOAD_UNVERIFIED'] },
+      }),
+      route('GET /:assetId', 'A file of the caller', {
+        handle: get,
+        description: 'A pending file that has arrived is committed by this.',
+        replies: { 200: data(Asset) },
+        refusals: { 503: ['UPLOAD_UNVERIFIED'] },
+      }),
+      route('DELETE /:assetId', 'Delete a file of the caller: its bytes are gone before the answer', {
+        handle: remove,
+        replies: { 200: data(z.strictObject({ id: Uuid, deleted: z.literal(true) })) },
+        refusals: { 409: ['ASSET_IN_USE', 'UPLOAD_WINDOW_OPEN'] },
+      }),
+      route('GET /catalogs/:slug', 'A public catalog of files, for apps without a session', {
+        handle: catalog,
+        caller: appKey,
+        headers: { 'If-None-Match': Text(1000).optional() },
+        replies: { 200: data(Catalog), 304: NotModified },
+        refusals: notFound,
+      }),
+    ]),
   ],
 })

@@ -2,7 +2,7 @@ import { z } from 'zod'
 import { administrator } from '#server/http/callers.ts'
 import { definitions } from '#server/http/definitions.ts'
 import { idempotency } from '#server/http/idempotency.ts'
-import { area, route } from '#server/http/route.ts'
+import { area, group, route } from '#server/http/route.ts'
 import {
   between,
   Cursor,
@@ -70,180 +70,154 @@ const Job = z.strictObject({
   finished_at: Time.nullable(),
 })
 
-const admin = '/admin/projects/:projectId/media'
-const storage = '/admin/projects/:projectId/storage'
-
 export const mediaAdmin = area({
   stem: 'media',
   title: 'Media',
   source: 'supplement',
   routes: [
-    route(`GET ${admin}`, {
-      caller: administrator,
-      summary: 'Files of the project, newest first',
-      description: 'Committed files, or pending ones with `status=pending`. `search` finds a text in the filename.',
-      query: {
-        status: z.enum(['committed', 'pending'], 'must be committed or pending').default('committed'),
-        user_id: Uuid.optional(),
-        mime_type: Text(127).optional(),
-        folder_id: Uuid.optional(),
-        search: Text(200).optional(),
-        ...Page,
-      },
-      handle: (context) => {
-        const { limit, offset, ...filters } = context.query
-        return linked(context, 'media_list_admin', { ...filters, page_limit: limit, page_offset: offset })
-      },
-      replies: { 200: page(Asset) },
-    }),
-    route(`POST ${admin}/upload`, {
-      caller: administrator,
-      summary: 'Register an upload of the project, which no user owns',
-      description: 'PUT the bytes to `upload_url`; reading the file by its id commits it.',
-      body: NewUpload,
-      example: { filename: 'banner.png', mime_type: 'image/png', size_bytes: 48213 },
-      handle: register,
-      replies: { 201: Registered },
-      refusals: { 400: ['MIME_NOT_ALLOWED', 'SIZE_REQUIRED'], 402: ['FREE_TIER_LIMIT_REACHED'] },
-    }),
-    ...definitions('media_folder', {
-      path: '/media/folders',
-      id: { folderId: Uuid },
-      fields: { name: Line(200, 1) },
-      required: ['name'],
-      example: { create: { name: 'Banners' }, update: { name: 'Old banners' } },
-      summaries: {
-        create: 'Make a folder; at most 1,000',
-        list: 'Folders, newest first',
-        update: 'Rename a folder',
-        delete: 'Delete a folder without files',
-      },
-      refusals: { create: { 409: ['LIMIT_REACHED'] }, delete: { 409: ['FOLDER_NOT_EMPTY'] } },
-    }),
-    ...definitions('media_catalog', {
-      path: '/media/catalogs',
-      id: { slug: z.string() },
-      fixed: { slug: Key },
-      fields: {
-        name: Line(200, 1),
-        is_public: z.boolean('must be true or false'),
-        asset_ids: z.array(Uuid).max(500, 'must have at most 500 items'),
-      },
-      required: ['slug', 'name'],
-      example: { create: { slug: 'avatars', name: 'Avatars' }, update: { is_public: false } },
-      summaries: {
-        create: 'Make a catalog, an ordered selection of files that apps read without a session; at most 200',
-        list: 'Catalogs, newest first',
-        get: 'A catalog',
-        update: 'Change a catalog',
-        delete: 'Delete a catalog; its files stay',
-      },
-    }),
-    route(`POST ${admin}/jobs`, {
-      caller: administrator,
-      summary: 'Queue work on an image; at most 100 a minute',
-      description:
-        'The result is a new file of the same owner. Operations run in their order. An `Idempotency-Key` makes a repeated request safe.',
-      body: z.object({
-        asset_id: Uuid,
-        operations: z.array(Operation).min(1, 'must have 1 to 10 items').max(10, 'must have 1 to 10 items'),
+    ...group('/admin/projects/:projectId/media', administrator, [
+      route('GET /', 'Files of the project, newest first', {
+        description: 'Committed files, or pending ones with `status=pending`. `search` finds a text in the filename.',
+        query: {
+          status: z.enum(['committed', 'pending'], 'must be committed or pending').default('committed'),
+          user_id: Uuid.optional(),
+          mime_type: Text(127).optional(),
+          folder_id: Uuid.optional(),
+          search: Text(200).optional(),
+          ...Page,
+        },
+        handle: (context) => {
+          const { limit, offset, ...filters } = context.query
+          return linked(context, 'media_list_admin', { ...filters, page_limit: limit, page_offset: offset })
+        },
+        replies: { 200: page(Asset) },
       }),
-      example: {
-        asset_id: '00000000-0000-4000-8000-000000000000',
-        operations: [
-          { type: 'resize', width: 800 },
-          { type: 'convert', format: 'webp', quality: 80 },
-        ],
-      },
-      call: 'media_job_create',
-      args: (context) => idempotency(context),
-      replies: {
-        202: data(z.strictObject({ id: Uuid, status: z.literal('queued') })),
-        200: data(z.strictObject({ id: Uuid, status: z.literal('queued') })),
-      },
-    }),
-    route(`GET ${admin}/jobs`, {
-      caller: administrator,
-      summary: 'Jobs, newest first; those that are over are kept for 30 days',
-      query: {
-        asset_id: Uuid.optional(),
-        status: z
-          .enum(['queued', 'running', 'succeeded', 'failed'], 'must be queued, running, succeeded or failed')
-          .optional(),
-        ...Page,
-      },
-      call: 'media_jobs_list',
-      replies: { 200: page(Job) },
-    }),
-    route(`GET ${admin}/jobs/:jobId`, {
-      caller: administrator,
-      summary: 'A job',
-      call: 'media_job_get',
-      replies: { 200: data(Job) },
-    }),
-    route(`GET ${admin}/:assetId`, {
-      caller: administrator,
-      summary: 'A file',
-      description: 'A pending file that has arrived is committed by this.',
-      handle: get,
-      replies: { 200: data(Asset) },
-      refusals: { 503: ['UPLOAD_UNVERIFIED'] },
-    }),
-    route(`PATCH ${admin}/:assetId`, {
-      caller: administrator,
-      summary: 'Describe a file, or put it into a folder',
-      body: AssetChange,
-      example: { alt_text: 'A red banner', metadata: { season: 'autumn' } },
-      handle: (context) =>
-        linked(context, 'media_update', { asset_id: context.params['assetId'], patch: context.body }),
-      replies: { 200: data(Asset) },
-    }),
-    route(`DELETE ${admin}/:assetId`, {
-      caller: administrator,
-      summary: 'Delete a file: its bytes are gone before the answer',
-      handle: remove,
-      replies: { 200: data(z.strictObject({ id: Uuid, deleted: z.literal(true) })) },
-      refusals: { 409: ['ASSET_IN_USE', 'UPLOAD_WINDOW_OPEN'] },
-    }),
-    route(`GET ${storage}/buckets`, {
-      caller: administrator,
-      summary: 'The buckets of the project',
-      call: 'storage_buckets',
-      replies: { 200: data(z.array(Bucket)) },
-    }),
-    route(`GET ${storage}/usage`, {
-      caller: administrator,
-      summary: 'Bytes and objects of each bucket, and the budget of a free project',
-      description:
-        '`registered_bytes` counts pending uploads too; `limit_bytes` is its limit, null where there is none.',
-      call: 'storage_usage',
-      args: ({ resolved }) => ({ is_free: resolved.project?.effectiveTier === 'free' }),
-      replies: { 200: data(Usage) },
-    }),
-    route(`GET ${storage}/objects`, {
-      caller: administrator,
-      summary: 'Objects of a bucket whose keys begin with a prefix, newest first',
-      query: {
-        bucket: Text(64, 1).default('media'),
-        prefix: Text(1024).default(''),
-        cursor: Cursor,
-        limit: Limit(1000),
-      },
-      call: 'storage_objects',
-      replies: { 200: cursorPage(Stored) },
-    }),
-    route(`DELETE ${storage}/objects`, {
-      caller: administrator,
-      summary: 'Delete objects by their keys, all or none; the bytes are removed in the background',
-      body: z.object({
-        bucket: Text(64, 1),
-        keys: z.array(Text(1100, 1)).min(1, 'must have 1 to 1000 items').max(1000, 'must have 1 to 1000 items'),
+      route('POST /upload', 'Register an upload of the project, which no user owns', {
+        handle: register,
+        description: 'PUT the bytes to `upload_url`; reading the file by its id commits it.',
+        body: NewUpload,
+        example: { filename: 'banner.png', mime_type: 'image/png', size_bytes: 48213 },
+        replies: { 201: Registered },
+        refusals: { 400: ['MIME_NOT_ALLOWED', 'SIZE_REQUIRED'], 402: ['FREE_TIER_LIMIT_REACHED'] },
       }),
-      example: { bucket: 'media', keys: ['project/banner.png'] },
-      handle: ({ body, call, ...context }) =>
-        call('storage_delete', { ...body, is_free: isFree({ ...context, body, call }) }),
-      replies: { 202: data(z.strictObject({ accepted: z.int() })) },
-      refusals: { 404: ['BUCKET_NOT_FOUND'], 409: ['UPLOAD_WINDOW_OPEN', 'ASSET_IN_USE'] },
-    }),
+      ...definitions('media_folder', {
+        path: '/folders',
+        id: { folderId: Uuid },
+        fields: { name: Line(200, 1) },
+        required: ['name'],
+        example: { create: { name: 'Banners' }, update: { name: 'Old banners' } },
+        summaries: {
+          create: 'Make a folder; at most 1,000',
+          list: 'Folders, newest first',
+          update: 'Rename a folder',
+          delete: 'Delete a folder without files',
+        },
+        refusals: { create: { 409: ['LIMIT_REACHED'] }, delete: { 409: ['FOLDER_NOT_EMPTY'] } },
+      }),
+      ...definitions('media_catalog', {
+        path: '/catalogs',
+        id: { slug: z.string() },
+        fixed: { slug: Key },
+        fields: {
+          name: Line(200, 1),
+          is_public: z.boolean('must be true or false'),
+          asset_ids: z.array(Uuid).max(500, 'must have at most 500 items'),
+        },
+        required: ['slug', 'name'],
+        example: { create: { slug: 'avatars', name: 'Avatars' }, update: { is_public: false } },
+        summaries: {
+          create: 'Make a catalog, an ordered selection of files that apps read without a session; at most 200',
+          list: 'Catalogs, newest first',
+          get: 'A catalog',
+          update: 'Change a catalog',
+          delete: 'Delete a catalog; its files stay',
+        },
+      }),
+      route('POST /jobs', 'Queue work on an image; at most 100 a minute', {
+        call: 'media_job_create',
+        description:
+          'The result is a new file of the same owner. Operations run in their order. An `Idempotency-Key` makes a repeated request safe.',
+        body: z.object({
+          asset_id: Uuid,
+          operations: z.array(Operation).min(1, 'must have 1 to 10 items').max(10, 'must have 1 to 10 items'),
+        }),
+        example: {
+          asset_id: '00000000-0000-4000-8000-000000000000',
+          operations: [
+            { type: 'resize', width: 800 },
+            { type: 'convert', format: 'webp', quality: 80 },
+          ],
+        },
+        args: (context) => idempotency(context),
+        replies: {
+          202: data(z.strictObject({ id: Uuid, status: z.literal('queued') })),
+          200: data(z.strictObject({ id: Uuid, status: z.literal('queued') })),
+        },
+      }),
+      route('GET /jobs', 'Jobs, newest first; those that are over are kept for 30 days', {
+        call: 'media_jobs_list',
+        query: {
+          asset_id: Uuid.optional(),
+          status: z
+            .enum(['queued', 'running', 'succeeded', 'failed'], 'must be queued, running, succeeded or failed')
+            .optional(),
+          ...Page,
+        },
+        replies: { 200: page(Job) },
+      }),
+      route('GET /jobs/:jobId', 'A job', { call: 'media_job_get', replies: { 200: data(Job) } }),
+      route('GET /:assetId', 'A file', {
+        handle: get,
+        description: 'A pending file that has arrived is committed by this.',
+        replies: { 200: data(Asset) },
+        refusals: { 503: ['UPLOAD_UNVERIFIED'] },
+      }),
+      route('PATCH /:assetId', 'Describe a file, or put it into a folder', {
+        body: AssetChange,
+        example: { alt_text: 'A red banner', metadata: { season: 'autumn' } },
+        handle: (context) =>
+          linked(context, 'media_update', { asset_id: context.params['assetId'], patch: context.body }),
+        replies: { 200: data(Asset) },
+      }),
+      route('DELETE /:assetId', 'Delete a file: its bytes are gone before the answer', {
+        handle: remove,
+        replies: { 200: data(z.strictObject({ id: Uuid, deleted: z.literal(true) })) },
+        refusals: { 409: ['ASSET_IN_USE', 'UPLOAD_WINDOW_OPEN'] },
+      }),
+    ]),
+    ...group('/admin/projects/:projectId/storage', administrator, [
+      route('GET /buckets', 'The buckets of the project', {
+        call: 'storage_buckets',
+        replies: { 200: data(z.array(Bucket)) },
+      }),
+      route('GET /usage', 'Bytes and objects of each bucket, and the budget of a free project', {
+        call: 'storage_usage',
+        description:
+          '`registered_bytes` counts pending uploads too; `limit_bytes` is its limit, null where there is none.',
+        args: ({ resolved }) => ({ is_free: resolved.project?.effectiveTier === 'free' }),
+        replies: { 200: data(Usage) },
+      }),
+      route('GET /objects', 'Objects of a bucket whose keys begin with a prefix, newest first', {
+        call: 'storage_objects',
+        query: {
+          bucket: Text(64, 1).default('media'),
+          prefix: Text(1024).default(''),
+          cursor: Cursor,
+          limit: Limit(1000),
+        },
+        replies: { 200: cursorPage(Stored) },
+      }),
+      route('DELETE /objects', 'Delete objects by their keys, all or none; the bytes are removed in the background', {
+        body: z.object({
+          bucket: Text(64, 1),
+          keys: z.array(Text(1100, 1)).min(1, 'must have 1 to 1000 items').max(1000, 'must have 1 to 1000 items'),
+        }),
+        example: { bucket: 'media', keys: ['project/banner.png'] },
+        handle: ({ body, call, ...context }) =>
+          call('storage_delete', { ...body, is_free: isFree({ ...context, body, call }) }),
+        replies: { 202: data(z.strictObject({ accepted: z.int() })) },
+        refusals: { 404: ['BUCKET_NOT_FOUND'], 409: ['UPLOAD_WINDOW_OPEN', 'ASSET_IN_USE'] },
+      }),
+    ]),
   ],
 })

@@ -1,6 +1,6 @@
 import { z } from 'zod'
 import { administrator, endUser } from '#server/http/callers.ts'
-import { area, type Input, route } from '#server/http/route.ts'
+import { area, group, type Input, route } from '#server/http/route.ts'
 import {
   AnyId,
   Deleted,
@@ -110,12 +110,6 @@ const written = {
 }
 const documented = { ...written, attachments: z.array(Attachment).max(10).optional() }
 
-const client = '/client/messaging/conversations' as const
-const one = `${client}/:conversationId` as const
-const oneMessage = `${one}/messages/:messageId` as const
-const admin = '/admin/projects/:projectId/messaging' as const
-const adminMessages = `${admin}/conversations/:conversationId/messages` as const
-
 const inConversation = { conversationId: AnyId }
 const ofMessage = { ...inConversation, messageId: AnyId }
 
@@ -127,259 +121,250 @@ export const messaging = area({
   source: 'contract',
   invalid: 'INVALID_PAYLOAD',
   routes: [
-    route(`POST ${client}`, {
-      caller: endUser,
-      summary: 'Create a conversation; the caller is added',
-      description:
-        '200 with the direct conversation of the same participants when there is one. At most 100 participants. Users who are blocked, either way, are not found.',
-      body: z.object({
-        type: z.enum(['direct', 'group'], 'must be direct or group').optional(),
-        name: Line(100, 1).nullish(),
-        participant_ids: z
-          .array(Uuid)
-          .min(1, 'must name at least one user')
-          .max(100, 'a conversation has at most 100 participants'),
+    ...group('/client/messaging', endUser, [
+      route('POST /conversations', 'Create a conversation; the caller is added', {
+        call: 'conversation_create',
+        description:
+          '200 with the direct conversation of the same participants when there is one. At most 100 participants. Users who are blocked, either way, are not found.',
+        body: z.object({
+          type: z.enum(['direct', 'group'], 'must be direct or group').optional(),
+          name: Line(100, 1).nullish(),
+          participant_ids: z
+            .array(Uuid)
+            .min(1, 'must name at least one user')
+            .max(100, 'a conversation has at most 100 participants'),
+        }),
+        example: { type: 'group', name: 'Trip', participant_ids: ['00000000-0000-4000-8000-000000000000'] },
+        replies: { 201: data(Mine), 200: data(Mine) },
       }),
-      example: { type: 'group', name: 'Trip', participant_ids: ['00000000-0000-4000-8000-000000000000'] },
-      call: 'conversation_create',
-      replies: { 201: data(Mine), 200: data(Mine) },
-    }),
-    route(`GET ${client}`, {
-      caller: endUser,
-      summary: "The caller's conversations, newest activity first",
-      description: 'With `archived=true` only those that the caller has archived, otherwise all others.',
-      query: { archived: Flag(), limit: Limit(200, 20), offset: Offset },
-      call: 'conversations_list',
-      replies: { 200: page(Mine) },
-      failure: 'FETCH_FAILED',
-    }),
-    route(`GET ${one}`, {
-      caller: endUser,
-      source: 'supplement',
-      summary: 'A conversation of the caller',
-      call: 'conversation_get',
-      replies: { 200: data(Mine) },
-    }),
-    route(`PATCH ${one}`, {
-      caller: endUser,
-      source: 'supplement',
-      summary: 'Rename a conversation; mute or archive it for the caller only',
-      body: z.object({
-        name: Line(100, 1).nullable().optional(),
-        muted_until: Moment.nullable().optional(),
-        archived: z.boolean('must be true or false').optional(),
+      route('GET /conversations', "The caller's conversations, newest activity first", {
+        call: 'conversations_list',
+        description: 'With `archived=true` only those that the caller has archived, otherwise all others.',
+        query: { archived: Flag(), limit: Limit(200, 20), offset: Offset },
+        replies: { 200: page(Mine) },
+        failure: 'FETCH_FAILED',
       }),
-      patch: true,
-      example: { muted_until: '2030-01-01T00:00:00Z', archived: true },
-      call: 'conversation_update',
-      replies: { 200: data(Mine) },
-    }),
-    route(`POST ${one}/messages`, {
-      operationId: 'sendMessage',
-      caller: endUser,
-      summary: 'Send a message; at most 60 a minute',
-      description:
-        'Participants whose ids are in `metadata.mentions` are mentioned. The parent of a reply is a message of the same conversation; a message has at most 10,000 replies.',
-      params: inConversation,
-      body: z.object({ ...written, parent_message_id: AnyId.nullish() }),
-      documentedBody: z.object({ ...documented, parent_message_id: Uuid.nullish() }),
-      example: { body: 'Hello', attachments: [{ url: 'https://files.example.com/a.png', content_type: 'image/png' }] },
-      args: attachmentsAsJson,
-      call: 'message_send',
-      replies: { 201: data(Message) },
-      failure: 'SEND_FAILED',
-    }),
-    route(`GET ${one}/messages`, {
-      operationId: 'listMessages',
-      caller: endUser,
-      summary: 'Messages that are not replies, or the replies to one; newest first',
-      params: inConversation,
-      query: { parent_message_id: AnyId.optional(), limit: Limit(200, 50), offset: Offset },
-      call: 'messages_list',
-      replies: { 200: page(Message) },
-      failure: 'FETCH_FAILED',
-    }),
-    route(`PATCH ${oneMessage}`, {
-      operationId: 'updateMessage',
-      caller: endUser,
-      source: 'supplement',
-      summary: 'Edit a message within 15 minutes, as its sender',
-      body: z.object({ body: MessageText.optional(), metadata: SmallJson(8192).optional() }),
-      patch: true,
-      example: { body: 'Hello there' },
-      call: 'message_edit',
-      replies: { 200: data(Message) },
-    }),
-    route(`DELETE ${oneMessage}`, {
-      operationId: 'deleteMessage',
-      caller: endUser,
-      source: 'supplement',
-      summary: 'Delete a message, as its sender or the owner of the group conversation',
-      call: 'message_delete',
-      replies: { 200: Deleted },
-    }),
-    route(`POST ${one}/typing`, {
-      operationId: 'sendTyping',
-      caller: endUser,
-      summary: 'Announce that the caller is typing; nothing is stored',
-      params: inConversation,
-      call: 'conversation_typing',
-      replies: { 202: data(z.strictObject({ accepted: z.literal(true) })) },
-      failure: 'TYPING_FAILED',
-    }),
-    route(`POST ${oneMessage}/reactions`, {
-      operationId: 'addReaction',
-      caller: endUser,
-      summary: 'React to a message; at most 20 different emojis on one message',
-      description: '201, or 200 when the caller has reacted with this emoji already.',
-      params: ofMessage,
-      body: z.object({ emoji: Emoji }),
-      example: { emoji: '👍' },
-      call: 'reaction_add',
-      replies: { 201: data(Reactions), 200: data(Reactions) },
-    }),
-    route(`DELETE ${oneMessage}/reactions`, {
-      operationId: 'removeReaction',
-      caller: endUser,
-      summary: 'Remove a reaction, if there is one',
-      params: ofMessage,
-      query: { emoji: Emoji },
-      call: 'reaction_remove',
-      replies: { 200: data(Reactions) },
-    }),
-    route(`GET ${oneMessage}/reactions`, {
-      operationId: 'listReactions',
-      caller: endUser,
-      summary: 'Reactions to a message by emoji, the oldest first',
-      params: ofMessage,
-      call: 'reactions_list',
-      replies: { 200: data(Reactions) },
-      failure: 'FETCH_FAILED',
-    }),
-    route(`GET ${oneMessage}/receipts`, {
-      operationId: 'getMessageReceipts',
-      caller: endUser,
-      summary: 'Read receipts of a message',
-      params: ofMessage,
-      call: 'receipts_get',
-      replies: { 200: data(Receipts) },
-    }),
-    route(`POST ${one}/participants`, {
-      operationId: 'addParticipants',
-      caller: endUser,
-      summary: 'Add a user to a group conversation',
-      description:
-        '`app_user_id` is accepted for `user_id`. One who takes part already is answered with `already_member`.',
-      params: inConversation,
-      body: z
-        .object({ user_id: Uuid.optional(), app_user_id: Uuid.optional() })
-        .refine((sent) => sent.user_id ?? sent.app_user_id, { path: ['user_id'], message: 'is required' }),
-      documentedBody: z.object({ user_id: Uuid }),
-      example: { user_id: '00000000-0000-4000-8000-000000000000' },
-      args: ({ body }) => ({ user_id: body['user_id'] ?? body['app_user_id'], app_user_id: undefined }),
-      call: 'participant_add',
-      replies: { 200: data(Participant.extend({ already_member: z.literal(true).optional() })) },
-      failure: 'CREATE_FAILED',
-    }),
-    route(`DELETE ${one}/participants/me`, {
-      operationId: 'leaveConversation',
-      caller: endUser,
-      source: 'supplement',
-      summary: 'Leave a group conversation',
-      call: 'conversation_leave',
-      replies: { 200: Deleted },
-    }),
-    route(`DELETE ${one}/participants/:userId`, {
-      operationId: 'removeParticipant',
-      caller: endUser,
-      source: 'supplement',
-      summary: 'Remove a participant, as the owner of the group conversation',
-      call: 'participant_remove',
-      replies: { 200: Deleted },
-    }),
-    route(`POST ${one}/read`, {
-      operationId: 'markConversationRead',
-      caller: endUser,
-      summary: 'Mark a conversation as read',
-      params: inConversation,
-      call: 'conversation_read',
-      replies: { 200: data(Participant) },
-    }),
-    route('GET /client/messaging/unread', {
-      operationId: 'getUnreadCounts',
-      caller: endUser,
-      source: 'supplement',
-      summary: 'Unread messages and mentions, in total and by conversation',
-      description:
-        '`total` counts every conversation; `conversations` are those with unread messages, newest activity first.',
-      query: { limit: Limit(1000, 200) },
-      call: 'unread_get',
-      replies: { 200: data(Unread) },
-    }),
-    route('GET /client/messaging/messages/search', {
-      caller: endUser,
-      source: 'supplement',
-      summary: "Messages of the caller's conversations by a part of their text, newest first",
-      query: { q: Text(200, 2), ...Page },
-      call: 'messages_search',
-      replies: { 200: page(Message) },
-    }),
-    route(`GET ${admin}/conversations`, {
-      caller: administrator,
-      source: 'supplement',
-      summary: 'Conversations, newest first; with `user_id` those of a user',
-      query: { user_id: Uuid.optional(), ...Page },
-      call: 'conversations_admin',
-      replies: { 200: page(Conversation) },
-    }),
-    route(`GET ${adminMessages}`, {
-      operationId: 'adminListMessages',
-      caller: administrator,
-      source: 'supplement',
-      summary: 'All messages of a conversation, including replies, newest first',
-      query: Page,
-      call: 'messages_admin',
-      replies: { 200: page(Message) },
-    }),
-    route(`POST ${adminMessages}`, {
-      operationId: 'adminSendMessage',
-      caller: administrator,
-      source: 'supplement',
-      summary: 'Post a message as a participant, or as the system',
-      body: z.object({
-        ...written,
-        as_user_id: Uuid.nullish(),
-        system: z.boolean('must be true or false').optional(),
-        parent_message_id: Uuid.nullish(),
+      route('GET /conversations/:conversationId', 'A conversation of the caller', {
+        call: 'conversation_get',
+        source: 'supplement',
+        replies: { 200: data(Mine) },
       }),
-      documentedBody: z.object({
-        ...documented,
-        as_user_id: Uuid.nullish(),
-        system: z.boolean().optional(),
-        parent_message_id: Uuid.nullish(),
+      route('PATCH /conversations/:conversationId', 'Rename a conversation; mute or archive it for the caller only', {
+        call: 'conversation_update',
+        source: 'supplement',
+        body: z.object({
+          name: Line(100, 1).nullable().optional(),
+          muted_until: Moment.nullable().optional(),
+          archived: z.boolean('must be true or false').optional(),
+        }),
+        patch: true,
+        example: { muted_until: '2030-01-01T00:00:00Z', archived: true },
+        replies: { 200: data(Mine) },
       }),
-      example: { body: 'Welcome', system: true },
-      args: attachmentsAsJson,
-      call: 'message_post',
-      replies: { 201: data(Message) },
-      failure: 'SEND_FAILED',
-    }),
-    route(`DELETE ${adminMessages}/:messageId`, {
-      operationId: 'adminDeleteMessage',
-      caller: administrator,
-      source: 'supplement',
-      summary: 'Delete a message',
-      call: 'message_delete_admin',
-      replies: { 200: Deleted },
-    }),
-    route(`GET ${admin}/stats`, {
-      operationId: 'getMessagingStats',
-      caller: administrator,
-      stale: true,
-      source: 'supplement',
-      summary: 'Statistics of conversations, messages and senders',
-      call: 'messaging_stats',
-      replies: { 200: data(Stats) },
-    }),
+      route('POST /conversations/:conversationId/messages', 'Send a message; at most 60 a minute', {
+        call: 'message_send',
+        operationId: 'sendMessage',
+        description:
+          'Participants whose ids are in `metadata.mentions` are mentioned. The parent of a reply is a message of the same conversation; a message has at most 10,000 replies.',
+        params: inConversation,
+        body: z.object({ ...written, parent_message_id: AnyId.nullish() }),
+        documentedBody: z.object({ ...documented, parent_message_id: Uuid.nullish() }),
+        example: {
+          body: 'Hello',
+          attachments: [{ url: 'https://files.example.com/a.png', content_type: 'image/png' }],
+        },
+        args: attachmentsAsJson,
+        replies: { 201: data(Message) },
+        failure: 'SEND_FAILED',
+      }),
+      route(
+        'GET /conversations/:conversationId/messages',
+        'Messages that are not replies, or the replies to one; newest first',
+        {
+          call: 'messages_list',
+          operationId: 'listMessages',
+          params: inConversation,
+          query: { parent_message_id: AnyId.optional(), limit: Limit(200, 50), offset: Offset },
+          replies: { 200: page(Message) },
+          failure: 'FETCH_FAILED',
+        },
+      ),
+      route(
+        'PATCH /conversations/:conversationId/messages/:messageId',
+        'Edit a message within 15 minutes, as its sender',
+        {
+          call: 'message_edit',
+          operationId: 'updateMessage',
+          source: 'supplement',
+          body: z.object({ body: MessageText.optional(), metadata: SmallJson(8192).optional() }),
+          patch: true,
+          example: { body: 'Hello there' },
+          replies: { 200: data(Message) },
+        },
+      ),
+      route(
+        'DELETE /conversations/:conversationId/messages/:messageId',
+        'Delete a message, as its sender or the owner of the group conversation',
+        {
+          call: 'message_delete',
+          operationId: 'deleteMessage',
+          source: 'supplement',
+          replies: { 200: Deleted },
+        },
+      ),
+      route('POST /conversations/:conversationId/typing', 'Announce that the caller is typing; nothing is stored', {
+        call: 'conversation_typing',
+        operationId: 'sendTyping',
+        params: inConversation,
+        replies: { 202: data(z.strictObject({ accepted: z.literal(true) })) },
+        failure: 'TYPING_FAILED',
+      }),
+      route(
+        'POST /conversations/:conversationId/messages/:messageId/reactions',
+        'React to a message; at most 20 different emojis on one message',
+        {
+          call: 'reaction_add',
+          operationId: 'addReaction',
+          description: '201, or 200 when the caller has reacted with this emoji already.',
+          params: ofMessage,
+          body: z.object({ emoji: Emoji }),
+          example: { emoji: '👍' },
+          replies: { 201: data(Reactions), 200: data(Reactions) },
+        },
+      ),
+      route(
+        'DELETE /conversations/:conversationId/messages/:messageId/reactions',
+        'Remove a reaction, if there is one',
+        {
+          call: 'reaction_remove',
+          operationId: 'removeReaction',
+          params: ofMessage,
+          query: { emoji: Emoji },
+          replies: { 200: data(Reactions) },
+        },
+      ),
+      route(
+        'GET /conversations/:conversationId/messages/:messageId/reactions',
+        'Reactions to a message by emoji, the oldest first',
+        {
+          call: 'reactions_list',
+          operationId: 'listReactions',
+          params: ofMessage,
+          replies: { 200: data(Reactions) },
+          failure: 'FETCH_FAILED',
+        },
+      ),
+      route('GET /conversations/:conversationId/messages/:messageId/receipts', 'Read receipts of a message', {
+        call: 'receipts_get',
+        operationId: 'getMessageReceipts',
+        params: ofMessage,
+        replies: { 200: data(Receipts) },
+      }),
+      route('POST /conversations/:conversationId/participants', 'Add a user to a group conversation', {
+        call: 'participant_add',
+        operationId: 'addParticipants',
+        description:
+          '`app_user_id` is accepted for `user_id`. One who takes part already is answered with `already_member`.',
+        params: inConversation,
+        body: z
+          .object({ user_id: Uuid.optional(), app_user_id: Uuid.optional() })
+          .refine((sent) => sent.user_id ?? sent.app_user_id, { path: ['user_id'], message: 'is required' }),
+        documentedBody: z.object({ user_id: Uuid }),
+        example: { user_id: '00000000-0000-4000-8000-000000000000' },
+        args: ({ body }) => ({ user_id: body['user_id'] ?? body['app_user_id'], app_user_id: undefined }),
+        replies: { 200: data(Participant.extend({ already_member: z.literal(true).optional() })) },
+        failure: 'CREATE_FAILED',
+      }),
+      route('DELETE /conversations/:conversationId/participants/me', 'Leave a group conversation', {
+        call: 'conversation_leave',
+        operationId: 'leaveConversation',
+        source: 'supplement',
+        replies: { 200: Deleted },
+      }),
+      route(
+        'DELETE /conversations/:conversationId/participants/:userId',
+        'Remove a participant, as the owner of the group conversation',
+        {
+          call: 'participant_remove',
+          operationId: 'removeParticipant',
+          source: 'supplement',
+          replies: { 200: Deleted },
+        },
+      ),
+      route('POST /conversations/:conversationId/read', 'Mark a conversation as read', {
+        call: 'conversation_read',
+        operationId: 'markConversationRead',
+        params: inConversation,
+        replies: { 200: data(Participant) },
+      }),
+      route('GET /unread', 'Unread messages and mentions, in total and by conversation', {
+        call: 'unread_get',
+        operationId: 'getUnreadCounts',
+        source: 'supplement',
+        description:
+          '`total` counts every conversation; `conversations` are those with unread messages, newest activity first.',
+        query: { limit: Limit(1000, 200) },
+        replies: { 200: data(Unread) },
+      }),
+      route('GET /messages/search', "Messages of the caller's conversations by a part of their text, newest first", {
+        call: 'messages_search',
+        source: 'supplement',
+        query: { q: Text(200, 2), ...Page },
+        replies: { 200: page(Message) },
+      }),
+    ]),
+    ...group('/admin/projects/:projectId/messaging', administrator, [
+      route('GET /conversations', 'Conversations, newest first; with `user_id` those of a user', {
+        call: 'conversations_admin',
+        source: 'supplement',
+        query: { user_id: Uuid.optional(), ...Page },
+        replies: { 200: page(Conversation) },
+      }),
+      route(
+        'GET /conversations/:conversationId/messages',
+        'All messages of a conversation, including replies, newest first',
+        {
+          call: 'messages_admin',
+          operationId: 'adminListMessages',
+          source: 'supplement',
+          query: Page,
+          replies: { 200: page(Message) },
+        },
+      ),
+      route('POST /conversations/:conversationId/messages', 'Post a message as a participant, or as the system', {
+        call: 'message_post',
+        operationId: 'adminSendMessage',
+        source: 'supplement',
+        body: z.object({
+          ...written,
+          as_user_id: Uuid.nullish(),
+          system: z.boolean('must be true or false').optional(),
+          parent_message_id: Uuid.nullish(),
+        }),
+        documentedBody: z.object({
+          ...documented,
+          as_user_id: Uuid.nullish(),
+          system: z.boolean().optional(),
+          parent_message_id: Uuid.nullish(),
+        }),
+        example: { body: 'Welcome', system: true },
+        args: attachmentsAsJson,
+        replies: { 201: data(Message) },
+        failure: 'SEND_FAILED',
+      }),
+      route('DELETE /conversations/:conversationId/messages/:messageId', 'Delete a message', {
+        call: 'message_delete_admin',
+        operationId: 'adminDeleteMessage',
+        source: 'supplement',
+        replies: { 200: Deleted },
+      }),
+      route('GET /stats', 'Statistics of conversations, messages and senders', {
+        call: 'messaging_stats',
+        operationId: 'getMessagingStats',
+        stale: true,
+        source: 'supplement',
+        replies: { 200: data(Stats) },
+      }),
+    ]),
   ],
 })

@@ -1,7 +1,7 @@
 import { z } from 'zod'
 import { administrator, endUser } from '#server/http/callers.ts'
 import { definitions } from '#server/http/definitions.ts'
-import { area, route } from '#server/http/route.ts'
+import { area, group, route } from '#server/http/route.ts'
 import { data, JsonObject, Line, Page, page, Text, Time, Uuid } from '#server/http/schemas.ts'
 
 const subjectTypes = ['user', 'message', 'review', 'media', 'feed_entry', 'group', 'collection_row', 'content'] as const
@@ -71,8 +71,6 @@ const Simulated = z.strictObject({
   is_complete: z.boolean(),
 })
 
-const moderation_ = '/admin/projects/:projectId/moderation' as const
-const rule = `${moderation_}/rules/:ruleId` as const
 const ruleId = { ruleId: Uuid }
 const Note = { note: Text(2000).optional() }
 const anId = '00000000-0000-4000-8000-000000000000'
@@ -83,13 +81,11 @@ const move = (
   body: z.ZodType,
   example: Record<string, unknown>,
 ) =>
-  route(`POST ${moderation_}/queue/:itemId/${verb}`, {
+  route(`POST /queue/:itemId/${verb}`, summary, {
+    call: `moderation_${verb}`,
     operationId: `${verb}ModerationItem`,
-    caller: administrator,
-    summary,
     body,
     example,
-    call: `moderation_${verb}`,
     replies: { 200: data(Item) },
   })
 
@@ -101,113 +97,103 @@ export const moderation = area({
   source: 'contract',
   invalid: 'INVALID_INPUT',
   routes: [
-    route(`GET ${moderation_}/queue`, {
-      caller: administrator,
-      summary: 'Items of the queue with a status, newest first',
-      query: { status: Status.default('pending'), ...Page },
-      call: 'moderation_queue',
-      replies: { 200: page(Item) },
-    }),
-    move('approve', 'The content stays; what was hidden is shown again', z.object(Note), { note: 'Satire' }),
-    move(
-      'reject',
-      'The content is removed; with `action` its author is warned, muted for 24 hours or banned',
-      z.object({
-        ...Note,
-        action: z.enum(['none', 'warn', 'mute_24h', 'ban'], 'must be none, warn, mute_24h or ban').optional(),
+    ...group('/admin/projects/:projectId/moderation', administrator, [
+      route('GET /queue', 'Items of the queue with a status, newest first', {
+        call: 'moderation_queue',
+        query: { status: Status.default('pending'), ...Page },
+        replies: { 200: page(Item) },
       }),
-      { action: 'warn' },
-    ),
-    move('escalate', 'Leave a pending item to somebody else', z.object(Note), {}),
-    ...definitions('moderation_rule', {
-      path: '/moderation/rules',
-      id: ruleId,
-      fields: Rule,
-      required: ['name', 'rule_type'],
-      row: z.strictObject({ id: Uuid, ...Rule, created_at: Time, updated_at: Time }),
-      refusals: { create: { 409: ['LIMIT_REACHED'] } },
-      example: {
-        create: {
-          name: 'No spam',
-          rule_type: 'keyword',
-          config: { words: ['casino'], match: 'word', applies_to: ['display_name'], action: 'queue' },
+      move('approve', 'The content stays; what was hidden is shown again', z.object(Note), { note: 'Satire' }),
+      move(
+        'reject',
+        'The content is removed; with `action` its author is warned, muted for 24 hours or banned',
+        z.object({
+          ...Note,
+          action: z.enum(['none', 'warn', 'mute_24h', 'ban'], 'must be none, warn, mute_24h or ban').optional(),
+        }),
+        { action: 'warn' },
+      ),
+      move('escalate', 'Leave a pending item to somebody else', z.object(Note), {}),
+      ...definitions('moderation_rule', {
+        path: '/rules',
+        id: ruleId,
+        fields: Rule,
+        required: ['name', 'rule_type'],
+        row: z.strictObject({ id: Uuid, ...Rule, created_at: Time, updated_at: Time }),
+        refusals: { create: { 409: ['LIMIT_REACHED'] } },
+        example: {
+          create: {
+            name: 'No spam',
+            rule_type: 'keyword',
+            config: { words: ['casino'], match: 'word', applies_to: ['display_name'], action: 'queue' },
+          },
+          update: { is_active: false },
         },
-        update: { is_active: false },
-      },
-      summaries: {
-        create: {
-          summary: 'Define a rule; at most 50',
-          description:
-            '`config` depends on `rule_type`; `applies_to` and `action` (`queue`, `hide`, `block`) stand in it.',
+        summaries: {
+          create: {
+            summary: 'Define a rule; at most 50',
+            description:
+              '`config` depends on `rule_type`; `applies_to` and `action` (`queue`, `hide`, `block`) stand in it.',
+          },
+          list: 'Rules, newest first',
+          update: 'Change a rule',
+          delete: 'Delete a rule; what it queued stays',
         },
-        list: 'Rules, newest first',
-        update: 'Change a rule',
-        delete: 'Delete a rule; what it queued stays',
-      },
-    }),
-    route(`POST ${rule}/test`, {
-      caller: administrator,
-      source: 'supplement',
-      invalid: 'VALIDATION_ERROR',
-      invalidBody: 'INVALID_BODY',
-      summary: 'Whether a text matches a rule',
-      body: z.object({ text: Text(10_000, 1) }),
-      example: { text: 'Visit my casino' },
-      call: 'moderation_rule_test',
-      readOnly: true,
-      replies: { 200: data(Tested) },
-    }),
-    route(`POST ${rule}/simulate`, {
-      caller: administrator,
-      source: 'supplement',
-      invalid: 'VALIDATION_ERROR',
-      invalidBody: 'INVALID_BODY',
-      summary: 'How many texts of the last days a rule would have matched',
-      body: z.object({ days: z.int().min(1).max(90).optional() }),
-      example: { days: 7 },
-      call: 'moderation_rule_simulate',
-      readOnly: true,
-      replies: { 200: data(Simulated) },
-    }),
-    route(`POST ${moderation_}/trust`, {
-      operationId: 'setModerationTrust',
-      caller: administrator,
-      summary: 'Set the trust level of a user',
-      description: 'Trust levels are stored and listed; the queue does not use them.',
-      body: z.object({ app_user_id: Uuid, trust_level: Level.optional(), auto_approve: z.boolean().optional() }),
-      example: { app_user_id: anId, trust_level: 'trusted' },
-      args: ({ body }) => ({ patch: body, trust_level: undefined, auto_approve: undefined }),
-      call: 'moderation_trust_put',
-      replies: { 200: data(Trust) },
-      failure: 'UPSERT_FAILED',
-    }),
-    route(`GET ${moderation_}/trust`, {
-      caller: administrator,
-      summary: 'Trust levels of users, newest first',
-      query: Page,
-      call: 'moderation_trust_list',
-      replies: { 200: page(Trust) },
-    }),
-    route('POST /client/moderation/reports', {
-      caller: endUser,
-      source: 'supplement',
-      invalid: 'VALIDATION_ERROR',
-      invalidBody: 'INVALID_BODY',
-      summary: 'Report content or a user; at most 30 a day',
-      description: '200 when the caller has reported the same already.',
-      body: z.object({ subject_type: SubjectType, subject_id: Uuid, reason: Reason, details: Text(1000).optional() }),
-      example: { subject_type: 'user', subject_id: anId, reason: 'spam' },
-      call: 'moderation_report',
-      replies: { 200: data(Received), 201: data(Received) },
-    }),
-    route('GET /client/moderation/reports', {
-      caller: endUser,
-      source: 'supplement',
-      invalidQuery: 'INVALID_INPUT',
-      summary: "The caller's reports, newest first",
-      query: Page,
-      call: 'moderation_reports',
-      replies: { 200: page(Report) },
-    }),
+      }),
+      route('POST /rules/:ruleId/test', 'Whether a text matches a rule', {
+        call: 'moderation_rule_test',
+        source: 'supplement',
+        invalid: 'VALIDATION_ERROR',
+        invalidBody: 'INVALID_BODY',
+        body: z.object({ text: Text(10_000, 1) }),
+        example: { text: 'Visit my casino' },
+        readOnly: true,
+        replies: { 200: data(Tested) },
+      }),
+      route('POST /rules/:ruleId/simulate', 'How many texts of the last days a rule would have matched', {
+        call: 'moderation_rule_simulate',
+        source: 'supplement',
+        invalid: 'VALIDATION_ERROR',
+        invalidBody: 'INVALID_BODY',
+        body: z.object({ days: z.int().min(1).max(90).optional() }),
+        example: { days: 7 },
+        readOnly: true,
+        replies: { 200: data(Simulated) },
+      }),
+      route('POST /trust', 'Set the trust level of a user', {
+        call: 'moderation_trust_put',
+        operationId: 'setModerationTrust',
+        description: 'Trust levels are stored and listed; the queue does not use them.',
+        body: z.object({ app_user_id: Uuid, trust_level: Level.optional(), auto_approve: z.boolean().optional() }),
+        example: { app_user_id: anId, trust_level: 'trusted' },
+        args: ({ body }) => ({ patch: body, trust_level: undefined, auto_approve: undefined }),
+        replies: { 200: data(Trust) },
+        failure: 'UPSERT_FAILED',
+      }),
+      route('GET /trust', 'Trust levels of users, newest first', {
+        call: 'moderation_trust_list',
+        query: Page,
+        replies: { 200: page(Trust) },
+      }),
+    ]),
+    ...group('/client/moderation', endUser, [
+      route('POST /reports', 'Report content or a user; at most 30 a day', {
+        call: 'moderation_report',
+        source: 'supplement',
+        invalid: 'VALIDATION_ERROR',
+        invalidBody: 'INVALID_BODY',
+        description: '200 when the caller has reported the same already.',
+        body: z.object({ subject_type: SubjectType, subject_id: Uuid, reason: Reason, details: Text(1000).optional() }),
+        example: { subject_type: 'user', subject_id: anId, reason: 'spam' },
+        replies: { 200: data(Received), 201: data(Received) },
+      }),
+      route('GET /reports', "The caller's reports, newest first", {
+        call: 'moderation_reports',
+        source: 'supplement',
+        invalidQuery: 'INVALID_INPUT',
+        query: Page,
+        replies: { 200: page(Report) },
+      }),
+    ]),
   ],
 })

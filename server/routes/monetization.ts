@@ -2,7 +2,7 @@ import { z } from 'zod'
 import { dataOf } from '#server/database/database.ts'
 import { refusal } from '#server/errors.ts'
 import { administrator } from '#server/http/callers.ts'
-import { area, type HandlerContext, route } from '#server/http/route.ts'
+import { area, group, type HandlerContext, route } from '#server/http/route.ts'
 import { between, data, Line, SmallJson, Text, Uuid } from '#server/http/schemas.ts'
 import { connectionOf } from '#server/providers/monetization/connection.ts'
 import { type CatalogConfig, ReadFailed, readLive } from '#server/providers/monetization/live.ts'
@@ -303,7 +303,6 @@ const apply = async (context: HandlerContext) => {
   )
 }
 
-const base = '/admin/projects/:projectId/monetization' as const
 const readable = { 400: ['MONETIZATION_NOT_CONFIGURED'], 502: ['PROVIDER_READ_FAILED'] }
 
 export const monetization = area({
@@ -315,109 +314,94 @@ export const monetization = area({
   invalid: 'INVALID_BODY',
   notMigrated: 'MONETIZATION_NOT_MIGRATED',
   routes: [
-    route(`GET ${base}/plan`, {
-      caller: administrator,
-      summary: 'What an apply would do at the subscription provider',
-      description:
-        'Reads the provider, changes nothing. `status` of an op is `drift` where the definition has not changed since it was applied, so the op would undo a change at the provider.',
-      handle: plan,
-      replies: { 200: data(Plan) },
-      refusals: readable,
-    }),
-    route(`GET ${base}/drift`, {
-      caller: administrator,
-      summary: 'What changed at the provider since it was applied',
-      description:
-        'Live objects that are neither declared nor adopted have `last_applied_hash` null; objects that are gone have `live_hash` null.',
-      handle: reading('monetization_drift'),
-      replies: { 200: data(z.strictObject({ has_drift: z.boolean(), drift: z.array(Drifted) })) },
-      refusals: readable,
-    }),
-    route(`GET ${base}/export`, {
-      caller: administrator,
-      summary: 'What the provider holds, in the shape of the definitions',
-      handle: reading('monetization_export'),
-      replies: { 200: Shown },
-      refusals: readable,
-    }),
-    route(`GET ${base}/definitions`, {
-      caller: administrator,
-      summary: 'What is declared',
-      call: 'monetization_definitions_get',
-      replies: { 200: Shown },
-    }),
-    route(`PUT ${base}/definitions`, {
-      caller: administrator,
-      summary: 'Declare what the project sells; replaces the whole declaration',
-      description:
-        'Touches no provider: plan and apply do. A field that is absent or null is left as the provider has it.',
-      body: z.object({ monetization: Declared }),
-      example: {
-        monetization: {
-          products: [
-            {
-              key: 'monthly',
-              store: 'app_store',
-              store_identifier: 'com.example.monthly',
-              type: 'subscription',
-              store_metadata: { push_to_store: false },
-            },
-          ],
-          entitlements: [{ key: 'premium', display_name: 'Premium', product_keys: ['monthly'] }],
-          offerings: [
-            {
-              key: 'default',
-              display_name: 'Default',
-              packages: [{ key: '$rc_monthly', product_key: 'monthly', position: 1 }],
-            },
-          ],
+    ...group('/admin/projects/:projectId/monetization', administrator, [
+      route('GET /plan', 'What an apply would do at the subscription provider', {
+        handle: plan,
+        description:
+          'Reads the provider, changes nothing. `status` of an op is `drift` where the definition has not changed since it was applied, so the op would undo a change at the provider.',
+        replies: { 200: data(Plan) },
+        refusals: readable,
+      }),
+      route('GET /drift', 'What changed at the provider since it was applied', {
+        handle: reading('monetization_drift'),
+        description:
+          'Live objects that are neither declared nor adopted have `last_applied_hash` null; objects that are gone have `live_hash` null.',
+        replies: { 200: data(z.strictObject({ has_drift: z.boolean(), drift: z.array(Drifted) })) },
+        refusals: readable,
+      }),
+      route('GET /export', 'What the provider holds, in the shape of the definitions', {
+        handle: reading('monetization_export'),
+        replies: { 200: Shown },
+        refusals: readable,
+      }),
+      route('GET /definitions', 'What is declared', { call: 'monetization_definitions_get', replies: { 200: Shown } }),
+      route('PUT /definitions', 'Declare what the project sells; replaces the whole declaration', {
+        handle: put,
+        description:
+          'Touches no provider: plan and apply do. A field that is absent or null is left as the provider has it.',
+        body: z.object({ monetization: Declared }),
+        example: {
+          monetization: {
+            products: [
+              {
+                key: 'monthly',
+                store: 'app_store',
+                store_identifier: 'com.example.monthly',
+                type: 'subscription',
+                store_metadata: { push_to_store: false },
+              },
+            ],
+            entitlements: [{ key: 'premium', display_name: 'Premium', product_keys: ['monthly'] }],
+            offerings: [
+              {
+                key: 'default',
+                display_name: 'Default',
+                packages: [{ key: '$rc_monthly', product_key: 'monthly', position: 1 }],
+              },
+            ],
+          },
         },
-      },
-      handle: put,
-      replies: { 200: Shown },
-    }),
-    route(`POST ${base}/adopt`, {
-      caller: administrator,
-      summary: 'Declare live objects as the provider holds them',
-      description:
-        "Writes the project's definitions only. What an object refers to is adopted with it: an entitlement's products, an offering's packages and their products, a paywall's offering. Products are named `store:store_identifier`.",
-      body: z.object({
-        adopt_all: z.boolean('must be true or false').optional(),
-        objects: z
-          .array(
-            z.object({
-              object_type: z.string().max(100, 'must have at most 100 characters'),
-              identifier: Text(300, 1),
-            }),
-          )
-          .max(500, 'must have at most 500 items')
-          .optional(),
+        replies: { 200: Shown },
       }),
-      example: { adopt_all: true },
-      handle: adopt,
-      replies: { 200: data(Counts) },
-      refusals: { ...readable, 400: ['MONETIZATION_NOT_CONFIGURED', 'PACKAGE_NOT_INDEPENDENTLY_ADOPTABLE'] },
-    }),
-    route(`POST ${base}/apply`, {
-      caller: administrator,
-      summary: 'Apply a plan, as an operation',
-      description:
-        'Additive ops run at once; `gated` ones wait up to 24 hours for a second call with `confirm` equal to `plan_hash`; `refused` ones are left to a person. Poll the operation.',
-      body: z.object({
-        plan_hash: Hash,
-        confirm: Hash.optional(),
-        allow_detach_live: z.boolean('must be true or false').default(false),
-        reconcile: z.enum(['service', 'adopt'], 'must be service or adopt').default('service'),
+      route('POST /adopt', 'Declare live objects as the provider holds them', {
+        handle: adopt,
+        description:
+          "Writes the project's definitions only. What an object refers to is adopted with it: an entitlement's products, an offering's packages and their products, a paywall's offering. Products are named `store:store_identifier`.",
+        body: z.object({
+          adopt_all: z.boolean('must be true or false').optional(),
+          objects: z
+            .array(
+              z.object({
+                object_type: z.string().max(100, 'must have at most 100 characters'),
+                identifier: Text(300, 1),
+              }),
+            )
+            .max(500, 'must have at most 500 items')
+            .optional(),
+        }),
+        example: { adopt_all: true },
+        replies: { 200: data(Counts) },
+        refusals: { ...readable, 400: ['MONETIZATION_NOT_CONFIGURED', 'PACKAGE_NOT_INDEPENDENTLY_ADOPTABLE'] },
       }),
-      example: { plan_hash: 'a'.repeat(64) },
-      handle: apply,
-      replies: { 202: data(Applying) },
-      refusals: {
-        ...readable,
-        403: ['WRITE_KEY_REQUIRED'],
-        409: ['PLAN_CHANGED', 'ALREADY_RUNNING', 'CONFIRM_MISMATCH', 'CONFIRMATION_EXPIRED'],
-      },
-      failure: 'APPLY_FAILED',
-    }),
+      route('POST /apply', 'Apply a plan, as an operation', {
+        handle: apply,
+        description:
+          'Additive ops run at once; `gated` ones wait up to 24 hours for a second call with `confirm` equal to `plan_hash`; `refused` ones are left to a person. Poll the operation.',
+        body: z.object({
+          plan_hash: Hash,
+          confirm: Hash.optional(),
+          allow_detach_live: z.boolean('must be true or false').default(false),
+          reconcile: z.enum(['service', 'adopt'], 'must be service or adopt').default('service'),
+        }),
+        example: { plan_hash: 'a'.repeat(64) },
+        replies: { 202: data(Applying) },
+        refusals: {
+          ...readable,
+          403: ['WRITE_KEY_REQUIRED'],
+          409: ['PLAN_CHANGED', 'ALREADY_RUNNING', 'CONFIRM_MISMATCH', 'CONFIRMATION_EXPIRED'],
+        },
+        failure: 'APPLY_FAILED',
+      }),
+    ]),
   ],
 })

@@ -1,7 +1,7 @@
 import { z } from 'zod'
 import { administrator, endUser } from '#server/http/callers.ts'
 import { definitions } from '#server/http/definitions.ts'
-import { area, route } from '#server/http/route.ts'
+import { area, group, route } from '#server/http/route.ts'
 import { data, Json, JsonObject, Line, Text, Time, Uuid } from '#server/http/schemas.ts'
 
 const StepType = z.enum(
@@ -62,7 +62,6 @@ const Stats = z.strictObject({
 
 const ofFlow = { flowId: Uuid }
 const notFound = { 404: ['NOT_FOUND'] }
-const flows = '/admin/projects/:projectId/onboarding/flows' as const
 
 export const onboarding = area({
   stem: 'onboarding',
@@ -71,98 +70,80 @@ export const onboarding = area({
   about: 'Steps that a new user goes through.',
   source: 'contract',
   routes: [
-    route('GET /client/onboarding', {
-      caller: endUser,
-      summary: "The newest active flow, with the caller's progress",
-      description: '`data` is null when no flow is active, `progress` before the start.',
-      call: 'onboarding_get',
-      replies: { 200: data(z.strictObject({ flow: Flow, progress: Progress.nullable() }).nullable()) },
-    }),
-    route('POST /client/onboarding/:flowId/start', {
-      caller: endUser,
-      summary: 'Start or restart a flow',
-      call: 'onboarding_start',
-      replies: { 201: data(Progress) },
-    }),
-    route('POST /client/onboarding/:flowId/advance', {
-      caller: endUser,
-      summary: 'Complete the current step and go to the next',
-      description:
-        'With a `step_id` that is no longer the current step, nothing changes, so that a repeated request skips nothing. `answers` are stored with the step.',
-      body: z.object({ step_id: Text(128, 1).optional(), answers: Json.optional() }),
-      example: { step_id: 'goal', answers: { goal: 'fluency' } },
-      // any JSON: a string must not be taken for the text of other JSON
-      args: ({ body }) => ({ answers: body['answers'] === undefined ? undefined : JSON.stringify(body['answers']) }),
-      call: 'onboarding_advance',
-      replies: { 200: data(Progress) },
-    }),
-    route('POST /client/onboarding/:flowId/skip', {
-      caller: endUser,
-      summary: 'Skip a flow',
-      call: 'onboarding_skip',
-      replies: { 200: data(Progress) },
-    }),
-    route('POST /client/onboarding/:flowId/complete', {
-      caller: endUser,
-      summary: 'Complete a flow',
-      call: 'onboarding_complete',
-      replies: { 200: data(Progress) },
-    }),
-
-    route(`POST ${flows}`, {
-      caller: administrator,
-      summary: 'Define a flow',
-      body: z.object({ name: Line(200, 1), steps: Steps, is_active: z.boolean().optional() }),
-      example: {
-        name: 'First steps',
-        steps: [
-          { id: 'welcome', type: 'info', title: 'Welcome' },
-          {
-            id: 'goal',
-            type: 'question',
-            title: 'Your goal',
-            config: { options: [{ id: 'fluency', label: 'Fluency' }] },
-          },
-        ],
-      },
-      call: 'onboarding_flow_create',
-      replies: { 201: data(Flow) },
-    }),
-    route(`GET ${flows}`, {
-      caller: administrator,
-      summary: 'Flows, newest first',
-      call: 'onboarding_flow_list',
-      replies: { 200: data(z.array(z.strictObject({ id: Uuid, name: z.string(), is_active: z.boolean() }))) },
-      failure: 'FETCH_FAILED',
-    }),
-    ...definitions('onboarding_flow', {
-      path: '/onboarding/flows',
-      id: ofFlow,
-      row: Flow,
-      refusals: { get: notFound, delete: notFound },
-      failures: { delete: 'UPDATE_FAILED' },
-      summaries: {
-        get: 'A flow',
-        delete: 'Delete a flow with the progress of its users',
-      },
-    }),
-    route(`PATCH ${flows}/:flowId`, {
-      caller: administrator,
-      summary: 'Change a flow; users who are in it continue with the new steps',
-      body: z.object({ name: Line(200, 1), steps: Steps, is_active: z.boolean() }).partial(),
-      patch: true,
-      example: { is_active: false },
-      call: 'onboarding_flow_update',
-      replies: { 200: data(Flow) },
-    }),
-    route('GET /admin/projects/:projectId/onboarding/stats', {
-      operationId: 'getOnboardingStats',
-      caller: administrator,
-      stale: true,
-      summary: 'How many users started, completed and skipped each flow',
-      call: 'onboarding_stats',
-      replies: { 200: data(z.array(Stats)) },
-      failure: 'FETCH_FAILED',
-    }),
+    ...group('/client/onboarding', endUser, [
+      route('GET /', "The newest active flow, with the caller's progress", {
+        call: 'onboarding_get',
+        description: '`data` is null when no flow is active, `progress` before the start.',
+        replies: { 200: data(z.strictObject({ flow: Flow, progress: Progress.nullable() }).nullable()) },
+      }),
+      route('POST /:flowId/start', 'Start or restart a flow', {
+        call: 'onboarding_start',
+        replies: { 201: data(Progress) },
+      }),
+      route('POST /:flowId/advance', 'Complete the current step and go to the next', {
+        call: 'onboarding_advance',
+        description:
+          'With a `step_id` that is no longer the current step, nothing changes, so that a repeated request skips nothing. `answers` are stored with the step.',
+        body: z.object({ step_id: Text(128, 1).optional(), answers: Json.optional() }),
+        example: { step_id: 'goal', answers: { goal: 'fluency' } },
+        // any JSON: a string must not be taken for the text of other JSON
+        args: ({ body }) => ({ answers: body['answers'] === undefined ? undefined : JSON.stringify(body['answers']) }),
+        replies: { 200: data(Progress) },
+      }),
+      route('POST /:flowId/skip', 'Skip a flow', { call: 'onboarding_skip', replies: { 200: data(Progress) } }),
+      route('POST /:flowId/complete', 'Complete a flow', {
+        call: 'onboarding_complete',
+        replies: { 200: data(Progress) },
+      }),
+    ]),
+    ...group('/admin/projects/:projectId/onboarding', administrator, [
+      route('POST /flows', 'Define a flow', {
+        call: 'onboarding_flow_create',
+        body: z.object({ name: Line(200, 1), steps: Steps, is_active: z.boolean().optional() }),
+        example: {
+          name: 'First steps',
+          steps: [
+            { id: 'welcome', type: 'info', title: 'Welcome' },
+            {
+              id: 'goal',
+              type: 'question',
+              title: 'Your goal',
+              config: { options: [{ id: 'fluency', label: 'Fluency' }] },
+            },
+          ],
+        },
+        replies: { 201: data(Flow) },
+      }),
+      route('GET /flows', 'Flows, newest first', {
+        call: 'onboarding_flow_list',
+        replies: { 200: data(z.array(z.strictObject({ id: Uuid, name: z.string(), is_active: z.boolean() }))) },
+        failure: 'FETCH_FAILED',
+      }),
+      ...definitions('onboarding_flow', {
+        path: '/flows',
+        id: ofFlow,
+        row: Flow,
+        refusals: { get: notFound, delete: notFound },
+        failures: { delete: 'UPDATE_FAILED' },
+        summaries: {
+          get: 'A flow',
+          delete: 'Delete a flow with the progress of its users',
+        },
+      }),
+      route('PATCH /flows/:flowId', 'Change a flow; users who are in it continue with the new steps', {
+        call: 'onboarding_flow_update',
+        body: z.object({ name: Line(200, 1), steps: Steps, is_active: z.boolean() }).partial(),
+        patch: true,
+        example: { is_active: false },
+        replies: { 200: data(Flow) },
+      }),
+      route('GET /stats', 'How many users started, completed and skipped each flow', {
+        call: 'onboarding_stats',
+        operationId: 'getOnboardingStats',
+        stale: true,
+        replies: { 200: data(z.array(Stats)) },
+        failure: 'FETCH_FAILED',
+      }),
+    ]),
   ],
 })

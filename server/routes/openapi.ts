@@ -5,7 +5,7 @@ import { z } from 'zod'
 import { anyone } from '#server/http/callers.ts'
 import { isKnown } from '#server/http/conditional.ts'
 import { openApi } from '#server/http/openapi.ts'
-import { area, type HandlerContext, route } from '#server/http/route.ts'
+import { area, group, type HandlerContext, route } from '#server/http/route.ts'
 import { NotModified } from '#server/http/schemas.ts'
 import type { Services } from '#server/services.ts'
 
@@ -57,9 +57,8 @@ const describe = async ({ services, request }: HandlerContext) => {
   }
 }
 
+const summary = 'This OpenAPI document'
 const declaration = {
-  caller: { ...anyone, refusals: {} },
-  summary: 'This OpenAPI document',
   description: 'Compressed for a client that accepts gzip. 304 when `If-None-Match` matches the current ETag.',
   headers: { 'If-None-Match': z.string().optional() },
   handle: describe,
@@ -75,8 +74,8 @@ export const openapi = area({
   about: 'This document.',
   source: 'contract',
   unversioned: true,
-  routes: [
-    route('GET /v1/openapi.json', { ...declaration, operationId: 'getOpenApi' }),
-    route('GET /openapi.json', { ...declaration, operationId: 'getUnversionedOpenApi' }),
-  ],
+  routes: group('', { ...anyone, refusals: {} }, [
+    route('GET /v1/openapi.json', summary, { ...declaration, operationId: 'getOpenApi' }),
+    route('GET /openapi.json', summary, { ...declaration, operationId: 'getUnversionedOpenApi' }),
+  ]),
 })

@@ -1,6 +1,6 @@
 import { z } from 'zod'
 import { projectOwner } from '#server/http/callers.ts'
-import { area, route } from '#server/http/route.ts'
+import { area, group, route } from '#server/http/route.ts'
 import { data, Page, page, Text, Time, Uuid } from '#server/http/schemas.ts'
 
 const statuses = ['queued', 'running', 'waiting', 'succeeded', 'failed', 'cancelled'] as const
@@ -25,29 +25,25 @@ export const operations = area({
   source: 'contract',
   invalid: 'INVALID_INPUT',
   routes: [
-    route('GET /admin/projects/:projectId/operations', {
-      caller: projectOwner,
-      summary: 'Asynchronous operations of a project, newest first; kept 90 days',
-      query: {
-        ...Page,
-        type: Text(200).optional(),
-        status: z.enum(statuses, `must be one of ${statuses.join(', ')}`).optional(),
-      },
-      call: 'operation_list',
-      replies: { 200: page(Operation) },
-    }),
-    route('GET /admin/projects/:projectId/operations/:operationId', {
-      caller: projectOwner,
-      summary: 'The state of an asynchronous operation',
-      call: 'operation_get',
-      args: ({ params }) => ({ project_id: params['projectId'] }),
-      replies: { 200: data(Operation) },
-    }),
-    route('POST /admin/projects/:projectId/operations/:operationId/cancel', {
-      caller: projectOwner,
-      summary: 'Cancel an operation that is queued or waiting',
-      call: 'operation_cancel',
-      replies: { 200: data(Operation) },
-    }),
+    ...group('/admin/projects/:projectId/operations', projectOwner, [
+      route('GET /', 'Asynchronous operations of a project, newest first; kept 90 days', {
+        call: 'operation_list',
+        query: {
+          ...Page,
+          type: Text(200).optional(),
+          status: z.enum(statuses, `must be one of ${statuses.join(', ')}`).optional(),
+        },
+        replies: { 200: page(Operation) },
+      }),
+      route('GET /:operationId', 'The state of an asynchronous operation', {
+        call: 'operation_get',
+        args: ({ params }) => ({ project_id: params['projectId'] }),
+        replies: { 200: data(Operation) },
+      }),
+      route('POST /:operationId/cancel', 'Cancel an operation that is queued or waiting', {
+        call: 'operation_cancel',
+        replies: { 200: data(Operation) },
+      }),
+    ]),
   ],
 })

@@ -1,7 +1,7 @@
 import { z } from 'zod'
 import { dataOf } from '#server/database/database.ts'
 import { delegator } from '#server/http/callers.ts'
-import { area, type HandlerContext, route } from '#server/http/route.ts'
+import { area, group, type HandlerContext, route } from '#server/http/route.ts'
 import { Deleted, data, Line, Page, page, Text, Time, Uuid } from '#server/http/schemas.ts'
 import { Scopes } from '#server/http/scope_lists.ts'
 import { createOperatorToken } from '#server/http/tokens.ts'
@@ -39,63 +39,61 @@ export const operatorTokens = area({
   about: 'What a machine or an agent does on behalf of somebody, under a ceiling.',
   source: 'supplement',
   routes: [
-    route('POST /admin/operator-tokens', {
-      caller: delegator,
-      sessionOnly: true,
-      summary: 'Create an operator token for a project, or for all projects of an organization; its text is shown once',
-      body: z.object({
-        project_id: Uuid.nullable().optional(),
-        organization_id: Uuid.nullable().optional(),
-        scopes: Scopes,
-        expires_in_seconds: z.int(lifetime).min(60, lifetime).max(7_776_000, lifetime).default(3600),
-        label: Line(200).nullable().optional(),
-        actor: Line(200).nullable().optional(),
-      }),
-      example: {
-        organization_id: '00000000-0000-4000-8000-000000000000',
-        scopes: ['streaks:write'],
-        label: 'Nightly run',
-        actor: 'gardener',
-      },
-      handle: create,
-      replies: { 201: data(OperatorToken.extend({ token: z.string() })) },
-      refusals: { 403: ['SCOPE_EXCEEDS_CEILING', 'PROJECT_FORBIDDEN'], 404: ['NOT_FOUND'], 409: ['LIMIT_REACHED'] },
-    }),
-    route('GET /admin/operator-tokens', {
-      caller: delegator,
-      sessionOnly: true,
-      summary: 'Operator tokens that the caller made, newest first',
-      query: Page,
-      call: 'operator_token_list',
-      replies: { 200: page(OperatorToken) },
-    }),
-    route('DELETE /admin/operator-tokens/:operatorTokenId', {
-      caller: delegator,
-      sessionOnly: true,
-      summary: 'Revoke an operator token',
-      call: 'operator_token_revoke',
-      replies: { 200: Deleted },
-    }),
-    route('POST /admin/operator-tokens/introspect', {
-      operationId: 'introspectOperatorToken',
-      caller: delegator,
-      sessionOnly: true,
-      readOnly: true,
-      summary: 'What an operator token of the caller may do now; active is false for any other text',
-      body: z.object({ token: Text(4096, 1) }),
-      example: { token: 'svc_dop_…' },
-      handle: introspect,
-      replies: {
-        200: data(
-          z.strictObject({
-            active: z.boolean(),
-            scopes: z.array(z.string()),
-            project_id: Uuid.nullable(),
-            organization_id: Uuid.nullable(),
-            expires_at: Time.nullable(),
+    ...group('/admin/operator-tokens', delegator, [
+      route(
+        'POST /',
+        'Create an operator token for a project, or for all projects of an organization; its text is shown once',
+        {
+          handle: create,
+          sessionOnly: true,
+          body: z.object({
+            project_id: Uuid.nullable().optional(),
+            organization_id: Uuid.nullable().optional(),
+            scopes: Scopes,
+            expires_in_seconds: z.int(lifetime).min(60, lifetime).max(7_776_000, lifetime).default(3600),
+            label: Line(200).nullable().optional(),
+            actor: Line(200).nullable().optional(),
           }),
-        ),
-      },
-    }),
+          example: {
+            organization_id: '00000000-0000-4000-8000-000000000000',
+            scopes: ['streaks:write'],
+            label: 'Nightly run',
+            actor: 'gardener',
+          },
+          replies: { 201: data(OperatorToken.extend({ token: z.string() })) },
+          refusals: { 403: ['SCOPE_EXCEEDS_CEILING', 'PROJECT_FORBIDDEN'], 404: ['NOT_FOUND'], 409: ['LIMIT_REACHED'] },
+        },
+      ),
+      route('GET /', 'Operator tokens that the caller made, newest first', {
+        call: 'operator_token_list',
+        sessionOnly: true,
+        query: Page,
+        replies: { 200: page(OperatorToken) },
+      }),
+      route('DELETE /:operatorTokenId', 'Revoke an operator token', {
+        call: 'operator_token_revoke',
+        sessionOnly: true,
+        replies: { 200: Deleted },
+      }),
+      route('POST /introspect', 'What an operator token of the caller may do now; active is false for any other text', {
+        handle: introspect,
+        operationId: 'introspectOperatorToken',
+        sessionOnly: true,
+        readOnly: true,
+        body: z.object({ token: Text(4096, 1) }),
+        example: { token: 'svc_dop_…' },
+        replies: {
+          200: data(
+            z.strictObject({
+              active: z.boolean(),
+              scopes: z.array(z.string()),
+              project_id: Uuid.nullable(),
+              organization_id: Uuid.nullable(),
+              expires_at: Time.nullable(),
+            }),
+          ),
+        },
+      }),
+    ]),
   ],
 })

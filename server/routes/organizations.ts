@@ -4,7 +4,7 @@ import { inviteToken } from '#server/derived_codes.ts'
 import { developer, organizationMember, projectOwner } from '#server/http/callers.ts'
 import { asSignIn, perIp, perSubject, takeLimits } from '#server/http/limits.ts'
 import { organizationRoles } from '#server/http/ranks.ts'
-import { area, type HandlerContext, route } from '#server/http/route.ts'
+import { area, group, type HandlerContext, route } from '#server/http/route.ts'
 import { Deleted, data, Email, Line, Page, page, Text, Time, Uuid } from '#server/http/schemas.ts'
 import { Project } from '#server/http/shapes.ts'
 import { sha256 } from '#server/secrets.ts'
@@ -33,8 +33,6 @@ const Invite = z.strictObject({
   expires_at: Time,
   created_at: Time,
 })
-
-const base = '/admin/organizations/:orgId' as const
 
 /** The mail's job derives the token again: it is in no row and in no payload. */
 const invite = async (context: HandlerContext) => {
@@ -69,124 +67,110 @@ export const organizations = area({
   about: 'Who shares projects: members with roles, invites, transfers.',
   source: 'supplement',
   routes: [
-    route('POST /admin/organizations', {
-      caller: developer,
-      summary: 'Create an organization, with the caller as its owner',
-      body: z.object({ name: Line(200, 1) }),
-      example: { name: 'Example Ltd' },
-      handle: create,
-      replies: { 201: data(Organization) },
-      refusals: { 409: ['LIMIT_REACHED'] },
-    }),
-    route('GET /admin/organizations', {
-      caller: developer,
-      summary: "The developer's organizations, oldest membership first",
-      query: Page,
-      call: 'organization_list',
-      replies: { 200: page(Organization) },
-    }),
-    route(`GET ${base}`, {
-      caller: organizationMember,
-      summary: "An organization, with the caller's role",
-      call: 'organization_get',
-      replies: { 200: data(Organization) },
-    }),
-    route(`PATCH ${base}`, {
-      caller: organizationMember,
-      summary: 'Rename an organization; its slug stays',
-      body: z.object({ name: Line(200, 1).optional() }),
-      example: { name: 'Example Inc' },
-      patch: true,
-      call: 'organization_patch',
-      replies: { 200: data(Organization) },
-    }),
-    route(`DELETE ${base}`, {
-      caller: organizationMember,
-      rank: 'owner',
-      sessionOnly: true,
-      summary: 'Delete an organization that has no projects, with its memberships and invites',
-      call: 'organization_delete',
-      replies: { 200: Deleted },
-    }),
-    route(`GET ${base}/members`, {
-      caller: organizationMember,
-      summary: 'Members of an organization, longest membership first',
-      query: Page,
-      call: 'member_list',
-      replies: { 200: page(Member) },
-    }),
-    route(`PATCH ${base}/members/:developerId`, {
-      caller: organizationMember,
-      sessionOnly: true,
-      summary: 'Give a member another role; owners are made and lowered by owners',
-      body: z.object({ role: Role.optional() }),
-      example: { role: 'viewer' },
-      patch: true,
-      call: 'member_patch',
-      replies: { 200: data(Member) },
-    }),
-    route(`DELETE ${base}/members/:developerId`, {
-      caller: organizationMember,
-      // everybody may leave: whether the caller may remove somebody else is decided with the member's row
-      rank: 'viewer',
-      sessionOnly: true,
-      summary: 'Remove a member, or leave; the developer loses access to all projects within 30 seconds',
-      call: 'member_delete',
-      replies: { 200: Deleted },
-    }),
-    route(`POST ${base}/invites`, {
-      caller: organizationMember,
-      sessionOnly: true,
-      summary: 'Invite an address by mail, for seven days',
-      body: z.object({ email: Email, role: Role }),
-      example: { email: 'colleague@example.com', role: 'developer' },
-      handle: invite,
-      replies: { 201: data(Invite) },
-      refusals: {
-        403: ['EMAIL_NOT_VERIFIED'],
-        409: ['ALREADY_MEMBER', 'CONFLICT', 'LIMIT_REACHED'],
-        429: ['RATE_LIMIT_EXCEEDED'],
-      },
-    }),
-    route(`GET ${base}/invites`, {
-      caller: organizationMember,
-      summary: 'Invites of an organization, newest first; kept 90 days after their end',
-      query: Page,
-      call: 'organization_invite_list',
-      replies: { 200: page(Invite) },
-    }),
-    route(`DELETE ${base}/invites/:inviteId`, {
-      caller: organizationMember,
-      sessionOnly: true,
-      summary: 'Revoke an invite',
-      call: 'organization_invite_delete',
-      replies: { 200: Deleted },
-    }),
-    route('POST /admin/invites/accept', {
-      caller: developer,
-      sessionOnly: true,
-      summary: 'Accept an invite with the token of the mail, as the developer with the invited address',
-      body: z.object({ token: Text(200, 1) }),
-      example: { token: 'the token of the mail' },
-      handle: accept,
-      replies: { 200: data(Member.extend({ organization_id: Uuid, organization_name: z.string() })) },
-      refusals: {
-        403: ['INVITE_EMAIL_MISMATCH'],
-        404: ['NOT_FOUND'],
-        409: ['INVITE_NOT_PENDING', 'ALREADY_MEMBER', 'LIMIT_REACHED'],
-        429: ['RATE_LIMIT_EXCEEDED'],
-      },
-    }),
-    route('POST /admin/projects/:projectId/transfer', {
-      caller: projectOwner,
-      rank: 'owner',
-      sessionOnly: true,
-      summary: 'Move a project into another organization, as owner of both',
-      body: z.object({ organization_id: Uuid }),
-      example: { organization_id: '00000000-0000-4000-8000-000000000000' },
-      call: 'project_transfer',
-      args: ({ params }) => ({ project_id: params['projectId'] }),
-      replies: { 200: data(Project) },
-    }),
+    ...group('/admin/organizations', organizationMember, [
+      route('POST /', 'Create an organization, with the caller as its owner', {
+        handle: create,
+        caller: developer,
+        body: z.object({ name: Line(200, 1) }),
+        example: { name: 'Example Ltd' },
+        replies: { 201: data(Organization) },
+        refusals: { 409: ['LIMIT_REACHED'] },
+      }),
+      route('GET /', "The developer's organizations, oldest membership first", {
+        call: 'organization_list',
+        caller: developer,
+        query: Page,
+        replies: { 200: page(Organization) },
+      }),
+      route('GET /:orgId', "An organization, with the caller's role", {
+        call: 'organization_get',
+        replies: { 200: data(Organization) },
+      }),
+      route('PATCH /:orgId', 'Rename an organization; its slug stays', {
+        call: 'organization_patch',
+        body: z.object({ name: Line(200, 1).optional() }),
+        example: { name: 'Example Inc' },
+        patch: true,
+        replies: { 200: data(Organization) },
+      }),
+      route('DELETE /:orgId', 'Delete an organization that has no projects, with its memberships and invites', {
+        call: 'organization_delete',
+        rank: 'owner',
+        sessionOnly: true,
+        replies: { 200: Deleted },
+      }),
+      route('GET /:orgId/members', 'Members of an organization, longest membership first', {
+        call: 'member_list',
+        query: Page,
+        replies: { 200: page(Member) },
+      }),
+      route('PATCH /:orgId/members/:developerId', 'Give a member another role; owners are made and lowered by owners', {
+        call: 'member_patch',
+        sessionOnly: true,
+        body: z.object({ role: Role.optional() }),
+        example: { role: 'viewer' },
+        patch: true,
+        replies: { 200: data(Member) },
+      }),
+      route(
+        'DELETE /:orgId/members/:developerId',
+        'Remove a member, or leave; the developer loses access to all projects within 30 seconds',
+        {
+          call: 'member_delete',
+          // everybody may leave: whether the caller may remove somebody else is decided with the member's row
+          rank: 'viewer',
+          sessionOnly: true,
+          replies: { 200: Deleted },
+        },
+      ),
+      route('POST /:orgId/invites', 'Invite an address by mail, for seven days', {
+        handle: invite,
+        sessionOnly: true,
+        body: z.object({ email: Email, role: Role }),
+        example: { email: 'colleague@example.com', role: 'developer' },
+        replies: { 201: data(Invite) },
+        refusals: {
+          403: ['EMAIL_NOT_VERIFIED'],
+          409: ['ALREADY_MEMBER', 'CONFLICT', 'LIMIT_REACHED'],
+          429: ['RATE_LIMIT_EXCEEDED'],
+        },
+      }),
+      route('GET /:orgId/invites', 'Invites of an organization, newest first; kept 90 days after their end', {
+        call: 'organization_invite_list',
+        query: Page,
+        replies: { 200: page(Invite) },
+      }),
+      route('DELETE /:orgId/invites/:inviteId', 'Revoke an invite', {
+        call: 'organization_invite_delete',
+        sessionOnly: true,
+        replies: { 200: Deleted },
+      }),
+    ]),
+    ...group('/admin/invites', developer, [
+      route('POST /accept', 'Accept an invite with the token of the mail, as the developer with the invited address', {
+        handle: accept,
+        sessionOnly: true,
+        body: z.object({ token: Text(200, 1) }),
+        example: { token: 'the token of the mail' },
+        replies: { 200: data(Member.extend({ organization_id: Uuid, organization_name: z.string() })) },
+        refusals: {
+          403: ['INVITE_EMAIL_MISMATCH'],
+          404: ['NOT_FOUND'],
+          409: ['INVITE_NOT_PENDING', 'ALREADY_MEMBER', 'LIMIT_REACHED'],
+          429: ['RATE_LIMIT_EXCEEDED'],
+        },
+      }),
+    ]),
+    ...group('/admin/projects/:projectId/transfer', projectOwner, [
+      route('POST /', 'Move a project into another organization, as owner of both', {
+        call: 'project_transfer',
+        rank: 'owner',
+        sessionOnly: true,
+        body: z.object({ organization_id: Uuid }),
+        example: { organization_id: '00000000-0000-4000-8000-000000000000' },
+        args: ({ params }) => ({ project_id: params['projectId'] }),
+        replies: { 200: data(Project) },
+      }),
+    ]),
   ],
 })

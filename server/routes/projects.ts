@@ -5,7 +5,7 @@ import { tenantName } from '#server/database/prepare.ts'
 import { ApiError, refusal } from '#server/errors.ts'
 import { developer, projectOwner } from '#server/http/callers.ts'
 import { asSignIn, perSubject, refundLimits, takeLimits } from '#server/http/limits.ts'
-import { area, type HandlerContext, route } from '#server/http/route.ts'
+import { area, group, type HandlerContext, route } from '#server/http/route.ts'
 import { data, Email, Line, Text, Time, Uuid } from '#server/http/schemas.ts'
 import { Environment, Platform, Project } from '#server/http/shapes.ts'
 import { createApiKey, createSigningKey } from '#server/http/tokens.ts'
@@ -190,146 +190,142 @@ export const projects = area({
   source: 'contract',
   invalid: 'INVALID_INPUT',
   routes: [
-    route('POST /admin/projects', {
-      caller: developer,
-      summary: 'Create a project with a client key and a server key',
-      body: z.object({
-        name: Line(200, 1),
-        ...shared,
-        platform: Platform.optional(),
-        environment: Environment.optional(),
-        organization_id: Uuid.optional(),
-      }),
-      example: { name: 'My app', environment: 'development' },
-      handle: create,
-      replies: {
-        201: data(
-          z.strictObject({
-            project: Project,
-            api_keys: z.strictObject({ client: NewKey, server: NewKey }),
-            provisioning_status: z.enum(['provisioning', 'failed']),
-          }),
-        ),
-      },
-      refusals: {
-        403: ['INVITE_REQUIRED', 'ROLE_FORBIDDEN'],
-        404: ['NOT_FOUND'],
-        409: ['LIMIT_REACHED'],
-        429: ['RATE_LIMIT_EXCEEDED'],
-      },
-    }),
-    route('GET /admin/projects', {
-      caller: developer,
-      summary: "Projects of the developer's organizations, or of one of them, newest first",
-      query: { organization_id: Uuid.optional() },
-      call: 'project_list',
-      replies: {
-        200: data(
-          z.array(
-            Project.pick({ id: true, name: true, tier: true, effective_tier: true, comped: true, created_at: true }),
+    ...group('/admin/projects', developer, [
+      route('POST /', 'Create a project with a client key and a server key', {
+        handle: create,
+        body: z.object({
+          name: Line(200, 1),
+          ...shared,
+          platform: Platform.optional(),
+          environment: Environment.optional(),
+          organization_id: Uuid.optional(),
+        }),
+        example: { name: 'My app', environment: 'development' },
+        replies: {
+          201: data(
+            z.strictObject({
+              project: Project,
+              api_keys: z.strictObject({ client: NewKey, server: NewKey }),
+              provisioning_status: z.enum(['provisioning', 'failed']),
+            }),
           ),
-        ),
-      },
-    }),
-    route('GET /admin/projects/:projectId', {
-      operationId: 'getProject',
-      caller: projectOwner,
-      summary: 'A project with its API keys and integrations',
-      handle: get,
-      replies: { 200: data(Project.extend({ api_keys: z.array(ApiKey), integrations: z.array(Integration) })) },
-      refusals: { 503: ['TENANT_UNAVAILABLE', 'TENANT_MIGRATION_PENDING'] },
-    }),
-    route('PATCH /admin/projects/:projectId', {
-      operationId: 'updateProject',
-      caller: projectOwner,
-      summary: 'Change the given fields of a project',
-      body: z.object({
-        name: Line(200, 1).optional(),
-        ...shared,
-        platform: Platform.optional(),
-        environment: Environment.optional(),
-        default_from_email: Email.nullable().optional(),
-        default_from_name: Line(80).nullable().optional(),
-        default_reply_to: Email.nullable().optional(),
-        magic_link_redirect_url: RedirectUrl.nullable().optional(),
-        auth_email_brand_name: Line(80).nullable().optional(),
-        user_search_enabled: z.boolean('must be true or false').optional(),
-        graphql_enabled: z.boolean('must be true or false').optional(),
-        rest_enabled: z.boolean('must be true or false').optional(),
+        },
+        refusals: {
+          403: ['INVITE_REQUIRED', 'ROLE_FORBIDDEN'],
+          404: ['NOT_FOUND'],
+          409: ['LIMIT_REACHED'],
+          429: ['RATE_LIMIT_EXCEEDED'],
+        },
       }),
-      example: { name: 'My other app' },
-      patch: true,
-      call: 'project_patch',
-      args: projectId,
-      replies: { 200: data(z.strictObject({ id: Uuid, name: z.string(), updated_at: Time })) },
-    }),
-    route('DELETE /admin/projects/:projectId', {
-      operationId: 'deleteProject',
-      caller: projectOwner,
-      sessionOnly: true,
-      rank: 'owner',
-      summary: 'Delete a project: its keys stop at once, its database and files are removed in the background',
-      handle: remove,
-      replies: {
-        200: data(
-          z.strictObject({
-            deleted: z.literal(true),
-            file_purge: z.strictObject({ locations: z.int() }),
-            subscription: z.strictObject({ ends_at: Time }).nullable(),
-          }),
-        ),
-      },
-      refusals: {
-        409: ['PROVISIONING_IN_PROGRESS', 'FUNCTION_DOMAINS_ATTACHED'],
-        502: ['BILLING_CANCEL_FAILED', 'TENANT_RESOURCE_DELETE_FAILED'],
-      },
-    }),
-    route('POST /admin/projects/:projectId/api-keys', {
-      caller: projectOwner,
-      rank: 'admin',
-      summary: 'Create another API key; its text is shown once',
-      body: z.object({ key_type: KeyType, environment: Environment }),
-      example: { key_type: 'client', environment: 'production' },
-      handle: createKey,
-      replies: {
-        201: data(z.strictObject({ key: z.string(), prefix: z.string(), type: KeyType, environment: Environment })),
-      },
-    }),
-    route('DELETE /admin/projects/:projectId/api-keys/:keyId', {
-      operationId: 'revokeApiKey',
-      caller: projectOwner,
-      rank: 'admin',
-      summary: 'Deactivate an API key at once',
-      call: 'api_key_deactivate',
-      args: projectId,
-      replies: { 200: data(ApiKey) },
-    }),
-    route('GET /admin/projects/:projectId/provisioning-status', {
-      operationId: 'getProvisioningStatus',
-      caller: projectOwner,
-      summary: "The progress of creating the project's database",
-      handle: provisioningStatus,
-      replies: { 200: data(Provisioning) },
-      source: 'contract',
-    }),
-    route('POST /admin/projects/:projectId/reprovision', {
-      operationId: 'reprovisionProject',
-      caller: projectOwner,
-      summary: "Create the project's database again: from the first step that failed, or an empty one if it was lost",
-      body: z.object({ workflow_id: Text(200, 1).optional() }),
-      handle: reprovision,
-      replies: {
-        202: data(
-          z.strictObject({
-            provisioning_status: z.literal('provisioning'),
-            workflow_id: z.string(),
-            attempt: z.int(),
-            data_lost: z.literal(true).optional(),
-          }),
-        ),
-      },
-      refusals: { 409: ['ALREADY_PROVISIONED', 'ALREADY_RUNNING'], 503: ['TENANT_UNAVAILABLE'] },
-      failure: 'UPDATE_FAILED',
-    }),
+      route('GET /', "Projects of the developer's organizations, or of one of them, newest first", {
+        call: 'project_list',
+        query: { organization_id: Uuid.optional() },
+        replies: {
+          200: data(
+            z.array(
+              Project.pick({ id: true, name: true, tier: true, effective_tier: true, comped: true, created_at: true }),
+            ),
+          ),
+        },
+      }),
+    ]),
+    ...group('/admin/projects/:projectId', projectOwner, [
+      route('GET /', 'A project with its API keys and integrations', {
+        handle: get,
+        operationId: 'getProject',
+        replies: { 200: data(Project.extend({ api_keys: z.array(ApiKey), integrations: z.array(Integration) })) },
+        refusals: { 503: ['TENANT_UNAVAILABLE', 'TENANT_MIGRATION_PENDING'] },
+      }),
+      route('PATCH /', 'Change the given fields of a project', {
+        call: 'project_patch',
+        operationId: 'updateProject',
+        body: z.object({
+          name: Line(200, 1).optional(),
+          ...shared,
+          platform: Platform.optional(),
+          environment: Environment.optional(),
+          default_from_email: Email.nullable().optional(),
+          default_from_name: Line(80).nullable().optional(),
+          default_reply_to: Email.nullable().optional(),
+          magic_link_redirect_url: RedirectUrl.nullable().optional(),
+          auth_email_brand_name: Line(80).nullable().optional(),
+          user_search_enabled: z.boolean('must be true or false').optional(),
+          graphql_enabled: z.boolean('must be true or false').optional(),
+          rest_enabled: z.boolean('must be true or false').optional(),
+        }),
+        example: { name: 'My other app' },
+        patch: true,
+        args: projectId,
+        replies: { 200: data(z.strictObject({ id: Uuid, name: z.string(), updated_at: Time })) },
+      }),
+      route(
+        'DELETE /',
+        'Delete a project: its keys stop at once, its database and files are removed in the background',
+        {
+          handle: remove,
+          operationId: 'deleteProject',
+          sessionOnly: true,
+          rank: 'owner',
+          replies: {
+            200: data(
+              z.strictObject({
+                deleted: z.literal(true),
+                file_purge: z.strictObject({ locations: z.int() }),
+                subscription: z.strictObject({ ends_at: Time }).nullable(),
+              }),
+            ),
+          },
+          refusals: {
+            409: ['PROVISIONING_IN_PROGRESS', 'FUNCTION_DOMAINS_ATTACHED'],
+            502: ['BILLING_CANCEL_FAILED', 'TENANT_RESOURCE_DELETE_FAILED'],
+          },
+        },
+      ),
+    ]),
+    ...group('/admin/projects/:projectId', projectOwner, [
+      route('POST /api-keys', 'Create another API key; its text is shown once', {
+        handle: createKey,
+        rank: 'admin',
+        body: z.object({ key_type: KeyType, environment: Environment }),
+        example: { key_type: 'client', environment: 'production' },
+        replies: {
+          201: data(z.strictObject({ key: z.string(), prefix: z.string(), type: KeyType, environment: Environment })),
+        },
+      }),
+      route('DELETE /api-keys/:keyId', 'Deactivate an API key at once', {
+        call: 'api_key_deactivate',
+        operationId: 'revokeApiKey',
+        rank: 'admin',
+        args: projectId,
+        replies: { 200: data(ApiKey) },
+      }),
+      route('GET /provisioning-status', "The progress of creating the project's database", {
+        handle: provisioningStatus,
+        operationId: 'getProvisioningStatus',
+        replies: { 200: data(Provisioning) },
+        source: 'contract',
+      }),
+      route(
+        'POST /reprovision',
+        "Create the project's database again: from the first step that failed, or an empty one if it was lost",
+        {
+          handle: reprovision,
+          operationId: 'reprovisionProject',
+          body: z.object({ workflow_id: Text(200, 1).optional() }),
+          replies: {
+            202: data(
+              z.strictObject({
+                provisioning_status: z.literal('provisioning'),
+                workflow_id: z.string(),
+                attempt: z.int(),
+                data_lost: z.literal(true).optional(),
+              }),
+            ),
+          },
+          refusals: { 409: ['ALREADY_PROVISIONED', 'ALREADY_RUNNING'], 503: ['TENANT_UNAVAILABLE'] },
+          failure: 'UPDATE_FAILED',
+        },
+      ),
+    ]),
   ],
 })

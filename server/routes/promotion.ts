@@ -4,7 +4,7 @@ import { refusal } from '#server/errors.ts'
 import { administrator } from '#server/http/callers.ts'
 import { tenantPlace } from '#server/http/client_credentials.ts'
 import { actorOf } from '#server/http/credentials.ts'
-import { area, type HandlerContext, type Route, route } from '#server/http/route.ts'
+import { area, group, type HandlerContext, type Route, route } from '#server/http/route.ts'
 import { data, Json, Uuid } from '#server/http/schemas.ts'
 
 const Kinds = z
@@ -87,7 +87,7 @@ const control = ({ services, resolved }: HandlerContext, name: string, args: Arg
 
 const plan = async (context: HandlerContext) => {
   const { body, call, resolved, services } = context
-  const target = await targetOf(context, body['target_project_id'] as string, planned)
+  const target = await targetOf(context, body['target_project_id'] as string, context.route)
   const { kinds, keys, prune } = body
   const exported = await call('promotion_export', { kinds }, { timeoutMs })
   // the text of the export, so that no number is read as a double
@@ -116,7 +116,7 @@ const apply = async (context: HandlerContext) => {
   const found = dataOf<{ target_project_id: string; options: Options }>(
     await control(context, 'promotion_find', { plan_hash }, 'UPDATE_FAILED'),
   )
-  const target = await targetOf(context, found.target_project_id, applied)
+  const target = await targetOf(context, found.target_project_id, context.route)
   const { kinds, keys, prune } = found.options
   const exported = await call('promotion_export', { kinds }, { timeoutMs })
   const answer = await services.database.call(
@@ -146,36 +146,6 @@ const imports = async (context: HandlerContext) => {
 const record = (context: HandlerContext, type: string, targetId: string, { plan_hash, ops }: Done) =>
   control(context, 'promotion_record', { type, plan_hash, target_project_id: targetId, ops }, 'UPDATE_FAILED')
 
-const planned: Route = route('POST /admin/projects/:projectId/promotion/plan', {
-  operationId: 'planPromotion',
-  caller: administrator,
-  summary: 'The differences between this project and another of the organization',
-  description:
-    'What must change in the target so that its definitions equal those of this project, matched by key or name. `diff` is `{field: [target, source]}`. Deletions only with `prune`. No definition is written.',
-  body: z.object({ target_project_id: Uuid, ...selection }),
-  example: { target_project_id: '00000000-0000-4000-8000-000000000000', kinds: ['segments', 'flags'] },
-  handle: plan,
-  readOnly: true,
-  replies: { 200: data(Plan) },
-  refusals: { 409: ['LIMIT_REACHED'] },
-})
-
-const applied: Route = route('POST /admin/projects/:projectId/promotion/apply', {
-  operationId: 'applyPromotion',
-  caller: administrator,
-  summary: 'Apply a plan to its target, all or nothing',
-  description:
-    'The plan is computed again first: when it differs, 409 `PLAN_CHANGED`. A plan with deletions is applied when `confirm` equals `plan_hash`; before, its operation waits.',
-  body: z.object({ plan_hash: Hash, confirm: Hash.optional() }),
-  example: { plan_hash: '0'.repeat(64) },
-  handle: apply,
-  replies: { 202: data(Applied) },
-  refusals: {
-    409: ['ALREADY_RUNNING', 'PLAN_CHANGED', 'PLAN_BLOCKED', 'CONFIRM_MISMATCH', 'LIMIT_REACHED'],
-  },
-  failure: 'UPDATE_FAILED',
-})
-
 export const promotion = area({
   stem: 'promotion',
   title: 'Promotion',
@@ -184,37 +154,60 @@ export const promotion = area({
   source: 'supplement',
   invalid: 'INVALID_BODY',
   routes: [
-    planned,
-    applied,
-    route('GET /admin/projects/:projectId/promotion/export', {
-      operationId: 'exportPromotion',
-      caller: administrator,
-      summary: 'All definitions as one JSON document',
-      description:
-        'Sorted, by key or name, without ids, times of rows and secrets: equal configurations give equal documents. `left_out` names what cannot be copied.',
-      call: 'promotion_export',
-      replies: { 200: data(Document) },
-    }),
-    route('POST /admin/projects/:projectId/promotion/import', {
-      operationId: 'importPromotion',
-      caller: administrator,
-      summary: 'Plan or apply a document of definitions to this project',
-      description:
-        'With `dry_run=true`, the default, the plan of the document for this project; with `dry_run=false` it is applied, all or nothing. `plan_hash` makes sure that it is the plan that was seen.',
-      query: {
-        dry_run: z
-          .enum(['true', 'false'], 'must be true or false')
-          .transform((value) => value === 'true')
-          .optional(),
-      },
-      body: z.object({ document: Sent, plan_hash: Hash.optional(), confirm: Hash.optional(), ...selection }),
-      example: {
-        document: { version: 1, definitions: { roles: { editor: { name: 'Editor', permissions: ['posts.write'] } } } },
-      },
-      handle: imports,
-      replies: { 200: data(Plan), 202: data(Applied) },
-      refusals: { 409: ['ALREADY_RUNNING', 'PLAN_CHANGED', 'PLAN_BLOCKED', 'CONFIRM_MISMATCH', 'LIMIT_REACHED'] },
-      failure: 'UPDATE_FAILED',
-    }),
+    ...group('/admin/projects/:projectId/promotion', administrator, [
+      route('POST /plan', 'The differences between this project and another of the organization', {
+        handle: plan,
+        operationId: 'planPromotion',
+        description:
+          'What must change in the target so that its definitions equal those of this project, matched by key or name. `diff` is `{field: [target, source]}`. Deletions only with `prune`. No definition is written.',
+        body: z.object({ target_project_id: Uuid, ...selection }),
+        example: { target_project_id: '00000000-0000-4000-8000-000000000000', kinds: ['segments', 'flags'] },
+        readOnly: true,
+        replies: { 200: data(Plan) },
+        refusals: { 409: ['LIMIT_REACHED'] },
+      }),
+      route('POST /apply', 'Apply a plan to its target, all or nothing', {
+        handle: apply,
+        operationId: 'applyPromotion',
+        description:
+          'The plan is computed again first: when it differs, 409 `PLAN_CHANGED`. A plan with deletions is applied when `confirm` equals `plan_hash`; before, its operation waits.',
+        body: z.object({ plan_hash: Hash, confirm: Hash.optional() }),
+        example: { plan_hash: '0'.repeat(64) },
+        replies: { 202: data(Applied) },
+        refusals: {
+          409: ['ALREADY_RUNNING', 'PLAN_CHANGED', 'PLAN_BLOCKED', 'CONFIRM_MISMATCH', 'LIMIT_REACHED'],
+        },
+        failure: 'UPDATE_FAILED',
+      }),
+      route('GET /export', 'All definitions as one JSON document', {
+        call: 'promotion_export',
+        operationId: 'exportPromotion',
+        description:
+          'Sorted, by key or name, without ids, times of rows and secrets: equal configurations give equal documents. `left_out` names what cannot be copied.',
+        replies: { 200: data(Document) },
+      }),
+      route('POST /import', 'Plan or apply a document of definitions to this project', {
+        handle: imports,
+        operationId: 'importPromotion',
+        description:
+          'With `dry_run=true`, the default, the plan of the document for this project; with `dry_run=false` it is applied, all or nothing. `plan_hash` makes sure that it is the plan that was seen.',
+        query: {
+          dry_run: z
+            .enum(['true', 'false'], 'must be true or false')
+            .transform((value) => value === 'true')
+            .optional(),
+        },
+        body: z.object({ document: Sent, plan_hash: Hash.optional(), confirm: Hash.optional(), ...selection }),
+        example: {
+          document: {
+            version: 1,
+            definitions: { roles: { editor: { name: 'Editor', permissions: ['posts.write'] } } },
+          },
+        },
+        replies: { 200: data(Plan), 202: data(Applied) },
+        refusals: { 409: ['ALREADY_RUNNING', 'PLAN_CHANGED', 'PLAN_BLOCKED', 'CONFIRM_MISMATCH', 'LIMIT_REACHED'] },
+        failure: 'UPDATE_FAILED',
+      }),
+    ]),
   ],
 })

@@ -1,7 +1,7 @@
 import { z } from 'zod'
 import { administrator, endUser } from '#server/http/callers.ts'
 import { definitions } from '#server/http/definitions.ts'
-import { area, route } from '#server/http/route.ts'
+import { area, group, route } from '#server/http/route.ts'
 import { Cursor, cursorPage, Deleted, data, Flag, Key, Limit, Line, Uuid } from '#server/http/schemas.ts'
 import { pushCampaignRoutes } from '#server/routes/push/campaigns.ts'
 import {
@@ -15,14 +15,11 @@ import {
 } from '#server/routes/push/shapes.ts'
 
 const message = { title: 'Your streak ends today', body: 'Keep it alive, {{display_name|friend}}.' }
-const automation = '/admin/projects/:projectId/push/automations/:automationId' as const
 
 const report = (verb: 'opened' | 'received', summary: string) =>
-  route(`POST /client/push/deliveries/:deliveryId/${verb}`, {
-    operationId: `reportPush${verb === 'opened' ? 'Opened' : 'Received'}`,
-    caller: endUser,
-    summary,
+  route(`POST /deliveries/:deliveryId/${verb}`, summary, {
     call: `push_${verb}`,
+    operationId: `reportPush${verb === 'opened' ? 'Opened' : 'Received'}`,
     replies: { 200: data(z.strictObject({ [verb]: z.literal(true) })) },
   })
 
@@ -33,100 +30,88 @@ export const push = area({
   about: 'Notifications: templates, campaigns, automations, the inbox.',
   source: 'supplement',
   routes: [
-    ...pushCampaignRoutes,
-    ...definitions('push_template', {
-      path: '/push/templates',
-      id: { key: z.string() },
-      fixed: { key: Key },
-      fields: { name: Line(200).nullable(), message: Message },
-      required: ['key', 'message'],
-      refusals: { delete: { 409: ['CONFLICT'] } },
-      example: { create: { key: 'streak-reminder', message }, update: { message: { ...message, title: 'Today' } } },
-      summaries: {
-        create: 'Define a template; at most 200',
-        list: 'Templates, newest first',
-        get: 'A template',
-        update: 'Change a template',
-        delete: 'Delete a template that no automation names',
-      },
-    }),
-    ...definitions('push_automation', {
-      path: '/push/automations',
-      id: { automationId: Uuid },
-      fixed: { key: Key },
-      fields: automationFields,
-      row: Automation,
-      required: ['key', 'trigger'],
-      example: {
-        create: { key: 'streak-at-risk', trigger: { event_name: 'svc.streak.at_risk' }, message },
-        update: { delay_seconds: 60 },
-      },
-      summaries: {
-        create: 'Define an automation: an event or a segment that causes a message; at most 100',
-        list: 'Automations, newest first',
-        get: 'An automation',
-        update: 'Change an automation',
-        delete: 'Delete an automation with its deliveries',
-      },
-    }),
-    route(`GET ${automation}/stats`, {
-      caller: administrator,
-      stale: true,
-      summary: 'Counts and rates of an automation',
-      args: ({ params }) => ({ automation_id: undefined, id_or_key: params['automationId'] }),
-      call: 'push_automation_stats',
-      replies: { 200: data(Stats) },
-    }),
-    route('GET /client/push/preferences', {
-      caller: endUser,
-      summary: "The caller's preferences, with all categories of the project",
-      call: 'push_preferences_get',
-      replies: { 200: data(Preferences) },
-    }),
-    route('PUT /client/push/preferences', {
-      caller: endUser,
-      summary: "Replace the caller's preferences",
-      body: NewPreferences,
-      patch: true,
-      example: { enabled: true, categories: { news: false }, quiet_hours: { start: '22:00', end: '07:00' } },
-      call: 'push_preferences_put',
-      replies: { 200: data(Preferences) },
-    }),
-    report('opened', 'Report that a message was opened; the first time counts'),
-    report('received', 'Report that a device has received a message; the first time counts'),
-    route('GET /client/push/inbox', {
-      caller: endUser,
-      summary: "The caller's inbox, newest first",
-      query: { unread: Flag(), cursor: Cursor, limit: Limit() },
-      call: 'push_inbox',
-      replies: { 200: cursorPage(InboxItem) },
-    }),
-    route('GET /client/push/inbox/unread-count', {
-      caller: endUser,
-      summary: 'How many items of the inbox are unread',
-      call: 'push_inbox_unread_count',
-      replies: { 200: data(z.strictObject({ count: z.int() })) },
-    }),
-    route('POST /client/push/inbox/:inboxItemId/read', {
-      operationId: 'markPushInboxItemRead',
-      caller: endUser,
-      summary: 'Mark an item as read',
-      call: 'push_inbox_read',
-      replies: { 200: data(InboxItem) },
-    }),
-    route('POST /client/push/inbox/read-all', {
-      operationId: 'markPushInboxRead',
-      caller: endUser,
-      summary: 'Mark all items as read',
-      call: 'push_inbox_read_all',
-      replies: { 200: data(z.strictObject({ read: z.int() })) },
-    }),
-    route('DELETE /client/push/inbox/:inboxItemId', {
-      operationId: 'deletePushInboxItem',
-      caller: endUser,
-      summary: 'Delete an item',
-      call: 'push_inbox_delete',
-      replies: { 200: Deleted },
-    }),
+    ...group('/admin/projects/:projectId/push', administrator, [
+      ...pushCampaignRoutes,
+      ...definitions('push_template', {
+        path: '/templates',
+        id: { key: z.string() },
+        fixed: { key: Key },
+        fields: { name: Line(200).nullable(), message: Message },
+        required: ['key', 'message'],
+        refusals: { delete: { 409: ['CONFLICT'] } },
+        example: { create: { key: 'streak-reminder', message }, update: { message: { ...message, title: 'Today' } } },
+        summaries: {
+          create: 'Define a template; at most 200',
+          list: 'Templates, newest first',
+          get: 'A template',
+          update: 'Change a template',
+          delete: 'Delete a template that no automation names',
+        },
+      }),
+      ...definitions('push_automation', {
+        path: '/automations',
+        id: { automationId: Uuid },
+        fixed: { key: Key },
+        fields: automationFields,
+        row: Automation,
+        required: ['key', 'trigger'],
+        example: {
+          create: { key: 'streak-at-risk', trigger: { event_name: 'svc.streak.at_risk' }, message },
+          update: { delay_seconds: 60 },
+        },
+        summaries: {
+          create: 'Define an automation: an event or a segment that causes a message; at most 100',
+          list: 'Automations, newest first',
+          get: 'An automation',
+          update: 'Change an automation',
+          delete: 'Delete an automation with its deliveries',
+        },
+      }),
+      route('GET /automations/:automationId/stats', 'Counts and rates of an automation', {
+        call: 'push_automation_stats',
+        stale: true,
+        args: ({ params }) => ({ automation_id: undefined, id_or_key: params['automationId'] }),
+        replies: { 200: data(Stats) },
+      }),
+    ]),
+    ...group('/client/push', endUser, [
+      route('GET /preferences', "The caller's preferences, with all categories of the project", {
+        call: 'push_preferences_get',
+        replies: { 200: data(Preferences) },
+      }),
+      route('PUT /preferences', "Replace the caller's preferences", {
+        call: 'push_preferences_put',
+        body: NewPreferences,
+        patch: true,
+        example: { enabled: true, categories: { news: false }, quiet_hours: { start: '22:00', end: '07:00' } },
+        replies: { 200: data(Preferences) },
+      }),
+      report('opened', 'Report that a message was opened; the first time counts'),
+      report('received', 'Report that a device has received a message; the first time counts'),
+      route('GET /inbox', "The caller's inbox, newest first", {
+        call: 'push_inbox',
+        query: { unread: Flag(), cursor: Cursor, limit: Limit() },
+        replies: { 200: cursorPage(InboxItem) },
+      }),
+      route('GET /inbox/unread-count', 'How many items of the inbox are unread', {
+        call: 'push_inbox_unread_count',
+        replies: { 200: data(z.strictObject({ count: z.int() })) },
+      }),
+      route('POST /inbox/:inboxItemId/read', 'Mark an item as read', {
+        call: 'push_inbox_read',
+        operationId: 'markPushInboxItemRead',
+        replies: { 200: data(InboxItem) },
+      }),
+      route('POST /inbox/read-all', 'Mark all items as read', {
+        call: 'push_inbox_read_all',
+        operationId: 'markPushInboxRead',
+        replies: { 200: data(z.strictObject({ read: z.int() })) },
+      }),
+      route('DELETE /inbox/:inboxItemId', 'Delete an item', {
+        call: 'push_inbox_delete',
+        operationId: 'deletePushInboxItem',
+        replies: { 200: Deleted },
+      }),
+    ]),
   ],
 })

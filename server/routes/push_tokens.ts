@@ -1,7 +1,7 @@
 import { z } from 'zod'
 import { refusal } from '#server/errors.ts'
 import { endUser } from '#server/http/callers.ts'
-import { area, type HandlerContext, route } from '#server/http/route.ts'
+import { area, group, type HandlerContext, route } from '#server/http/route.ts'
 import { data, Time, Uuid } from '#server/http/schemas.ts'
 
 const Token = z
@@ -38,26 +38,24 @@ export const pushTokens = area({
   source: 'contract',
   invalid: 'INVALID_INPUT',
   routes: [
-    route('POST /client/users/me/push-token', {
-      operationId: 'registerPushToken',
-      caller: endUser,
-      summary: 'Register a device for push; a token belongs to whoever registered it last',
-      body: z.object({ token: Token, platform: Platform }),
-      example: { token: 'c2f1e0aa', platform: 'ios' },
-      call: 'push_token_register',
-      replies: { 200: data(PushToken) },
-      failure: 'REGISTER_FAILED',
-    }),
-    route('DELETE /client/users/me/push-token', {
-      operationId: 'deletePushToken',
-      caller: endUser,
-      summary: 'Unregister a device of the caller; the response is the same for other devices',
-      query: { token: Token.optional() },
-      body: z.object({ token: Token.optional() }),
-      example: { token: 'c2f1e0aa' },
-      handle: unregister,
-      replies: { 200: data(z.strictObject({ unregistered: z.literal(true) })) },
-      failure: 'UNREGISTER_FAILED',
-    }),
+    ...group('/client/users', endUser, [
+      route('POST /me/push-token', 'Register a device for push; a token belongs to whoever registered it last', {
+        call: 'push_token_register',
+        operationId: 'registerPushToken',
+        body: z.object({ token: Token, platform: Platform }),
+        example: { token: 'c2f1e0aa', platform: 'ios' },
+        replies: { 200: data(PushToken) },
+        failure: 'REGISTER_FAILED',
+      }),
+      route('DELETE /me/push-token', 'Unregister a device of the caller; the response is the same for other devices', {
+        handle: unregister,
+        operationId: 'deletePushToken',
+        query: { token: Token.optional() },
+        body: z.object({ token: Token.optional() }),
+        example: { token: 'c2f1e0aa' },
+        replies: { 200: data(z.strictObject({ unregistered: z.literal(true) })) },
+        failure: 'UNREGISTER_FAILED',
+      }),
+    ]),
   ],
 })

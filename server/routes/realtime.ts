@@ -6,7 +6,7 @@ import { refusal } from '#server/errors.ts'
 import { administrator, endUser, sessionUser, tenantPlace } from '#server/http/callers.ts'
 import { bearer } from '#server/http/credentials.ts'
 import { jsonSize } from '#server/http/json.ts'
-import { area, type Caller, type HandlerContext, type Resolved, route } from '#server/http/route.ts'
+import { area, type Caller, group, type HandlerContext, type Resolved, route } from '#server/http/route.ts'
 import { data, Text, uuidPattern } from '#server/http/schemas.ts'
 import { eventStream } from '#server/http/stream.ts'
 import { upgradeOf } from '#server/http/upgrade.ts'
@@ -200,72 +200,71 @@ export const realtime = area({
   about: 'Changes and broadcasts over WebSocket and server-sent events.',
   source: 'supplement',
   routes: [
-    route('GET /client/realtime', {
-      operationId: 'connectRealtime',
-      caller: ticketHolder,
-      summary: 'Open a WebSocket',
-      description: 'Frames, channels and close codes: docs/realtime.md. A sixth connection of a user is refused.',
-      query: { ticket: Ticket },
-      handle: connect,
-      replies: { 101: z.string() },
-      refusals: { 426: ['UPGRADE_REQUIRED'] },
-      failure: null,
-    }),
-    route('GET /client/realtime/stream', {
-      operationId: 'streamRealtime',
-      caller: ticketHolder,
-      summary: 'Listen to channels as server-sent events',
-      description: 'As the WebSocket, for listening alone. `Last-Event-ID` is `since`.',
-      query: { ticket: Ticket, channels: Channels, since: Since },
-      handle: stream,
-      replies: { 200: eventStream() },
-      refusals: {
-        403: ['FORBIDDEN', 'NOT_A_PARTICIPANT'],
-        404: ['COLLECTION_NOT_FOUND', 'CONVERSATION_NOT_FOUND', 'NOT_FOUND'],
-      },
-      failure: null,
-    }),
-    route('POST /client/realtime/tickets', {
-      caller: sessionUser,
-      summary: 'Get a ticket for one connection',
-      description: 'For clients that cannot set headers: a ticket may be used once, within 60 seconds, as `?ticket=`.',
-      handle: createTicket,
-      replies: { 201: data(z.strictObject({ ticket: z.string(), expires_in: z.literal(ticketSeconds) })) },
-    }),
-    route('POST /admin/projects/:projectId/realtime/broadcast', {
-      caller: administrator,
-      summary: 'Publish an event to a channel',
-      description:
-        '`delivered_to` counts the connections that listen to it; those of other server processes as of at most ten seconds ago.',
-      body: z.object({
-        channel: Text(128, 1),
-        event: z.string().regex(/^[A-Za-z0-9_.:-]{1,64}$/, 'must have 1 to 64 letters, digits and _.:-'),
-        payload: z.unknown(),
+    ...group('/client/realtime', ticketHolder, [
+      route('GET /', 'Open a WebSocket', {
+        handle: connect,
+        operationId: 'connectRealtime',
+        description: 'Frames, channels and close codes: docs/realtime.md. A sixth connection of a user is refused.',
+        query: { ticket: Ticket },
+        replies: { 101: z.string() },
+        refusals: { 426: ['UPGRADE_REQUIRED'] },
+        failure: null,
       }),
-      example: { channel: 'room:lobby', event: 'notice', payload: { text: 'The server restarts at noon.' } },
-      handle: broadcast,
-      replies: { 202: data(z.strictObject({ delivered_to: z.int() })) },
-    }),
-    route('GET /admin/projects/:projectId/realtime/stats', {
-      caller: administrator,
-      summary: 'Connections, channels and events',
-      call: 'realtime_stats',
-      replies: {
-        200: data(
-          z.strictObject({ connections: z.int(), users: z.int(), channels: z.int(), messages_per_second: z.number() }),
-        ),
-      },
-      failure: 'LIST_FAILED',
-    }),
-    route('PUT /admin/projects/:projectId/realtime/rooms', {
-      caller: administrator,
-      summary: 'Replace the rules for rooms',
-      description:
-        'The first rule whose pattern fits the name of a room holds. Without one, everybody who listens publishes and may be present.',
-      body: z.object({ rules: z.array(Rule).max(100, 'must have at most 100 rules') }),
-      example: { rules: [{ pattern: 'lobby-*', publish: 'authenticated', presence: true }] },
-      call: 'realtime_rooms_put',
-      replies: { 200: data(z.strictObject({ rules: z.array(Rule) })) },
-    }),
+      route('GET /stream', 'Listen to channels as server-sent events', {
+        handle: stream,
+        operationId: 'streamRealtime',
+        description: 'As the WebSocket, for listening alone. `Last-Event-ID` is `since`.',
+        query: { ticket: Ticket, channels: Channels, since: Since },
+        replies: { 200: eventStream() },
+        refusals: {
+          403: ['FORBIDDEN', 'NOT_A_PARTICIPANT'],
+          404: ['COLLECTION_NOT_FOUND', 'CONVERSATION_NOT_FOUND', 'NOT_FOUND'],
+        },
+        failure: null,
+      }),
+      route('POST /tickets', 'Get a ticket for one connection', {
+        handle: createTicket,
+        caller: sessionUser,
+        description:
+          'For clients that cannot set headers: a ticket may be used once, within 60 seconds, as `?ticket=`.',
+        replies: { 201: data(z.strictObject({ ticket: z.string(), expires_in: z.literal(ticketSeconds) })) },
+      }),
+    ]),
+    ...group('/admin/projects/:projectId/realtime', administrator, [
+      route('POST /broadcast', 'Publish an event to a channel', {
+        handle: broadcast,
+        description:
+          '`delivered_to` counts the connections that listen to it; those of other server processes as of at most ten seconds ago.',
+        body: z.object({
+          channel: Text(128, 1),
+          event: z.string().regex(/^[A-Za-z0-9_.:-]{1,64}$/, 'must have 1 to 64 letters, digits and _.:-'),
+          payload: z.unknown(),
+        }),
+        example: { channel: 'room:lobby', event: 'notice', payload: { text: 'The server restarts at noon.' } },
+        replies: { 202: data(z.strictObject({ delivered_to: z.int() })) },
+      }),
+      route('GET /stats', 'Connections, channels and events', {
+        call: 'realtime_stats',
+        replies: {
+          200: data(
+            z.strictObject({
+              connections: z.int(),
+              users: z.int(),
+              channels: z.int(),
+              messages_per_second: z.number(),
+            }),
+          ),
+        },
+        failure: 'LIST_FAILED',
+      }),
+      route('PUT /rooms', 'Replace the rules for rooms', {
+        call: 'realtime_rooms_put',
+        description:
+          'The first rule whose pattern fits the name of a room holds. Without one, everybody who listens publishes and may be present.',
+        body: z.object({ rules: z.array(Rule).max(100, 'must have at most 100 rules') }),
+        example: { rules: [{ pattern: 'lobby-*', publish: 'authenticated', presence: true }] },
+        replies: { 200: data(z.strictObject({ rules: z.array(Rule) })) },
+      }),
+    ]),
   ],
 })

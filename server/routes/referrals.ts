@@ -2,7 +2,7 @@ import { z } from 'zod'
 import { administrator, appKey, endUser } from '#server/http/callers.ts'
 import { definitions } from '#server/http/definitions.ts'
 import { perIp, takeLimits } from '#server/http/limits.ts'
-import { area, type HandlerContext, route } from '#server/http/route.ts'
+import { area, group, type HandlerContext, route } from '#server/http/route.ts'
 import {
   between,
   Credential,
@@ -90,7 +90,6 @@ const lookUp = async (context: HandlerContext) => {
 
 const notFound = { 404: ['NOT_FOUND'] }
 const referral = 'supplement' as const
-const codes = '/admin/projects/:projectId/referrals' as const
 
 export const referrals = area({
   stem: 'referrals',
@@ -99,101 +98,92 @@ export const referrals = area({
   about: 'Codes by which users invite others, and their rewards.',
   source: 'contract',
   routes: [
-    route('GET /client/referrals/me', {
-      operationId: 'getMyReferral',
-      caller: endUser,
-      source: referral,
-      summary: "The caller's code to share, created at the first call, with its statistics",
-      readOnly: false,
-      call: 'referral_mine',
-      replies: { 200: data(Mine) },
-    }),
-    route('GET /client/referrals/me/claims', {
-      operationId: 'listMyReferralClaims',
-      caller: endUser,
-      source: referral,
-      summary: 'Users whom the caller referred, newest first',
-      query: Page,
-      call: 'referral_claims_mine',
-      replies: { 200: page(Brought) },
-    }),
-    route('POST /client/referrals/claim', {
-      operationId: 'claimReferral',
-      caller: endUser,
-      source: referral,
-      summary: 'Claim a code; case, spaces and dashes do not matter',
-      description:
-        '201 with the reward of the claimer, 200 for a code that the caller has claimed. One code of another user ever, each promo code once. Five tries an hour.',
-      body: z.object({ code: Credential }),
-      example: { code: 'spring-24' },
-      call: 'referral_claim',
-      replies: { 200: data(Claimed), 201: data(Claimed) },
-    }),
-    route('GET /client/referrals/:code', {
-      caller: appKey,
-      source: referral,
-      summary: 'A code for an invitation screen, before sign-in',
-      handle: lookUp,
-      replies: {
-        200: data(z.strictObject({ valid: z.boolean(), referrer: Person.nullable(), reward_referee: JsonObject })),
-      },
-      refusals: { 404: ['REFERRAL_NOT_FOUND'] },
-    }),
-
-    ...definitions('referral_code', {
-      path: '/referrals',
-      id: { codeId: z.string() },
-      creation: z.object({
-        code: Text(64, 1).optional(),
-        reward_referrer: Reward.optional(),
-        reward_referee: Reward.optional(),
-        max_uses: MaxUses.optional(),
+    ...group('/client/referrals', endUser, [
+      route('GET /me', "The caller's code to share, created at the first call, with its statistics", {
+        call: 'referral_mine',
+        operationId: 'getMyReferral',
+        source: referral,
+        readOnly: false,
+        replies: { 200: data(Mine) },
       }),
-      fields: { reward_referrer: Reward, reward_referee: Reward, max_uses: MaxUses, is_active: z.boolean() },
-      row: ReferralCode,
-      refusals: { create: { 409: ['CONFLICT'] }, update: notFound, delete: notFound },
-      example: {
-        create: { code: 'SPRING-24', reward_referee: { xp: 100 }, max_uses: 500 },
-        update: { is_active: false },
-      },
-      summaries: {
-        create: 'Add a promo code; one is made up where none is sent',
-        list: 'All codes, of users and of nobody, newest first',
-        update: 'Change a code; claims that were made keep what they were promised',
-        delete: 'Delete a code; claims stay, and what they hold is still given',
-      },
-    }),
-    route(`PATCH ${codes}/defaults`, {
-      caller: administrator,
-      source: referral,
-      summary: "Change the defaults of users' codes, and the conditions of a referrer's reward",
-      description:
-        'An empty body returns the defaults. With `qualify_event` the referrer is rewarded when the claimer sends that event within `qualify_within_days`. `share_url` contains `{code}`.',
-      body: z
-        .object({
-          reward_referrer: Reward,
-          reward_referee: Reward,
-          max_uses: MaxUses,
-          qualify_event: Text(255, 1).nullable(),
-          qualify_within_days: between(1, 365).nullable(),
-          share_url: Text(2000).nullable(),
-        })
-        .partial(),
-      patch: true,
-      example: { reward_referrer: { xp: 50 }, qualify_event: 'lesson_completed', qualify_within_days: 14 },
-      call: 'referral_defaults_update',
-      replies: { 200: data(Defaults) },
-    }),
-    route(`GET ${codes}/:codeId/stats`, {
-      caller: administrator,
-      stale: true,
-      summary: 'A code and its claims, newest first',
-      params: { codeId: z.string() },
-      query: { limit: Limit(1000, 200), offset: Offset },
-      call: 'referral_stats',
-      replies: {
-        200: data(z.strictObject({ referral_code: ReferralCode, total_claims: z.int(), claims: z.array(Claim) })),
-      },
-    }),
+      route('GET /me/claims', 'Users whom the caller referred, newest first', {
+        call: 'referral_claims_mine',
+        operationId: 'listMyReferralClaims',
+        source: referral,
+        query: Page,
+        replies: { 200: page(Brought) },
+      }),
+      route('POST /claim', 'Claim a code; case, spaces and dashes do not matter', {
+        call: 'referral_claim',
+        operationId: 'claimReferral',
+        source: referral,
+        description:
+          '201 with the reward of the claimer, 200 for a code that the caller has claimed. One code of another user ever, each promo code once. Five tries an hour.',
+        body: z.object({ code: Credential }),
+        example: { code: 'spring-24' },
+        replies: { 200: data(Claimed), 201: data(Claimed) },
+      }),
+      route('GET /:code', 'A code for an invitation screen, before sign-in', {
+        handle: lookUp,
+        caller: appKey,
+        source: referral,
+        replies: {
+          200: data(z.strictObject({ valid: z.boolean(), referrer: Person.nullable(), reward_referee: JsonObject })),
+        },
+        refusals: { 404: ['REFERRAL_NOT_FOUND'] },
+      }),
+    ]),
+    ...group('/admin/projects/:projectId/referrals', administrator, [
+      ...definitions('referral_code', {
+        id: { codeId: z.string() },
+        creation: z.object({
+          code: Text(64, 1).optional(),
+          reward_referrer: Reward.optional(),
+          reward_referee: Reward.optional(),
+          max_uses: MaxUses.optional(),
+        }),
+        fields: { reward_referrer: Reward, reward_referee: Reward, max_uses: MaxUses, is_active: z.boolean() },
+        row: ReferralCode,
+        refusals: { create: { 409: ['CONFLICT'] }, update: notFound, delete: notFound },
+        example: {
+          create: { code: 'SPRING-24', reward_referee: { xp: 100 }, max_uses: 500 },
+          update: { is_active: false },
+        },
+        summaries: {
+          create: 'Add a promo code; one is made up where none is sent',
+          list: 'All codes, of users and of nobody, newest first',
+          update: 'Change a code; claims that were made keep what they were promised',
+          delete: 'Delete a code; claims stay, and what they hold is still given',
+        },
+      }),
+      route('PATCH /defaults', "Change the defaults of users' codes, and the conditions of a referrer's reward", {
+        call: 'referral_defaults_update',
+        source: referral,
+        description:
+          'An empty body returns the defaults. With `qualify_event` the referrer is rewarded when the claimer sends that event within `qualify_within_days`. `share_url` contains `{code}`.',
+        body: z
+          .object({
+            reward_referrer: Reward,
+            reward_referee: Reward,
+            max_uses: MaxUses,
+            qualify_event: Text(255, 1).nullable(),
+            qualify_within_days: between(1, 365).nullable(),
+            share_url: Text(2000).nullable(),
+          })
+          .partial(),
+        patch: true,
+        example: { reward_referrer: { xp: 50 }, qualify_event: 'lesson_completed', qualify_within_days: 14 },
+        replies: { 200: data(Defaults) },
+      }),
+      route('GET /:codeId/stats', 'A code and its claims, newest first', {
+        call: 'referral_stats',
+        stale: true,
+        params: { codeId: z.string() },
+        query: { limit: Limit(1000, 200), offset: Offset },
+        replies: {
+          200: data(z.strictObject({ referral_code: ReferralCode, total_claims: z.int(), claims: z.array(Claim) })),
+        },
+      }),
+    ]),
   ],
 })

@@ -1,7 +1,7 @@
 import { z } from 'zod'
 import { dataOf, type Reply } from '#server/database/database.ts'
 import { developer } from '#server/http/callers.ts'
-import { area, type HandlerContext, route } from '#server/http/route.ts'
+import { area, group, type HandlerContext, route } from '#server/http/route.ts'
 import { Deleted, data, Line, Page, page, Time, Uuid } from '#server/http/schemas.ts'
 import { Scopes } from '#server/http/scope_lists.ts'
 import { createServiceKey } from '#server/http/tokens.ts'
@@ -40,7 +40,6 @@ const rotate = (context: HandlerContext) => {
   return withKey(context.call('service_account_rotate', { service_account_id, key_hash }), text)
 }
 
-const one = '/admin/service-accounts/:serviceAccountId' as const
 const refusals = { 403: ['ROLE_FORBIDDEN'], 404: ['NOT_FOUND'] }
 
 export const serviceAccounts = area({
@@ -50,69 +49,71 @@ export const serviceAccounts = area({
   about: 'Machines of an organization, which make operator tokens.',
   source: 'supplement',
   routes: [
-    route('POST /admin/service-accounts', {
-      caller: developer,
-      sessionOnly: true,
-      summary: 'Create a service account in an organization, as its admin; the key is shown once',
-      body: z.object({
-        organization_id: Uuid,
-        name: Line(80, 1),
-        scopes: Scopes,
-        project_ids: ProjectIds.default(null),
+    ...group('/admin/service-accounts', developer, [
+      route('POST /', 'Create a service account in an organization, as its admin; the key is shown once', {
+        handle: create,
+        sessionOnly: true,
+        body: z.object({
+          organization_id: Uuid,
+          name: Line(80, 1),
+          scopes: Scopes,
+          project_ids: ProjectIds.default(null),
+        }),
+        example: {
+          organization_id: '00000000-0000-4000-8000-000000000000',
+          name: 'Agents',
+          scopes: ['streaks:write', 'users:read'],
+        },
+        replies: { 201: WithKey },
+        refusals: { ...refusals, 409: ['LIMIT_REACHED'] },
       }),
-      example: {
-        organization_id: '00000000-0000-4000-8000-000000000000',
-        name: 'Agents',
-        scopes: ['streaks:write', 'users:read'],
-      },
-      handle: create,
-      replies: { 201: WithKey },
-      refusals: { ...refusals, 409: ['LIMIT_REACHED'] },
-    }),
-    route('GET /admin/service-accounts', {
-      caller: developer,
-      sessionOnly: true,
-      summary: 'Service accounts of the organizations that the developer administrates, or of one, newest first',
-      query: { ...Page, organization_id: Uuid.optional() },
-      call: 'service_account_list',
-      replies: { 200: page(ServiceAccount) },
-    }),
-    route(`GET ${one}`, {
-      caller: developer,
-      sessionOnly: true,
-      summary: 'A service account',
-      call: 'service_account_get',
-      replies: { 200: data(ServiceAccount) },
-    }),
-    route(`PATCH ${one}`, {
-      caller: developer,
-      sessionOnly: true,
-      summary: 'Change a service account; its live tokens may do no more than it, within 30 seconds',
-      body: z.object({
-        name: Line(80, 1).optional(),
-        scopes: Scopes.optional(),
-        project_ids: ProjectIds.optional(),
-        is_active: z.boolean('must be true or false').optional(),
+      route(
+        'GET /',
+        'Service accounts of the organizations that the developer administrates, or of one, newest first',
+        {
+          call: 'service_account_list',
+          sessionOnly: true,
+          query: { ...Page, organization_id: Uuid.optional() },
+          replies: { 200: page(ServiceAccount) },
+        },
+      ),
+      route('GET /:serviceAccountId', 'A service account', {
+        call: 'service_account_get',
+        sessionOnly: true,
+        replies: { 200: data(ServiceAccount) },
       }),
-      example: { is_active: false },
-      patch: true,
-      call: 'service_account_patch',
-      replies: { 200: data(ServiceAccount) },
-    }),
-    route(`DELETE ${one}`, {
-      caller: developer,
-      sessionOnly: true,
-      summary: 'Delete a service account; its key and its tokens end',
-      call: 'service_account_delete',
-      replies: { 200: Deleted },
-    }),
-    route(`POST ${one}/rotate-key`, {
-      caller: developer,
-      sessionOnly: true,
-      summary: 'Replace the key of a service account; the former key ends, live tokens do not',
-      handle: rotate,
-      replies: { 200: WithKey },
-      refusals,
-    }),
+      route(
+        'PATCH /:serviceAccountId',
+        'Change a service account; its live tokens may do no more than it, within 30 seconds',
+        {
+          call: 'service_account_patch',
+          sessionOnly: true,
+          body: z.object({
+            name: Line(80, 1).optional(),
+            scopes: Scopes.optional(),
+            project_ids: ProjectIds.optional(),
+            is_active: z.boolean('must be true or false').optional(),
+          }),
+          example: { is_active: false },
+          patch: true,
+          replies: { 200: data(ServiceAccount) },
+        },
+      ),
+      route('DELETE /:serviceAccountId', 'Delete a service account; its key and its tokens end', {
+        call: 'service_account_delete',
+        sessionOnly: true,
+        replies: { 200: Deleted },
+      }),
+      route(
+        'POST /:serviceAccountId/rotate-key',
+        'Replace the key of a service account; the former key ends, live tokens do not',
+        {
+          handle: rotate,
+          sessionOnly: true,
+          replies: { 200: WithKey },
+          refusals,
+        },
+      ),
+    ]),
   ],
 })

@@ -1,6 +1,6 @@
 import { z } from 'zod'
 import { administrator } from '#server/http/callers.ts'
-import { area, route } from '#server/http/route.ts'
+import { area, group, route } from '#server/http/route.ts'
 import { data, Flag, Page, page, Time, Uuid } from '#server/http/schemas.ts'
 import { Grant } from '#server/routes/entitlements_admin.ts'
 
@@ -38,8 +38,6 @@ const Summary = z.strictObject({
   active_by_product: z.array(z.strictObject({ product_id: z.string().nullable(), store: z.string(), active: z.int() })),
 })
 
-const path = '/admin/projects/:projectId/subscriptions' as const
-
 export const subscriptions = area({
   stem: 'entitlements',
   title: 'Subscriptions (admin)',
@@ -47,39 +45,33 @@ export const subscriptions = area({
   about: 'Subscriptions as the provider reports them, and what followed.',
   source: 'supplement',
   routes: [
-    route(`GET ${path}`, {
-      caller: administrator,
-      summary: 'Subscriptions of stores, newest first',
-      query: {
-        ...Page,
-        status: Status.optional(),
-        product_id: z.string().max(255).optional(),
-        store: z.string().max(64).optional(),
-        user_id: Uuid.optional(),
-        expiring_before: z.string().max(40).optional().describe('Those that still run and end before this time'),
-      },
-      call: 'subscriptions_list',
-      replies: { 200: page(Subscription) },
-    }),
-    route(`GET ${path}/summary`, {
-      caller: administrator,
-      summary: 'Subscriptions by status, trials of 30 days, and how many give access of each product',
-      call: 'subscriptions_summary',
-      replies: { 200: data(Summary) },
-    }),
-    route(`GET ${path}/:subscriptionId`, {
-      caller: administrator,
-      summary: "A subscription with its grants and the provider's events, in order",
-      call: 'subscription_get',
-      replies: { 200: data(WithGrants.extend({ source_ref: z.string(), events: z.array(ProviderEvent) })) },
-    }),
-    route(`POST ${path}/:subscriptionId/replay`, {
-      caller: administrator,
-      summary: 'Replay the stored events of a subscription',
-      description: 'Includes events that arrived too late to be applied. Writes nothing unless `dry_run` is false.',
-      query: { dry_run: Flag(true).describe('Only say what would change') },
-      call: 'subscription_replay',
-      replies: { 200: data(z.strictObject({ before: WithGrants, after: WithGrants, changed: z.boolean() })) },
-    }),
+    ...group('/admin/projects/:projectId/subscriptions', administrator, [
+      route('GET /', 'Subscriptions of stores, newest first', {
+        call: 'subscriptions_list',
+        query: {
+          ...Page,
+          status: Status.optional(),
+          product_id: z.string().max(255).optional(),
+          store: z.string().max(64).optional(),
+          user_id: Uuid.optional(),
+          expiring_before: z.string().max(40).optional().describe('Those that still run and end before this time'),
+        },
+        replies: { 200: page(Subscription) },
+      }),
+      route('GET /summary', 'Subscriptions by status, trials of 30 days, and how many give access of each product', {
+        call: 'subscriptions_summary',
+        replies: { 200: data(Summary) },
+      }),
+      route('GET /:subscriptionId', "A subscription with its grants and the provider's events, in order", {
+        call: 'subscription_get',
+        replies: { 200: data(WithGrants.extend({ source_ref: z.string(), events: z.array(ProviderEvent) })) },
+      }),
+      route('POST /:subscriptionId/replay', 'Replay the stored events of a subscription', {
+        call: 'subscription_replay',
+        description: 'Includes events that arrived too late to be applied. Writes nothing unless `dry_run` is false.',
+        query: { dry_run: Flag(true).describe('Only say what would change') },
+        replies: { 200: data(z.strictObject({ before: WithGrants, after: WithGrants, changed: z.boolean() })) },
+      }),
+    ]),
   ],
 })

@@ -2,7 +2,7 @@ import { z } from 'zod'
 import { dataOf, type Reply } from '#server/database/database.ts'
 import { refusal } from '#server/errors.ts'
 import { developer } from '#server/http/callers.ts'
-import { area, type HandlerContext, route } from '#server/http/route.ts'
+import { area, group, type HandlerContext, route } from '#server/http/route.ts'
 import { Deleted, data, Line, Page, page, Time, Uuid } from '#server/http/schemas.ts'
 import { isScope, scopeAreas } from '#server/http/scopes.ts'
 import { createPersonalToken } from '#server/http/tokens.ts'
@@ -52,56 +52,50 @@ export const tokens = area({
   about: 'Tokens with scopes, for programs that act for a developer.',
   source: 'supplement',
   routes: [
-    route('POST /admin/tokens', {
-      operationId: 'createAccessToken',
-      caller: developer,
-      summary: 'Create a personal access token; its text is shown once',
-      sessionOnly: true,
-      body: z.object({
-        name: Line(80, 1),
-        scopes: z
-          .array(z.string().max(100, 'is too long'))
-          .min(1, 'must have at least one scope')
-          .max(100, 'must have at most 100 scopes')
-          .default(['*:write']),
-        project_ids: z
-          .array(Uuid)
-          .min(1, 'must name at least one project, or be null')
-          .max(200, 'must name at most 200 projects')
-          .nullable()
-          .default(null),
-        expires_in_days: z.int(lifetime).min(1, lifetime).max(365, lifetime).nullable().default(90),
+    ...group('/admin/tokens', developer, [
+      route('POST /', 'Create a personal access token; its text is shown once', {
+        handle: create,
+        operationId: 'createAccessToken',
+        sessionOnly: true,
+        body: z.object({
+          name: Line(80, 1),
+          scopes: z
+            .array(z.string().max(100, 'is too long'))
+            .min(1, 'must have at least one scope')
+            .max(100, 'must have at most 100 scopes')
+            .default(['*:write']),
+          project_ids: z
+            .array(Uuid)
+            .min(1, 'must name at least one project, or be null')
+            .max(200, 'must name at most 200 projects')
+            .nullable()
+            .default(null),
+          expires_in_days: z.int(lifetime).min(1, lifetime).max(365, lifetime).nullable().default(90),
+        }),
+        example: { name: 'Deployment', scopes: ['streaks:write', '*:read'], expires_in_days: 30 },
+        replies: { 201: WithText },
+        refusals: { 409: ['TOKEN_LIMIT_REACHED'] },
       }),
-      example: { name: 'Deployment', scopes: ['streaks:write', '*:read'], expires_in_days: 30 },
-      handle: create,
-      replies: { 201: WithText },
-      refusals: { 409: ['TOKEN_LIMIT_REACHED'] },
-    }),
-    route('GET /admin/tokens', {
-      operationId: 'listAccessTokens',
-      caller: developer,
-      summary: "The developer's personal access tokens, newest first",
-      sessionOnly: true,
-      query: Page,
-      call: 'token_list',
-      replies: { 200: page(Token) },
-    }),
-    route('DELETE /admin/tokens/:tokenId', {
-      operationId: 'revokeAccessToken',
-      caller: developer,
-      summary: 'Revoke a personal access token at once',
-      sessionOnly: true,
-      call: 'token_revoke',
-      replies: { 200: Deleted },
-    }),
-    route('POST /admin/tokens/:tokenId/rotate', {
-      operationId: 'rotateAccessToken',
-      caller: developer,
-      summary: 'Rotate a personal access token; the former text stays valid for one hour',
-      sessionOnly: true,
-      handle: rotate,
-      replies: { 200: WithText },
-      refusals: { 404: ['NOT_FOUND'], 409: ['TOKEN_LIMIT_REACHED'] },
-    }),
+      route('GET /', "The developer's personal access tokens, newest first", {
+        call: 'token_list',
+        operationId: 'listAccessTokens',
+        sessionOnly: true,
+        query: Page,
+        replies: { 200: page(Token) },
+      }),
+      route('DELETE /:tokenId', 'Revoke a personal access token at once', {
+        call: 'token_revoke',
+        operationId: 'revokeAccessToken',
+        sessionOnly: true,
+        replies: { 200: Deleted },
+      }),
+      route('POST /:tokenId/rotate', 'Rotate a personal access token; the former text stays valid for one hour', {
+        handle: rotate,
+        operationId: 'rotateAccessToken',
+        sessionOnly: true,
+        replies: { 200: WithText },
+        refusals: { 404: ['NOT_FOUND'], 409: ['TOKEN_LIMIT_REACHED'] },
+      }),
+    ]),
   ],
 })

@@ -1,7 +1,7 @@
 import { z } from 'zod'
 import { administrator, endUser } from '#server/http/callers.ts'
 import { perSubject, refundLimits, takeLimits } from '#server/http/limits.ts'
-import { area, type HandlerContext, route } from '#server/http/route.ts'
+import { area, group, type HandlerContext, route } from '#server/http/route.ts'
 import { AnyId, Flag, Text } from '#server/http/schemas.ts'
 import { type StreamFormat, streamed, streamRows } from '#server/http/stream.ts'
 
@@ -67,42 +67,39 @@ export const userExports = area({
   invalid: 'INVALID_BODY',
   unavailable: 502,
   routes: [
-    route('GET /admin/projects/:projectId/users/export', {
-      caller: administrator,
-      stale: true,
-      summary: 'All users, as CSV or NDJSON, oldest first',
-      query: { format: Format, since: z.string().optional() },
-      handle: exportUsers,
-      replies: { 200: streamed('csv', 'ndjson') },
-      refusals: { 400: ['INVALID_SINCE'] },
-    }),
-    route('GET /admin/projects/:projectId/users/:userId/events/export', {
-      caller: administrator,
-      stale: true,
-      summary: "A user's events, as CSV or NDJSON, oldest first",
-      description: '`since` is inclusive, `until` exclusive.',
-      params: { userId: AnyId },
-      query: {
-        format: Format,
-        since: z.string().optional(),
-        until: z.string().optional(),
-        event_name: Text(255, 1).optional(),
-        include_system: Flag().describe('Also our own events, svc.*'),
-      },
-      handle: exportEvents,
-      replies: { 200: streamed('csv', 'ndjson') },
-      refusals: { 400: ['INVALID_USER_ID', 'INVALID_SINCE', 'INVALID_UNTIL'] },
-    }),
-    route('GET /admin/projects/:projectId/users/:userId/export', {
-      caller: administrator,
-      stale: true,
-      summary: 'All data of a user, as NDJSON',
-      description: 'Each line is `{section, data}`, with a section for each table; the last line is `export_complete`.',
-      params: { userId: AnyId },
-      handle: exportBundle,
-      replies: { 200: streamed('ndjson') },
-      refusals: ofUser,
-    }),
+    ...group('/admin/projects/:projectId/users', administrator, [
+      route('GET /export', 'All users, as CSV or NDJSON, oldest first', {
+        handle: exportUsers,
+        stale: true,
+        query: { format: Format, since: z.string().optional() },
+        replies: { 200: streamed('csv', 'ndjson') },
+        refusals: { 400: ['INVALID_SINCE'] },
+      }),
+      route('GET /:userId/events/export', "A user's events, as CSV or NDJSON, oldest first", {
+        handle: exportEvents,
+        stale: true,
+        description: '`since` is inclusive, `until` exclusive.',
+        params: { userId: AnyId },
+        query: {
+          format: Format,
+          since: z.string().optional(),
+          until: z.string().optional(),
+          event_name: Text(255, 1).optional(),
+          include_system: Flag().describe('Also our own events, svc.*'),
+        },
+        replies: { 200: streamed('csv', 'ndjson') },
+        refusals: { 400: ['INVALID_USER_ID', 'INVALID_SINCE', 'INVALID_UNTIL'] },
+      }),
+      route('GET /:userId/export', 'All data of a user, as NDJSON', {
+        handle: exportBundle,
+        stale: true,
+        description:
+          'Each line is `{section, data}`, with a section for each table; the last line is `export_complete`.',
+        params: { userId: AnyId },
+        replies: { 200: streamed('ndjson') },
+        refusals: ofUser,
+      }),
+    ]),
   ],
 })
 
@@ -113,15 +110,15 @@ export const ownExport = area({
   about: 'Profiles of end users: their own, and what others may see.',
   source: 'supplement',
   routes: [
-    route('GET /client/users/me/export', {
-      operationId: 'exportMe',
-      caller: endUser,
-      stale: true,
-      source: 'supplement',
-      summary: 'All data of the caller, as NDJSON; once in 24 hours',
-      handle: exportOwn,
-      replies: { 200: streamed('ndjson') },
-      refusals: { 404: ['NOT_FOUND'] },
-    }),
+    ...group('/client/users', endUser, [
+      route('GET /me/export', 'All data of the caller, as NDJSON; once in 24 hours', {
+        handle: exportOwn,
+        operationId: 'exportMe',
+        stale: true,
+        source: 'supplement',
+        replies: { 200: streamed('ndjson') },
+        refusals: { 404: ['NOT_FOUND'] },
+      }),
+    ]),
   ],
 })

@@ -1,7 +1,7 @@
 import { z } from 'zod'
 import { endUser, sessionUser } from '#server/http/callers.ts'
 import { Code, deletionCodeHash } from '#server/http/one_time_codes.ts'
-import { area, type HandlerContext, route } from '#server/http/route.ts'
+import { area, group, type HandlerContext, route } from '#server/http/route.ts'
 import { data, JsonObject, Limit, Line, Text, Uuid } from '#server/http/schemas.ts'
 import { projectOf, User } from '#server/routes/client_auth/result.ts'
 
@@ -37,76 +37,69 @@ export const users = area({
   source: 'contract',
   invalid: 'INVALID_INPUT',
   routes: [
-    route('GET /client/users/me', {
-      operationId: 'getMe',
-      caller: endUser,
-      summary: "The caller's profile",
-      description:
-        'A valid IANA zone in X-Service-Timezone, or else in Time-Zone, is stored when the profile has none.',
-      handle: ({ call, request }) => {
-        const requested = zones(request.headers)
-        return call('me_get', { time_zones: requested }, { readOnly: requested === undefined })
-      },
-      replies: { 200: data(User) },
-      refusals: { 404: ['NOT_FOUND'] },
-    }),
-    route('PATCH /client/users/me', {
-      operationId: 'updateMe',
-      caller: endUser,
-      summary: "Change the caller's profile",
-      description:
-        'Only `display_name`, `avatar_url`, `properties` and `timezone` are changed. `properties` are merged at the top level; a null removes its key.',
-      body: z.looseObject({}),
-      documentedBody: z.object({
-        display_name: Line(100, 1).optional(),
-        avatar_url: Text(2048, 1).nullable().optional(),
-        properties: JsonObject.optional(),
-        timezone: z.string().optional(),
+    ...group('/client/users', endUser, [
+      route('GET /me', "The caller's profile", {
+        operationId: 'getMe',
+        description:
+          'A valid IANA zone in X-Service-Timezone, or else in Time-Zone, is stored when the profile has none.',
+        handle: ({ call, request }) => {
+          const requested = zones(request.headers)
+          return call('me_get', { time_zones: requested }, { readOnly: requested === undefined })
+        },
+        replies: { 200: data(User) },
+        refusals: { 404: ['NOT_FOUND'] },
       }),
-      example: { display_name: 'Ada', properties: { level: 3 }, timezone: 'Europe/Berlin' },
-      patch: true,
-      call: 'me_update',
-      replies: { 200: data(User) },
-    }),
-    route('DELETE /client/users/me', {
-      operationId: 'deleteMe',
-      caller: sessionUser,
-      source: 'supplement',
-      summary: "Delete the caller's account with all of its data",
-      description:
-        'Needs `confirm: "DELETE"` in the body or the query. A user with an identity must have signed in less than 10 minutes ago, or send a `code` that was requested with purpose `delete`.',
-      query: { confirm: z.string().optional(), code: Code.optional() },
-      body: z.looseObject({ confirm: z.unknown().optional(), code: Code.optional() }),
-      documentedBody: z.object({ confirm: z.literal('DELETE').optional(), code: Code.optional() }),
-      example: { confirm: 'DELETE' },
-      handle: deleteAccount,
-      replies: { 200: data(z.strictObject({ deleted: z.literal(true) })) },
-      refusals: {
-        400: ['CONFIRMATION_REQUIRED'],
-        401: ['REAUTH_REQUIRED'],
-      },
-    }),
-    route('GET /client/users/search', {
-      caller: endUser,
-      source: 'supplement',
-      summary: 'Users by the beginning of their name, if the project allows it',
-      description: '`q`: two characters or more. 403 unless the project has `user_search_enabled`.',
-      query: { q: Text(100).optional(), limit: Limit(50, 20) },
-      handle: ({ call, query, resolved }) =>
-        call('users_search', {
-          q: query['q'],
-          page_limit: query['limit'],
-          is_enabled: projectOf(resolved).userSearchEnabled,
+      route('PATCH /me', "Change the caller's profile", {
+        call: 'me_update',
+        operationId: 'updateMe',
+        description:
+          'Only `display_name`, `avatar_url`, `properties` and `timezone` are changed. `properties` are merged at the top level; a null removes its key.',
+        body: z.looseObject({}),
+        documentedBody: z.object({
+          display_name: Line(100, 1).optional(),
+          avatar_url: Text(2048, 1).nullable().optional(),
+          properties: JsonObject.optional(),
+          timezone: z.string().optional(),
         }),
-      replies: { 200: data(z.array(Profile)) },
-      refusals: { 403: ['FORBIDDEN'] },
-    }),
-    route('GET /client/users/:userId', {
-      caller: endUser,
-      source: 'supplement',
-      summary: "A user's public profile",
-      call: 'user_profile',
-      replies: { 200: data(Profile) },
-    }),
+        example: { display_name: 'Ada', properties: { level: 3 }, timezone: 'Europe/Berlin' },
+        patch: true,
+        replies: { 200: data(User) },
+      }),
+      route('DELETE /me', "Delete the caller's account with all of its data", {
+        handle: deleteAccount,
+        operationId: 'deleteMe',
+        caller: sessionUser,
+        source: 'supplement',
+        description:
+          'Needs `confirm: "DELETE"` in the body or the query. A user with an identity must have signed in less than 10 minutes ago, or send a `code` that was requested with purpose `delete`.',
+        query: { confirm: z.string().optional(), code: Code.optional() },
+        body: z.looseObject({ confirm: z.unknown().optional(), code: Code.optional() }),
+        documentedBody: z.object({ confirm: z.literal('DELETE').optional(), code: Code.optional() }),
+        example: { confirm: 'DELETE' },
+        replies: { 200: data(z.strictObject({ deleted: z.literal(true) })) },
+        refusals: {
+          400: ['CONFIRMATION_REQUIRED'],
+          401: ['REAUTH_REQUIRED'],
+        },
+      }),
+      route('GET /search', 'Users by the beginning of their name, if the project allows it', {
+        source: 'supplement',
+        description: '`q`: two characters or more. 403 unless the project has `user_search_enabled`.',
+        query: { q: Text(100).optional(), limit: Limit(50, 20) },
+        handle: ({ call, query, resolved }) =>
+          call('users_search', {
+            q: query['q'],
+            page_limit: query['limit'],
+            is_enabled: projectOf(resolved).userSearchEnabled,
+          }),
+        replies: { 200: data(z.array(Profile)) },
+        refusals: { 403: ['FORBIDDEN'] },
+      }),
+      route('GET /:userId', "A user's public profile", {
+        call: 'user_profile',
+        source: 'supplement',
+        replies: { 200: data(Profile) },
+      }),
+    ]),
   ],
 })

@@ -1,7 +1,7 @@
 import { z } from 'zod'
 import { administrator } from '#server/http/callers.ts'
 import { idempotency } from '#server/http/idempotency.ts'
-import { area, type HandlerContext, route } from '#server/http/route.ts'
+import { area, group, type HandlerContext, route } from '#server/http/route.ts'
 import {
   AnyId,
   between,
@@ -109,126 +109,109 @@ export const usersAdmin = area({
   invalid: 'INVALID_BODY',
   unavailable: 502,
   routes: [
-    route('POST /admin/projects/:projectId/users', {
-      caller: administrator,
-      summary: 'Create a user; with a generated anonymous id when no identity is given',
-      body: NewUser,
-      example: { external_id: 'customer-17', display_name: 'Ada', properties: { plan: 'pro' } },
-      patch: true,
-      call: 'user_create',
-      replies: { 201: data(AdminUser) },
-    }),
-    route('GET /admin/projects/:projectId/users', {
-      caller: administrator,
-      summary: 'Users, newest-active first',
-      description:
-        '`search` finds a part of `email`, `external_id` or `display_name`; one or two of a-z and 0-9 find beginnings of these. An unknown segment has nobody.',
-      query: { ...Page, search: Text(200).optional(), segment_id: Uuid.optional() },
-      call: 'users_list',
-      replies: { 200: page(AdminUser) },
-    }),
-    route('DELETE /admin/projects/:projectId/users', {
-      caller: administrator,
-      summary: 'Delete the user with an anonymous id, with all of their data',
-      query: { anonymous_id: Text(200).optional() },
-      handle: ({ call, query }) =>
-        call('user_delete_anonymous', { anonymous_id: query['anonymous_id'] }, { readOnly: false, ...longest }),
-      replies: { 200: Deleted },
-    }),
-    route('POST /admin/projects/:projectId/users/bulk-update', {
-      operationId: 'bulkUpdateUsers',
-      caller: administrator,
-      summary: 'Update up to 1000 users; each item succeeds or fails separately',
-      body: z.object({ updates: z.array(z.unknown()).min(1, 'must have 1 to 1000 items') }),
-      documentedBody: z.object({ updates: z.array(BulkItem).min(1).max(1000) }),
-      example: { updates: [{ external_id: 'customer-17', properties: { plan: 'pro' }, set: { display_name: 'Ada' } }] },
-      // another transaction may hold an address that an item wants, and wait for a user locked here: the victim of the deadlock is rolled back and retried
-      handle: ({ call, body }) => call('users_bulk_update', { updates: body['updates'] }, { ...longest, retries: 5 }),
-      replies: { 200: data(z.strictObject({ updated: z.int(), failed: z.int(), results: z.array(BulkResult) })) },
-      refusals: { 400: ['BATCH_TOO_LARGE'] },
-    }),
-    route('POST /admin/projects/:projectId/users/cohort', {
-      operationId: 'findUserCohort',
-      caller: administrator,
-      summary: 'Create up to 1000 anonymous users that share properties',
-      description: '`{{index}}` in a value counts from 0. Accepts an Idempotency-Key.',
-      body: z.object({
-        count: between(1, 1000),
-        properties: JsonObject.optional(),
-        segment_ids: z.array(Uuid).optional(),
-        label: Line(100, 1).optional(),
+    ...group('/admin/projects/:projectId/users', administrator, [
+      route('POST /', 'Create a user; with a generated anonymous id when no identity is given', {
+        call: 'user_create',
+        body: NewUser,
+        example: { external_id: 'customer-17', display_name: 'Ada', properties: { plan: 'pro' } },
+        patch: true,
+        replies: { 201: data(AdminUser) },
       }),
-      example: { count: 2, properties: { name: 'Tester {{index}}' }, label: 'smoke' },
-      handle: cohort,
-      replies: { 200: data(Cohort), 201: data(Cohort) },
-      refusals: { 400: ['SEGMENT_NOT_STATIC'], 409: ['IDEMPOTENCY_CONFLICT'] },
-    }),
-    route('GET /admin/projects/:projectId/users/:userId', {
-      caller: administrator,
-      summary: 'A user, with streaks and entitlements',
-      params: { userId: AnyId },
-      call: 'user_get',
-      replies: { 200: data(WholeUser) },
-    }),
-    route('PATCH /admin/projects/:projectId/users/:userId', {
-      caller: administrator,
-      source: 'supplement',
-      summary: 'Change the given fields of a user; `properties` are replaced',
-      body: Changes.extend({
-        properties: JsonObject.optional(),
-        is_banned: z.boolean().optional(),
-        muted_until: z.string().nullable().optional(),
+      route('GET /', 'Users, newest-active first', {
+        call: 'users_list',
+        description:
+          '`search` finds a part of `email`, `external_id` or `display_name`; one or two of a-z and 0-9 find beginnings of these. An unknown segment has nobody.',
+        query: { ...Page, search: Text(200).optional(), segment_id: Uuid.optional() },
+        replies: { 200: page(AdminUser) },
       }),
-      patch: true,
-      example: { display_name: 'Ada', is_banned: false },
-      call: 'user_update',
-      replies: { 200: data(AdminUser) },
-    }),
-    route('DELETE /admin/projects/:projectId/users/:userId', {
-      caller: administrator,
-      summary: 'Delete a user with all of their data',
-      params: { userId: AnyId },
-      handle: ({ call, params }) => call('user_delete', { user_id: params['userId'] }, { readOnly: false, ...longest }),
-      replies: { 200: Deleted },
-      refusals: ofUser,
-    }),
-    route('GET /admin/projects/:projectId/users/:userId/events', {
-      caller: administrator,
-      summary: "A user's events, most recent first",
-      params: { userId: AnyId },
-      query: { ...Page, ...system },
-      call: 'user_events',
-      replies: { 200: page(Event) },
-    }),
-    route('DELETE /admin/projects/:projectId/users/:userId/reset', {
-      operationId: 'resetUser',
-      caller: administrator,
-      summary: "Reset sections of a user's state; optionally delete the user",
-      description: 'Without `sections`: all but `entitlements`, `push` and `sessions`.',
-      params: { userId: AnyId },
-      query: { sections: Text(1000).optional(), delete_user: Flag() },
-      invalidQuery: 'INVALID_INPUT',
-      handle: ({ call, params, query }) =>
-        call('user_reset', { user_id: params['userId'], ...query }, { readOnly: false, ...longest }),
-      replies: {
-        200: data(
-          z.strictObject({
-            user_id: Uuid,
-            reset: z.array(z.string()),
-            rows_deleted: z.record(z.string(), z.int()),
-            user_deleted: z.boolean(),
-          }),
-        ),
-      },
-      refusals: ofUser,
-    }),
-    route('POST /admin/projects/:projectId/users/:userId/session', {
-      caller: administrator,
-      source: 'supplement',
-      summary: 'Sign in as a user for tests; only in projects with environment development',
-      handle: testSession,
-      replies: { 201: AuthResult },
-      refusals: { 403: ['FORBIDDEN', 'USER_BANNED'] },
-    }),
+      route('DELETE /', 'Delete the user with an anonymous id, with all of their data', {
+        query: { anonymous_id: Text(200).optional() },
+        handle: ({ call, query }) =>
+          call('user_delete_anonymous', { anonymous_id: query['anonymous_id'] }, { readOnly: false, ...longest }),
+        replies: { 200: Deleted },
+      }),
+      route('POST /bulk-update', 'Update up to 1000 users; each item succeeds or fails separately', {
+        operationId: 'bulkUpdateUsers',
+        body: z.object({ updates: z.array(z.unknown()).min(1, 'must have 1 to 1000 items') }),
+        documentedBody: z.object({ updates: z.array(BulkItem).min(1).max(1000) }),
+        example: {
+          updates: [{ external_id: 'customer-17', properties: { plan: 'pro' }, set: { display_name: 'Ada' } }],
+        },
+        // another transaction may hold an address that an item wants, and wait for a user locked here: the victim of the deadlock is rolled back and retried
+        handle: ({ call, body }) => call('users_bulk_update', { updates: body['updates'] }, { ...longest, retries: 5 }),
+        replies: { 200: data(z.strictObject({ updated: z.int(), failed: z.int(), results: z.array(BulkResult) })) },
+        refusals: { 400: ['BATCH_TOO_LARGE'] },
+      }),
+      route('POST /cohort', 'Create up to 1000 anonymous users that share properties', {
+        handle: cohort,
+        operationId: 'findUserCohort',
+        description: '`{{index}}` in a value counts from 0. Accepts an Idempotency-Key.',
+        body: z.object({
+          count: between(1, 1000),
+          properties: JsonObject.optional(),
+          segment_ids: z.array(Uuid).optional(),
+          label: Line(100, 1).optional(),
+        }),
+        example: { count: 2, properties: { name: 'Tester {{index}}' }, label: 'smoke' },
+        replies: { 200: data(Cohort), 201: data(Cohort) },
+        refusals: { 400: ['SEGMENT_NOT_STATIC'], 409: ['IDEMPOTENCY_CONFLICT'] },
+      }),
+      route('GET /:userId', 'A user, with streaks and entitlements', {
+        call: 'user_get',
+        params: { userId: AnyId },
+        replies: { 200: data(WholeUser) },
+      }),
+      route('PATCH /:userId', 'Change the given fields of a user; `properties` are replaced', {
+        call: 'user_update',
+        source: 'supplement',
+        body: Changes.extend({
+          properties: JsonObject.optional(),
+          is_banned: z.boolean().optional(),
+          muted_until: z.string().nullable().optional(),
+        }),
+        patch: true,
+        example: { display_name: 'Ada', is_banned: false },
+        replies: { 200: data(AdminUser) },
+      }),
+      route('DELETE /:userId', 'Delete a user with all of their data', {
+        params: { userId: AnyId },
+        handle: ({ call, params }) =>
+          call('user_delete', { user_id: params['userId'] }, { readOnly: false, ...longest }),
+        replies: { 200: Deleted },
+        refusals: ofUser,
+      }),
+      route('GET /:userId/events', "A user's events, most recent first", {
+        call: 'user_events',
+        params: { userId: AnyId },
+        query: { ...Page, ...system },
+        replies: { 200: page(Event) },
+      }),
+      route('DELETE /:userId/reset', "Reset sections of a user's state; optionally delete the user", {
+        operationId: 'resetUser',
+        description: 'Without `sections`: all but `entitlements`, `push` and `sessions`.',
+        params: { userId: AnyId },
+        query: { sections: Text(1000).optional(), delete_user: Flag() },
+        invalidQuery: 'INVALID_INPUT',
+        handle: ({ call, params, query }) =>
+          call('user_reset', { user_id: params['userId'], ...query }, { readOnly: false, ...longest }),
+        replies: {
+          200: data(
+            z.strictObject({
+              user_id: Uuid,
+              reset: z.array(z.string()),
+              rows_deleted: z.record(z.string(), z.int()),
+              user_deleted: z.boolean(),
+            }),
+          ),
+        },
+        refusals: ofUser,
+      }),
+      route('POST /:userId/session', 'Sign in as a user for tests; only in projects with environment development', {
+        handle: testSession,
+        source: 'supplement',
+        replies: { 201: AuthResult },
+        refusals: { 403: ['FORBIDDEN', 'USER_BANNED'] },
+      }),
+    ]),
   ],
 })

@@ -2,7 +2,7 @@ import { z } from 'zod'
 import { dataOf } from '#server/database/database.ts'
 import { administrator } from '#server/http/callers.ts'
 import { definitions } from '#server/http/definitions.ts'
-import { area, type HandlerContext, route } from '#server/http/route.ts'
+import { area, group, type HandlerContext, route } from '#server/http/route.ts'
 import { Cursor, cursorPage, data, JsonObject, Limit, Text, Time, Uuid } from '#server/http/schemas.ts'
 import {
   Attempt,
@@ -95,112 +95,101 @@ const replayRange = async (context: HandlerContext) => {
 }
 
 const subscriptions = [
-  route('POST /admin/projects/:projectId/webhooks', {
-    caller: administrator,
-    summary: 'Subscribe to an event with signed deliveries; the secret is shown once',
-    body: z.object({
-      event_name: EventName,
-      target_url: TargetUrl,
-      description: Description,
-      filter: Filter,
-      include_user: z.boolean().optional(),
+  ...group('/admin/projects/:projectId/webhooks', administrator, [
+    route('POST /', 'Subscribe to an event with signed deliveries; the secret is shown once', {
+      handle: create,
+      body: z.object({
+        event_name: EventName,
+        target_url: TargetUrl,
+        description: Description,
+        filter: Filter,
+        include_user: z.boolean().optional(),
+      }),
+      example: { event_name: 'lesson_completed', target_url: 'https://1.1.1.1/hook' },
+      replies: { 201: data(Webhook.extend({ secret: Secret })) },
+      refusals: { 400: ['TARGET_URL_NOT_ALLOWED', 'TARGET_URL_NOT_HTTPS'], 409: ['LIMIT_REACHED'] },
     }),
-    example: { event_name: 'lesson_completed', target_url: 'https://1.1.1.1/hook' },
-    handle: create,
-    replies: { 201: data(Webhook.extend({ secret: Secret })) },
-    refusals: { 400: ['TARGET_URL_NOT_ALLOWED', 'TARGET_URL_NOT_HTTPS'], 409: ['LIMIT_REACHED'] },
-  }),
-  ...definitions('webhook', {
-    path: '/webhooks',
-    id: webhookId,
-    row: Webhook,
-    refusals: { delete: { 400: ['INVALID_ID'] } },
-    summaries: {
-      list: 'Subscriptions, newest first',
-      delete: 'Delete a subscription with its deliveries',
-    },
-  }),
-  route('GET /admin/projects/:projectId/webhooks/:webhookId', {
-    caller: administrator,
-    summary: 'A subscription with statistics of the last 24 hours',
-    call: 'webhook_get',
-    replies: { 200: data(Webhook.extend({ stats: Stats })) },
-  }),
-  route('PATCH /admin/projects/:projectId/webhooks/:webhookId', {
-    caller: administrator,
-    summary: 'Change a subscription, disable it, or activate a degraded one again',
-    body: z.object({
-      event_name: EventName.optional(),
-      target_url: TargetUrl.optional(),
-      status: z.enum(['active', 'disabled'], 'must be active or disabled').optional(),
-      description: Description,
-      filter: Filter,
+    ...definitions('webhook', {
+      id: webhookId,
+      row: Webhook,
+      refusals: { delete: { 400: ['INVALID_ID'] } },
+      summaries: {
+        list: 'Subscriptions, newest first',
+        delete: 'Delete a subscription with its deliveries',
+      },
     }),
-    example: { status: 'active' },
-    handle: update,
-    replies: { 200: data(Webhook) },
-    refusals: { 400: ['TARGET_URL_NOT_ALLOWED', 'TARGET_URL_NOT_HTTPS'] },
-  }),
-  route('POST /admin/projects/:projectId/webhooks/:webhookId/rotate-secret', {
-    caller: administrator,
-    summary: 'Rotate the signing secret, for deliveries that are queued from now on; shown once',
-    handle: rotateSecret,
-    replies: { 200: Rotated },
-  }),
-  route('POST /admin/projects/:projectId/webhooks/:webhookId/test', {
-    caller: administrator,
-    summary: "Send a synthetic svc.webhook.test now, and return the receiver's response",
-    handle: test,
-    replies: { 200: Tested },
-    refusals: { 400: ['TARGET_URL_NOT_ALLOWED', 'TARGET_URL_NOT_HTTPS'] },
-    failure: 'CREATE_FAILED',
-  }),
+    route('GET /:webhookId', 'A subscription with statistics of the last 24 hours', {
+      call: 'webhook_get',
+      replies: { 200: data(Webhook.extend({ stats: Stats })) },
+    }),
+    route('PATCH /:webhookId', 'Change a subscription, disable it, or activate a degraded one again', {
+      handle: update,
+      body: z.object({
+        event_name: EventName.optional(),
+        target_url: TargetUrl.optional(),
+        status: z.enum(['active', 'disabled'], 'must be active or disabled').optional(),
+        description: Description,
+        filter: Filter,
+      }),
+      example: { status: 'active' },
+      replies: { 200: data(Webhook) },
+      refusals: { 400: ['TARGET_URL_NOT_ALLOWED', 'TARGET_URL_NOT_HTTPS'] },
+    }),
+    route(
+      'POST /:webhookId/rotate-secret',
+      'Rotate the signing secret, for deliveries that are queued from now on; shown once',
+      {
+        handle: rotateSecret,
+        replies: { 200: Rotated },
+      },
+    ),
+    route('POST /:webhookId/test', "Send a synthetic svc.webhook.test now, and return the receiver's response", {
+      handle: test,
+      replies: { 200: Tested },
+      refusals: { 400: ['TARGET_URL_NOT_ALLOWED', 'TARGET_URL_NOT_HTTPS'] },
+      failure: 'CREATE_FAILED',
+    }),
+  ]),
 ]
 
 const deliveries = [
-  route('GET /admin/projects/:projectId/webhooks/:webhookId/deliveries', {
-    caller: administrator,
-    summary: 'Deliveries of a subscription, newest first, with their attempt logs',
-    query: {
-      limit: Limit(),
-      cursor: Cursor,
-      status: DeliveryStatus.optional(),
-      since: z.string().meta({ format: 'date-time' }).optional(),
-    },
-    call: 'webhook_delivery_list',
-    replies: { 200: cursorPage(Delivery) },
-  }),
-  route('GET /admin/projects/:projectId/webhooks/deliveries/:deliveryId', {
-    caller: administrator,
-    summary: 'A delivery with its payload and the outcome of each attempt',
-    call: 'webhook_delivery_get',
-    replies: { 200: data(DeliveryDetail) },
-  }),
-  route('POST /admin/projects/:projectId/webhooks/deliveries/:deliveryId/replay', {
-    caller: administrator,
-    summary: 'Send a failed delivery again: same payload, same idempotency key',
-    call: 'webhook_delivery_replay',
-    replies: { 202: data(Delivery) },
-    failure: 'UPDATE_FAILED',
-  }),
-  route('POST /admin/projects/:projectId/webhooks/:webhookId/replay', {
-    caller: administrator,
-    summary: 'Send all failed deliveries of a range again, as an operation',
-    description:
-      'Both ends are inclusive and refer to the time when a delivery was queued; without them, all stored deliveries. Poll the operation for its progress.',
-    body: z.object({
-      since: z.string().meta({ format: 'date-time' }).nullish(),
-      until: z.string().meta({ format: 'date-time' }).nullish(),
-      statuses: z
-        .array(z.enum(['dlq', 'failed'], 'must be dlq or failed'))
-        .min(1, 'must name dlq, failed or both')
-        .optional(),
+  ...group('/admin/projects/:projectId/webhooks', administrator, [
+    route('GET /:webhookId/deliveries', 'Deliveries of a subscription, newest first, with their attempt logs', {
+      call: 'webhook_delivery_list',
+      query: {
+        limit: Limit(),
+        cursor: Cursor,
+        status: DeliveryStatus.optional(),
+        since: z.string().meta({ format: 'date-time' }).optional(),
+      },
+      replies: { 200: cursorPage(Delivery) },
     }),
-    example: { since: '2026-11-20T00:00:00Z', statuses: ['dlq'] },
-    handle: replayRange,
-    replies: { 202: data(Replay) },
-    failure: 'UPDATE_FAILED',
-  }),
+    route('GET /deliveries/:deliveryId', 'A delivery with its payload and the outcome of each attempt', {
+      call: 'webhook_delivery_get',
+      replies: { 200: data(DeliveryDetail) },
+    }),
+    route('POST /deliveries/:deliveryId/replay', 'Send a failed delivery again: same payload, same idempotency key', {
+      call: 'webhook_delivery_replay',
+      replies: { 202: data(Delivery) },
+      failure: 'UPDATE_FAILED',
+    }),
+    route('POST /:webhookId/replay', 'Send all failed deliveries of a range again, as an operation', {
+      handle: replayRange,
+      description:
+        'Both ends are inclusive and refer to the time when a delivery was queued; without them, all stored deliveries. Poll the operation for its progress.',
+      body: z.object({
+        since: z.string().meta({ format: 'date-time' }).nullish(),
+        until: z.string().meta({ format: 'date-time' }).nullish(),
+        statuses: z
+          .array(z.enum(['dlq', 'failed'], 'must be dlq or failed'))
+          .min(1, 'must name dlq, failed or both')
+          .optional(),
+      }),
+      example: { since: '2026-11-20T00:00:00Z', statuses: ['dlq'] },
+      replies: { 202: data(Replay) },
+      failure: 'UPDATE_FAILED',
+    }),
+  ]),
 ]
 
 export const webhooks = area({

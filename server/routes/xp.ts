@@ -2,7 +2,7 @@ import { z } from 'zod'
 import { administrator, endUser, serverAlone } from '#server/http/callers.ts'
 import { definitions } from '#server/http/definitions.ts'
 import { idempotencyKey } from '#server/http/idempotency.ts'
-import { area, type HandlerContext, route } from '#server/http/route.ts'
+import { area, group, type HandlerContext, route } from '#server/http/route.ts'
 import {
   between,
   Cursor,
@@ -101,185 +101,170 @@ export const xp = area({
   about: 'Experience points by rule, boosts, and the levels that they reach.',
   source: 'supplement',
   routes: [
-    route('GET /client/xp', {
-      caller: endUser,
-      summary: "The caller's XP and level",
-      description: '`today` is the UTC day. `xp_to_next` is null, and `level_progress` 1, on the last level.',
-      call: 'xp_me',
-      replies: {
-        200: data(
-          z
-            .strictObject({
+    ...group('/client/xp', endUser, [
+      route('GET /', "The caller's XP and level", {
+        call: 'xp_me',
+        description: '`today` is the UTC day. `xp_to_next` is null, and `level_progress` 1, on the last level.',
+        replies: {
+          200: data(
+            z
+              .strictObject({
+                total: z.int(),
+                level: z.int(),
+                level_name: z.string().nullable(),
+                level_progress: z.number().min(0).max(1),
+                xp_into_level: z.int(),
+                xp_to_next: z.int().nullable(),
+                today: z.int(),
+                active_boosts: z.array(
+                  z.strictObject({ name: z.string(), multiplier: z.number(), ends_at: Time.nullable() }),
+                ),
+              })
+              .meta({ title: 'XpStanding' }),
+          ),
+        },
+      }),
+      route('GET /history', "The caller's ledger of XP, newest first", {
+        call: 'xp_history',
+        query: { cursor: Cursor, limit: Limit() },
+        replies: { 200: cursorPage(Transaction) },
+      }),
+      route('GET /levels', 'The table of levels', {
+        call: 'xp_levels_get',
+        replies: { 200: data(z.array(Level)) },
+        failure: 'FETCH_FAILED',
+      }),
+      route('POST /award', 'Give or take XP, with a server key only', {
+        call: 'xp_award',
+        caller: serverAlone,
+        description:
+          'To the user of `X-On-Behalf-Of`, or without it to `app_user_id`. `Idempotency-Key` never expires: the same ' +
+          'key and body returns the first row with 200. The total never goes below 0: `amount` is the change that took effect.',
+        body: z.object({ amount: Amount, reason: Text(500).nullable().optional(), app_user_id: Uuid.optional() }),
+        example: { amount: 50, reason: 'bug report' },
+        args: idempotency,
+        replies: { 200: data(Transaction), 201: data(Transaction) },
+      }),
+    ]),
+    ...group('/admin/projects/:projectId/xp', administrator, [
+      ...definitions('xp_rule', {
+        path: '/rules',
+        fixed: { key: Key },
+        fields: Rules,
+        required: ['key', 'name', 'event_name'],
+        example: {
+          create: { key: 'lesson', name: 'Lesson', event_name: 'lesson_completed', amount: 10, max_per_day: 100 },
+          update: { max_per_day: 200 },
+        },
+        summaries: {
+          create: {
+            summary: 'Define a rule: XP for events; at most 200',
+            description:
+              'Either `amount`, or `amount_property`, the path of a number in the properties, which is multiplied by ' +
+              '`multiplier` and rounded down. Caps reduce an award; they do not refuse it.',
+          },
+          list: 'Rules, newest first',
+          get: 'A rule',
+          update: 'Change a rule; XP already awarded stays',
+          delete: 'Delete a rule; XP already awarded stays',
+        },
+      }),
+      route('POST /rules/:idOrKey/simulate', 'Simulate a rule on stored events, writing nothing', {
+        call: 'xp_rule_simulate',
+        description:
+          '`since`: at most 366 days ago, 30 days by default. As if nobody had had XP of it before; boosts count.',
+        body: z.object({ since: Moment.optional() }),
+        example: { since: '2026-11-01T00:00:00Z' },
+        readOnly: true,
+        replies: {
+          200: data(
+            z.strictObject({
+              awards: z.int(),
+              users: z.int(),
               total: z.int(),
-              level: z.int(),
-              level_name: z.string().nullable(),
-              level_progress: z.number().min(0).max(1),
-              xp_into_level: z.int(),
-              xp_to_next: z.int().nullable(),
-              today: z.int(),
-              active_boosts: z.array(
-                z.strictObject({ name: z.string(), multiplier: z.number(), ends_at: Time.nullable() }),
-              ),
-            })
-            .meta({ title: 'XpStanding' }),
-        ),
-      },
-    }),
-    route('GET /client/xp/history', {
-      caller: endUser,
-      summary: "The caller's ledger of XP, newest first",
-      query: { cursor: Cursor, limit: Limit() },
-      call: 'xp_history',
-      replies: { 200: cursorPage(Transaction) },
-    }),
-    route('GET /client/xp/levels', {
-      caller: endUser,
-      summary: 'The table of levels',
-      call: 'xp_levels_get',
-      replies: { 200: data(z.array(Level)) },
-      failure: 'FETCH_FAILED',
-    }),
-    route('POST /client/xp/award', {
-      caller: serverAlone,
-      summary: 'Give or take XP, with a server key only',
-      description:
-        'To the user of `X-On-Behalf-Of`, or without it to `app_user_id`. `Idempotency-Key` never expires: the same ' +
-        'key and body returns the first row with 200. The total never goes below 0: `amount` is the change that took effect.',
-      body: z.object({ amount: Amount, reason: Text(500).nullable().optional(), app_user_id: Uuid.optional() }),
-      example: { amount: 50, reason: 'bug report' },
-      call: 'xp_award',
-      args: idempotency,
-      replies: { 200: data(Transaction), 201: data(Transaction) },
-    }),
-
-    ...definitions('xp_rule', {
-      path: '/xp/rules',
-      fixed: { key: Key },
-      fields: Rules,
-      required: ['key', 'name', 'event_name'],
-      example: {
-        create: { key: 'lesson', name: 'Lesson', event_name: 'lesson_completed', amount: 10, max_per_day: 100 },
-        update: { max_per_day: 200 },
-      },
-      summaries: {
-        create: {
-          summary: 'Define a rule: XP for events; at most 200',
-          description:
-            'Either `amount`, or `amount_property`, the path of a number in the properties, which is multiplied by ' +
-            '`multiplier` and rounded down. Caps reduce an award; they do not refuse it.',
-        },
-        list: 'Rules, newest first',
-        get: 'A rule',
-        update: 'Change a rule; XP already awarded stays',
-        delete: 'Delete a rule; XP already awarded stays',
-      },
-    }),
-    route('POST /admin/projects/:projectId/xp/rules/:idOrKey/simulate', {
-      caller: administrator,
-      summary: 'Simulate a rule on stored events, writing nothing',
-      description:
-        '`since`: at most 366 days ago, 30 days by default. As if nobody had had XP of it before; boosts count.',
-      body: z.object({ since: Moment.optional() }),
-      example: { since: '2026-11-01T00:00:00Z' },
-      call: 'xp_rule_simulate',
-      readOnly: true,
-      replies: {
-        200: data(
-          z.strictObject({
-            awards: z.int(),
-            users: z.int(),
-            total: z.int(),
-            is_estimate: z.boolean(),
-            margin: z.int(),
-            per_user: z.strictObject({
-              median: z.number().nullable(),
-              p90: z.number().nullable(),
-              max: z.number().nullable(),
+              is_estimate: z.boolean(),
+              margin: z.int(),
+              per_user: z.strictObject({
+                median: z.number().nullable(),
+                p90: z.number().nullable(),
+                max: z.number().nullable(),
+              }),
             }),
-          }),
-        ),
-      },
-    }),
-
-    ...definitions('xp_boost', {
-      path: '/xp/boosts',
-      fields: Boosts,
-      required: ['name', 'multiplier'],
-      example: {
-        create: {
-          name: 'Double weekend',
-          multiplier: 2,
-          starts_at: '2026-11-28T00:00:00Z',
-          ends_at: '2026-11-30T00:00:00Z',
+          ),
         },
-        update: { is_active: false },
-      },
-      summaries: {
-        create: {
-          summary: 'Define a boost, which multiplies the XP of rules for a time; at most 50',
-          description: 'For all rules, or `rule_keys`. Boosts that match at once multiply; the result is rounded down.',
+      }),
+      ...definitions('xp_boost', {
+        path: '/boosts',
+        fields: Boosts,
+        required: ['name', 'multiplier'],
+        example: {
+          create: {
+            name: 'Double weekend',
+            multiplier: 2,
+            starts_at: '2026-11-28T00:00:00Z',
+            ends_at: '2026-11-30T00:00:00Z',
+          },
+          update: { is_active: false },
         },
-        list: 'Boosts, newest first',
-        get: 'A boost, by its id or its name',
-        update: 'Change a boost',
-        delete: 'Delete a boost',
-      },
-      refusals: { update: { 409: ['CONFLICT'] } },
-    }),
-
-    route('GET /admin/projects/:projectId/xp/levels', {
-      caller: administrator,
-      summary: 'The table of levels',
-      call: 'xp_levels_get',
-      replies: { 200: data(z.array(Level)) },
-      failure: 'FETCH_FAILED',
-    }),
-    route('PUT /admin/projects/:projectId/xp/levels', {
-      caller: administrator,
-      summary: 'Replace the table of levels, listed or generated',
-      description:
-        'Levels are numbered 1, 2, 3 and so on; level 1 needs 0 XP, each further one more than the one before. `generate` ' +
-        'computes `round(base * (n - 1) ^ exponent)`. Levels that users have are kept.',
-      body: LevelTable,
-      example: { generate: { count: 20, base: 100, exponent: 1.5 } },
-      call: 'xp_levels_put',
-      replies: { 200: data(z.array(Level)) },
-    }),
-    route('POST /admin/projects/:projectId/xp/grant', {
-      caller: administrator,
-      summary: 'Give a user XP, or take it',
-      description:
-        '`Idempotency-Key` never expires: the same key and body returns the first row with 200. The total never goes ' +
-        'below 0: `amount` is the change that took effect.',
-      body: z.object({ app_user_id: Uuid, amount: Amount, reason: Text(500).nullable().optional() }),
-      example: { app_user_id: '0190a1b2-0000-7000-8000-000000000000', amount: 50, reason: 'bug report' },
-      call: 'xp_grant',
-      args: idempotency,
-      replies: { 200: data(Transaction), 201: data(Transaction) },
-    }),
-    route('GET /admin/projects/:projectId/xp/transactions', {
-      caller: administrator,
-      summary: 'The ledger of XP, of all users or of one, newest first',
-      query: { user_id: Uuid.optional(), cursor: Cursor, limit: Limit() },
-      call: 'xp_transactions',
-      replies: { 200: cursorPage(Transaction) },
-    }),
-    route('GET /admin/projects/:projectId/xp/stats', {
-      caller: administrator,
-      stale: true,
-      summary: 'XP of the last seven days, and users by level',
-      call: 'xp_stats',
-      replies: {
-        200: data(
-          z.strictObject({
-            total_awarded_7d: z.int(),
-            is_estimate: z.boolean(),
-            margin: z.int(),
-            by_rule: z.array(z.strictObject({ rule_key: z.string(), awards: z.int(), users: z.int(), total: z.int() })),
-            level_distribution: z.array(z.strictObject({ level: z.int(), users: z.int() })),
-          }),
-        ),
-      },
-    }),
+        summaries: {
+          create: {
+            summary: 'Define a boost, which multiplies the XP of rules for a time; at most 50',
+            description:
+              'For all rules, or `rule_keys`. Boosts that match at once multiply; the result is rounded down.',
+          },
+          list: 'Boosts, newest first',
+          get: 'A boost, by its id or its name',
+          update: 'Change a boost',
+          delete: 'Delete a boost',
+        },
+        refusals: { update: { 409: ['CONFLICT'] } },
+      }),
+      route('GET /levels', 'The table of levels', {
+        call: 'xp_levels_get',
+        replies: { 200: data(z.array(Level)) },
+        failure: 'FETCH_FAILED',
+      }),
+      route('PUT /levels', 'Replace the table of levels, listed or generated', {
+        call: 'xp_levels_put',
+        description:
+          'Levels are numbered 1, 2, 3 and so on; level 1 needs 0 XP, each further one more than the one before. `generate` ' +
+          'computes `round(base * (n - 1) ^ exponent)`. Levels that users have are kept.',
+        body: LevelTable,
+        example: { generate: { count: 20, base: 100, exponent: 1.5 } },
+        replies: { 200: data(z.array(Level)) },
+      }),
+      route('POST /grant', 'Give a user XP, or take it', {
+        call: 'xp_grant',
+        description:
+          '`Idempotency-Key` never expires: the same key and body returns the first row with 200. The total never goes ' +
+          'below 0: `amount` is the change that took effect.',
+        body: z.object({ app_user_id: Uuid, amount: Amount, reason: Text(500).nullable().optional() }),
+        example: { app_user_id: '0190a1b2-0000-7000-8000-000000000000', amount: 50, reason: 'bug report' },
+        args: idempotency,
+        replies: { 200: data(Transaction), 201: data(Transaction) },
+      }),
+      route('GET /transactions', 'The ledger of XP, of all users or of one, newest first', {
+        call: 'xp_transactions',
+        query: { user_id: Uuid.optional(), cursor: Cursor, limit: Limit() },
+        replies: { 200: cursorPage(Transaction) },
+      }),
+      route('GET /stats', 'XP of the last seven days, and users by level', {
+        call: 'xp_stats',
+        stale: true,
+        replies: {
+          200: data(
+            z.strictObject({
+              total_awarded_7d: z.int(),
+              is_estimate: z.boolean(),
+              margin: z.int(),
+              by_rule: z.array(
+                z.strictObject({ rule_key: z.string(), awards: z.int(), users: z.int(), total: z.int() }),
+              ),
+              level_distribution: z.array(z.strictObject({ level: z.int(), users: z.int() })),
+            }),
+          ),
+        },
+      }),
+    ]),
   ],
 })

@@ -1,16 +1,13 @@
 import { z } from 'zod'
 import { dataOf } from '#server/database/database.ts'
-import { administrator } from '#server/http/callers.ts'
 import { mergeRefusals } from '#server/http/interface.ts'
-import { type Declaration, type HandlerContext, type Route, route } from '#server/http/route.ts'
+import { type Declaration, type Declared, type HandlerContext, route } from '#server/http/route.ts'
 import { Cursor, cursorPage, Deleted, data, Limit, Moment, Page, page, Text, Uuid } from '#server/http/schemas.ts'
 import { CampaignFilter, DeliveryFilter, DeliveryIds, Scheduled } from '#server/routes/campaigns/shapes.ts'
 
 type Refusals = NonNullable<Declaration['refusals']>
 type Channel = {
   readonly channel: 'push' | 'email'
-  /** In front of `/campaigns`. */
-  readonly root: `/admin/projects/:projectId/${string}`
   /** What a draft holds. */
   readonly fields: z.ZodRawShape
   readonly Campaign: z.ZodType
@@ -34,10 +31,9 @@ type Channel = {
 const nobody = '00000000-0000-4000-8000-000000000000'
 
 /** The fourteen routes of the campaigns of a channel: one engine serves all. */
-export const campaignRoutes = (of: Channel): readonly Route[] => {
+export const campaignRoutes = (of: Channel): readonly Declared[] => {
   const { channel, fields, Campaign, check, checkStart } = of
-  const campaigns = `${of.root}/campaigns` as const
-  const campaign = `${campaigns}/:campaignId` as const
+  const campaign = '/campaigns/:campaignId'
   type Args = NonNullable<Declaration['args']>
   const inChannel: Args = () => ({ channel })
   /** A project in production needs a real provider of push; in development the log takes what would be sent. */
@@ -88,18 +84,14 @@ export const campaignRoutes = (of: Channel): readonly Route[] => {
       : { call, args, refusals: others }
 
   const move = (verb: 'cancel' | 'pause' | 'resume', summary: string) =>
-    route(`POST ${campaign}/${verb}`, {
-      caller: administrator,
-      summary,
-      args: () => ({ channel, verb }),
+    route(`POST ${campaign}/${verb}`, summary, {
       call: 'push_campaign_move',
+      args: () => ({ channel, verb }),
       replies: { 200: data(Campaign) },
     })
 
   return [
-    route(`POST ${campaigns}`, {
-      caller: administrator,
-      summary: 'Make a campaign; at most 100 in 24 hours',
+    route('POST /campaigns', 'Make a campaign; at most 100 in 24 hours', {
       description:
         'A draft, 201; scheduled at once with `send_at` or `send_now`, 202. Each `workflow_id` makes one campaign: a second request with it answers 409.',
       body: z.object({
@@ -116,40 +108,30 @@ export const campaignRoutes = (of: Channel): readonly Route[] => {
       }),
       replies: { 201: data(Campaign), 202: data(Scheduled) },
     }),
-    route(`GET ${campaigns}`, {
-      caller: administrator,
-      summary: 'Campaigns, newest first',
+    route('GET /campaigns', 'Campaigns, newest first', {
+      call: 'push_campaigns',
       query: { status: CampaignFilter, ...Page },
       args: inChannel,
-      call: 'push_campaigns',
       replies: { 200: page(Campaign) },
     }),
-    route(`GET ${campaign}`, {
-      caller: administrator,
-      summary: 'A campaign with its counts',
-      args: inChannel,
+    route(`GET ${campaign}`, 'A campaign with its counts', {
       call: 'push_campaign_get',
+      args: inChannel,
       replies: { 200: data(Campaign) },
     }),
-    route(`PATCH ${campaign}`, {
-      caller: administrator,
-      summary: 'Change a campaign that is not sent yet',
+    route(`PATCH ${campaign}`, 'Change a campaign that is not sent yet', {
       body: z.object({ ...fields, send_at: Moment.nullish() }).partial(),
       patch: true,
       example: { name: 'Evening reminder' },
       ...write('push_campaign_update', inChannel, { 409: ['CAMPAIGN_LOCKED'] }),
       replies: { 200: data(Campaign) },
     }),
-    route(`DELETE ${campaign}`, {
-      caller: administrator,
-      summary: 'Delete a campaign with its deliveries, except while it is sent',
-      args: inChannel,
+    route(`DELETE ${campaign}`, 'Delete a campaign with its deliveries, except while it is sent', {
       call: 'push_campaign_delete',
+      args: inChannel,
       replies: { 200: Deleted },
     }),
-    route(`POST ${campaign}/schedule`, {
-      caller: administrator,
-      summary: 'Schedule a draft, at `send_at`, else at its own time, else now',
+    route(`POST ${campaign}/schedule`, 'Schedule a draft, at `send_at`, else at its own time, else now', {
       body: z.object({ send_at: Moment.nullish() }),
       example: { send_at: '2030-01-01T18:00:00Z' },
       ...start(
@@ -164,26 +146,20 @@ export const campaignRoutes = (of: Channel): readonly Route[] => {
     move('cancel', 'Cancel a campaign: what is not sent yet is skipped'),
     move('pause', 'Pause a campaign that is being sent'),
     move('resume', 'Resume a paused campaign'),
-    route(`POST ${campaign}/duplicate`, {
-      caller: administrator,
-      summary: 'Copy a campaign as a draft',
-      args: inChannel,
+    route(`POST ${campaign}/duplicate`, 'Copy a campaign as a draft', {
       call: 'push_campaign_duplicate',
+      args: inChannel,
       replies: { 201: data(Campaign) },
     }),
-    route(`POST ${campaign}/preview`, {
-      caller: administrator,
+    route(`POST ${campaign}/preview`, 'Whom a campaign would reach now, and the message as `user_id` would see it', {
+      call: 'push_campaign_preview',
       readOnly: true,
-      summary: 'Whom a campaign would reach now, and the message as `user_id` would see it',
       body: z.object({ user_id: Uuid.nullish() }),
       example: {},
       args: inChannel,
-      call: 'push_campaign_preview',
       replies: { 200: data(of.Preview) },
     }),
-    route(`POST ${campaign}/test`, {
-      caller: administrator,
-      summary: of.testSummary,
+    route(`POST ${campaign}/test`, of.testSummary, {
       body: z.object({ user_ids: z.array(Uuid).min(1).max(10) }),
       example: { user_ids: [nobody] },
       ...start(
@@ -196,20 +172,20 @@ export const campaignRoutes = (of: Channel): readonly Route[] => {
       ),
       replies: { 202: data(DeliveryIds) },
     }),
-    route(`GET ${campaign}/deliveries`, {
-      caller: administrator,
-      summary: 'Deliveries of a campaign in the order of their users',
-      query: { status: DeliveryFilter, cursor: Cursor, limit: Limit() },
+    route(`GET ${campaign}/deliveries`, 'Deliveries of a campaign in the order of their users', {
       call: of.deliveries,
+      query: { status: DeliveryFilter, cursor: Cursor, limit: Limit() },
       replies: { 200: cursorPage(of.Delivery) },
     }),
-    route(`GET ${campaign}/stats`, {
-      caller: administrator,
-      stale: true,
-      summary: 'Counts and rates of a campaign, by variant and by hour; conversions within 24 hours',
-      args: inChannel,
-      call: 'push_campaign_stats',
-      replies: { 200: data(of.Stats) },
-    }),
+    route(
+      `GET ${campaign}/stats`,
+      'Counts and rates of a campaign, by variant and by hour; conversions within 24 hours',
+      {
+        call: 'push_campaign_stats',
+        stale: true,
+        args: inChannel,
+        replies: { 200: data(of.Stats) },
+      },
+    ),
   ]
 }

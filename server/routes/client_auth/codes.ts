@@ -4,7 +4,7 @@ import { appKey } from '#server/http/callers.ts'
 import { acceptedArray } from '#server/http/languages.ts'
 import { perIp, takeLimits } from '#server/http/limits.ts'
 import { Code, type CodeScope, codeHash, newCode, Phone, sealPurpose } from '#server/http/one_time_codes.ts'
-import { area, type Declaration, type HandlerContext, type Route, route } from '#server/http/route.ts'
+import { area, group, type HandlerContext, route } from '#server/http/route.ts'
 import { Credential, Email } from '#server/http/schemas.ts'
 import { AuthResult, Ok, projectOf, sessionCaller, signIn } from '#server/routes/client_auth/result.ts'
 import { sha256 } from '#server/secrets.ts'
@@ -17,8 +17,8 @@ type Purpose = CodeScope['purpose']
 const purpose = z.enum(['sign_in', 'link', 'delete']).default('sign_in')
 
 /** A code for an address. For the purposes that need a session, the calling session requests it. */
-const requestCode = async (context: HandlerContext, route: Route, channel: CodeScope['channel']) => {
-  const { services, resolved, request, body } = context
+const requestCode = async (context: HandlerContext, channel: CodeScope['channel']) => {
+  const { services, resolved, request, body, route } = context
   const { purpose } = body as { purpose: Purpose }
   const address = body[channel] as string
   const as = purpose === 'sign_in' ? resolved : await sessionCaller.resolve(request, services, route)
@@ -68,22 +68,6 @@ const requestMagicLink = async (context: HandlerContext) => {
 
 const sessionRefusals = { 401: ['TOKEN_EXPIRED'], 403: ['SESSION_REQUIRED'] }
 
-/** A route whose handler needs the route itself, to resolve a session as the route does. */
-const requestRoute = (
-  signature: `POST /${string}`,
-  channel: CodeScope['channel'],
-  declaration: Pick<Declaration, 'operationId' | 'summary' | 'description' | 'body' | 'example' | 'refusals'>,
-): Route => {
-  const made: Route = route(signature, {
-    ...declaration,
-    caller: appKey,
-    handle: (context) => requestCode(context, made, channel),
-    replies: { 200: Ok },
-    failure: 'OTP_REQUEST_FAILED',
-  })
-  return made
-}
-
 export const clientAuthCodes = area({
   stem: 'client_auth',
   title: 'Sign-in without a password',
@@ -92,68 +76,67 @@ export const clientAuthCodes = area({
   source: 'contract',
   invalid: 'INVALID_INPUT',
   routes: [
-    route('POST /client/auth/magic-link/request', {
-      operationId: 'requestMagicLink',
-      caller: appKey,
-      summary: 'Send a sign-in link by mail (magic link)',
-      description: 'Returns 200 whether or not the address has an account, and also when its hourly limit is reached.',
-      body: z.object({ email: Email }),
-      example: { email: 'user@example.com' },
-      handle: requestMagicLink,
-      replies: { 200: Ok },
-      failure: 'OTP_REQUEST_FAILED',
-    }),
-    route('POST /client/auth/magic-link/verify', {
-      operationId: 'signInWithMagicLink',
-      caller: appKey,
-      summary: 'Sign in with the token of a mailed link, once',
-      body: z.object({ token: Credential }),
-      example: { token: 'q3J…' },
-      handle: (context) =>
-        signIn(context, 'auth_magic_link_verify', { token_hash: sha256(context.body['token'] as string) }),
-      replies: { 200: AuthResult, 201: AuthResult },
-      refusals: { 401: ['INVALID_TOKEN'], 403: ['USER_BANNED'] },
-      failure: 'OTP_VERIFY_FAILED',
-    }),
-    requestRoute('POST /client/auth/email/otp/request', 'email', {
-      operationId: 'requestEmailCode',
-      summary: 'Send a six-digit code by mail',
-      description:
-        'With `purpose` `link` or `delete` the request needs the Bearer of a session, for which the code is valid. Returns 200 whether or not a mail is sent.',
-      body: z.object({ email: Email, purpose }),
-      example: { email: 'user@example.com' },
-      refusals: sessionRefusals,
-    }),
-    route('POST /client/auth/email/otp/verify', {
-      operationId: 'signInWithEmailCode',
-      caller: appKey,
-      summary: 'Sign in with a mailed code',
-      body: z.object({ email: Email, code: Code }),
-      example: { email: 'user@example.com', code: '123456' },
-      handle: (context) => verifyCode(context, 'email'),
-      replies: { 200: AuthResult, 201: AuthResult },
-      refusals: { 401: ['OTP_INVALID'], 403: ['USER_BANNED'] },
-      failure: 'OTP_VERIFY_FAILED',
-    }),
-    requestRoute('POST /client/auth/phone/otp/request', 'phone', {
-      operationId: 'requestPhoneCode',
-      summary: 'Send a six-digit code as a text message',
-      description:
-        'Needs the `sms` integration. With `purpose` `link` or `delete` it needs the Bearer of a session, for which the code is valid.',
-      body: z.object({ phone: Phone, purpose }),
-      example: { phone: '+4915112345678' },
-      refusals: { ...sessionRefusals, 400: ['PROVIDER_NOT_CONFIGURED'] },
-    }),
-    route('POST /client/auth/phone/otp/verify', {
-      operationId: 'signInWithPhoneCode',
-      caller: appKey,
-      summary: 'Sign in with a code from a text message',
-      body: z.object({ phone: Phone, code: Code }),
-      example: { phone: '+4915112345678', code: '123456' },
-      handle: (context) => verifyCode(context, 'phone'),
-      replies: { 200: AuthResult, 201: AuthResult },
-      refusals: { 400: ['PROVIDER_NOT_CONFIGURED'], 401: ['OTP_INVALID'], 403: ['USER_BANNED'] },
-      failure: 'OTP_VERIFY_FAILED',
-    }),
+    ...group('/client/auth', appKey, [
+      route('POST /magic-link/request', 'Send a sign-in link by mail (magic link)', {
+        handle: requestMagicLink,
+        operationId: 'requestMagicLink',
+        description:
+          'Returns 200 whether or not the address has an account, and also when its hourly limit is reached.',
+        body: z.object({ email: Email }),
+        example: { email: 'user@example.com' },
+        replies: { 200: Ok },
+        failure: 'OTP_REQUEST_FAILED',
+      }),
+      route('POST /magic-link/verify', 'Sign in with the token of a mailed link, once', {
+        operationId: 'signInWithMagicLink',
+        body: z.object({ token: Credential }),
+        example: { token: 'q3J…' },
+        handle: (context) =>
+          signIn(context, 'auth_magic_link_verify', { token_hash: sha256(context.body['token'] as string) }),
+        replies: { 200: AuthResult, 201: AuthResult },
+        refusals: { 401: ['INVALID_TOKEN'], 403: ['USER_BANNED'] },
+        failure: 'OTP_VERIFY_FAILED',
+      }),
+      route('POST /email/otp/request', 'Send a six-digit code by mail', {
+        handle: (context) => requestCode(context, 'email'),
+        operationId: 'requestEmailCode',
+        description:
+          'With `purpose` `link` or `delete` the request needs the Bearer of a session, for which the code is valid. Returns 200 whether or not a mail is sent.',
+        body: z.object({ email: Email, purpose }),
+        example: { email: 'user@example.com' },
+        refusals: sessionRefusals,
+        replies: { 200: Ok },
+        failure: 'OTP_REQUEST_FAILED',
+      }),
+      route('POST /email/otp/verify', 'Sign in with a mailed code', {
+        operationId: 'signInWithEmailCode',
+        body: z.object({ email: Email, code: Code }),
+        example: { email: 'user@example.com', code: '123456' },
+        handle: (context) => verifyCode(context, 'email'),
+        replies: { 200: AuthResult, 201: AuthResult },
+        refusals: { 401: ['OTP_INVALID'], 403: ['USER_BANNED'] },
+        failure: 'OTP_VERIFY_FAILED',
+      }),
+      route('POST /phone/otp/request', 'Send a six-digit code as a text message', {
+        handle: (context) => requestCode(context, 'phone'),
+        operationId: 'requestPhoneCode',
+        description:
+          'Needs the `sms` integration. With `purpose` `link` or `delete` it needs the Bearer of a session, for which the code is valid.',
+        body: z.object({ phone: Phone, purpose }),
+        example: { phone: '+4915112345678' },
+        refusals: { ...sessionRefusals, 400: ['PROVIDER_NOT_CONFIGURED'] },
+        replies: { 200: Ok },
+        failure: 'OTP_REQUEST_FAILED',
+      }),
+      route('POST /phone/otp/verify', 'Sign in with a code from a text message', {
+        operationId: 'signInWithPhoneCode',
+        body: z.object({ phone: Phone, code: Code }),
+        example: { phone: '+4915112345678', code: '123456' },
+        handle: (context) => verifyCode(context, 'phone'),
+        replies: { 200: AuthResult, 201: AuthResult },
+        refusals: { 400: ['PROVIDER_NOT_CONFIGURED'], 401: ['OTP_INVALID'], 403: ['USER_BANNED'] },
+        failure: 'OTP_VERIFY_FAILED',
+      }),
+    ]),
   ],
 })

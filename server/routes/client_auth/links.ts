@@ -4,7 +4,7 @@ import { refusal } from '#server/errors.ts'
 import { perSubject, refundLimits, takeLimits } from '#server/http/limits.ts'
 import { Code, codeHash, Phone } from '#server/http/one_time_codes.ts'
 import { NewPassword, Password, refuseWeak } from '#server/http/passwords.ts'
-import { area, type HandlerContext, route } from '#server/http/route.ts'
+import { area, group, type HandlerContext, route } from '#server/http/route.ts'
 import { Credential, data, Email, Text } from '#server/http/schemas.ts'
 import { socialProviders } from '#server/providers/identity.ts'
 import { projectOf, Success, sessionCaller, User } from '#server/routes/client_auth/result.ts'
@@ -119,68 +119,62 @@ export const clientAuthLinks = area({
   source: 'contract',
   invalid: 'INVALID_INPUT',
   routes: [
-    route('POST /client/auth/link', {
-      operationId: 'linkIdentity',
-      caller: sessionCaller,
-      summary: 'Link an email, a phone, Apple, Google or a password to the signed-in user',
-      description:
-        'Codes are asked for with `purpose: "link"`. `merge_available` in `IDENTITY_IN_USE` says that the caller is purely anonymous: sign in to the ' +
-        'account that has the identity, and merge this user into it.',
-      body: z.discriminatedUnion('provider', [
-        z.object({
-          provider: z.literal('email'),
-          email: Email,
-          code: Code,
-          password: NewPassword.optional(),
-          current_password,
-        }),
-        z.object({ provider: z.literal('phone'), phone: Phone, code: Code }),
-        z.object({ provider: z.literal('password'), password: NewPassword, current_password }),
-        z.object({ provider: z.enum(socialProviders), ...idToken }),
-      ]),
-      example: { provider: 'email', email: 'user@example.com', code: '123456' },
-      handle: link,
-      replies: { 200: data(User) },
-      refusals: {
-        400: ['AUDIENCE_NOT_CONFIGURED', 'WEAK_PASSWORD'],
-        401: ['INVALID_TOKEN', 'OTP_INVALID'],
-        409: ['IDENTITY_IN_USE'],
-      },
-    }),
-    route('POST /client/auth/unlink', {
-      operationId: 'unlinkIdentity',
-      caller: sessionCaller,
-      summary: 'Unlink a way to sign in from the signed-in user',
-      body: z.object({
-        provider: z.enum(['email', 'phone', 'password', ...socialProviders]),
-        provider_id: Text(255, 1).optional(),
+    ...group('/client/auth', sessionCaller, [
+      route('POST /link', 'Link an email, a phone, Apple, Google or a password to the signed-in user', {
+        handle: link,
+        operationId: 'linkIdentity',
+        description:
+          'Codes are asked for with `purpose: "link"`. `merge_available` in `IDENTITY_IN_USE` says that the caller is purely anonymous: sign in to the ' +
+          'account that has the identity, and merge this user into it.',
+        body: z.discriminatedUnion('provider', [
+          z.object({
+            provider: z.literal('email'),
+            email: Email,
+            code: Code,
+            password: NewPassword.optional(),
+            current_password,
+          }),
+          z.object({ provider: z.literal('phone'), phone: Phone, code: Code }),
+          z.object({ provider: z.literal('password'), password: NewPassword, current_password }),
+          z.object({ provider: z.enum(socialProviders), ...idToken }),
+        ]),
+        example: { provider: 'email', email: 'user@example.com', code: '123456' },
+        replies: { 200: data(User) },
+        refusals: {
+          400: ['AUDIENCE_NOT_CONFIGURED', 'WEAK_PASSWORD'],
+          401: ['INVALID_TOKEN', 'OTP_INVALID'],
+          409: ['IDENTITY_IN_USE'],
+        },
       }),
-      example: { provider: 'google' },
-      call: 'auth_unlink',
-      replies: { 200: data(User) },
-    }),
-    route('POST /client/auth/password', {
-      operationId: 'setPassword',
-      caller: sessionCaller,
-      summary: "Set or change the signed-in user's password, and end their other sessions",
-      description:
-        '`current_password` is needed where a password is set and the session is older than 10 minutes since its sign-in: after a sign-in by code a ' +
-        'forgotten password is set anew without it.',
-      body: z.object({ password: NewPassword, current_password }),
-      example: { password: 'a long passphrase' },
-      handle: setPassword,
-      replies: { 200: Success },
-      refusals: { 400: ['WEAK_PASSWORD'] },
-    }),
-    route('POST /client/auth/merge', {
-      operationId: 'mergeAccounts',
-      caller: sessionCaller,
-      summary: 'Merge a purely anonymous user into the signed-in one',
-      body: z.object({ from_session_token: Credential }),
-      example: { from_session_token: 'eyJ…' },
-      handle: merge,
-      replies: { 200: Merged },
-      refusals: { 401: ['INVALID_TOKEN'], 409: ['MERGE_NOT_ALLOWED'] },
-    }),
+      route('POST /unlink', 'Unlink a way to sign in from the signed-in user', {
+        call: 'auth_unlink',
+        operationId: 'unlinkIdentity',
+        body: z.object({
+          provider: z.enum(['email', 'phone', 'password', ...socialProviders]),
+          provider_id: Text(255, 1).optional(),
+        }),
+        example: { provider: 'google' },
+        replies: { 200: data(User) },
+      }),
+      route('POST /password', "Set or change the signed-in user's password, and end their other sessions", {
+        handle: setPassword,
+        operationId: 'setPassword',
+        description:
+          '`current_password` is needed where a password is set and the session is older than 10 minutes since its sign-in: after a sign-in by code a ' +
+          'forgotten password is set anew without it.',
+        body: z.object({ password: NewPassword, current_password }),
+        example: { password: 'a long passphrase' },
+        replies: { 200: Success },
+        refusals: { 400: ['WEAK_PASSWORD'] },
+      }),
+      route('POST /merge', 'Merge a purely anonymous user into the signed-in one', {
+        handle: merge,
+        operationId: 'mergeAccounts',
+        body: z.object({ from_session_token: Credential }),
+        example: { from_session_token: 'eyJ…' },
+        replies: { 200: Merged },
+        refusals: { 401: ['INVALID_TOKEN'], 409: ['MERGE_NOT_ALLOWED'] },
+      }),
+    ]),
   ],
 })

@@ -1,7 +1,7 @@
 import { z } from 'zod'
 import { refusal } from '#server/errors.ts'
 import { appKey } from '#server/http/callers.ts'
-import { area, type HandlerContext, route } from '#server/http/route.ts'
+import { area, group, type HandlerContext, route } from '#server/http/route.ts'
 import { Credential, Text } from '#server/http/schemas.ts'
 import { displayNameOf, type Identity, type SocialProvider, socialProviders } from '#server/providers/identity.ts'
 import { AuthResult, newcomers, settingsOf, signIn } from '#server/routes/client_auth/result.ts'
@@ -54,24 +54,24 @@ export const clientAuthSocial = area({
   source: 'contract',
   invalid: 'INVALID_INPUT',
   routes: [
-    route('POST /client/auth/social', {
-      operationId: 'signInWithProvider',
-      caller: appKey,
-      summary: 'Sign in with an identity token of Apple or Google',
-      description:
-        "The token's audience is the project's `bundle_id` (Apple) or `google_oauth_client_id` (Google). A token that carries a nonce needs `nonce`, " +
-        'as it was given to the provider or before it was hashed with SHA-256. `name` is used where the token has none.',
-      body: z.object({ provider: z.enum(socialProviders), ...idToken, name: Text(1000).optional() }),
-      example: { provider: 'google', id_token: 'eyJ…' },
-      handle: social,
-      replies: { 200: AuthResult, 201: AuthResult },
-      refusals: {
-        400: ['AUDIENCE_NOT_CONFIGURED'],
-        401: ['INVALID_TOKEN'],
-        403: ['USER_BANNED'],
-        409: ['LINK_REQUIRED'],
-      },
-      failure: 'LOGIN_FAILED',
-    }),
+    ...group('/client/auth', appKey, [
+      route('POST /social', 'Sign in with an identity token of Apple or Google', {
+        handle: social,
+        operationId: 'signInWithProvider',
+        description:
+          "The token's audience is the project's `bundle_id` (Apple) or `google_oauth_client_id` (Google). A token that carries a nonce needs `nonce`, " +
+          'as it was given to the provider or before it was hashed with SHA-256. `name` is used where the token has none.',
+        body: z.object({ provider: z.enum(socialProviders), ...idToken, name: Text(1000).optional() }),
+        example: { provider: 'google', id_token: 'eyJ…' },
+        replies: { 200: AuthResult, 201: AuthResult },
+        refusals: {
+          400: ['AUDIENCE_NOT_CONFIGURED'],
+          401: ['INVALID_TOKEN'],
+          403: ['USER_BANNED'],
+          409: ['LINK_REQUIRED'],
+        },
+        failure: 'LOGIN_FAILED',
+      }),
+    ]),
   ],
 })

@@ -8,7 +8,7 @@ import {
   readColumn,
 } from '#server/collections/definitions.ts'
 import { administrator } from '#server/http/callers.ts'
-import { area, route } from '#server/http/route.ts'
+import { area, group, route } from '#server/http/route.ts'
 import { data, Flag, Page, page, SentNumber, Text, Time, Uuid } from '#server/http/schemas.ts'
 
 const Name = z.string().regex(/^[a-z][a-z0-9_]{0,62}$/, 'must match ^[a-z][a-z0-9_]{0,62}$')
@@ -160,130 +160,114 @@ export const collectionDefinitions = area({
   about: 'Tables of a project: columns, indexes, access rules.',
   source: 'supplement',
   routes: [
-    route('POST /admin/projects/:projectId/collections', {
-      caller: administrator,
-      summary: 'Create a collection: a table with its columns, indexes and policies',
-      description: onDryRun,
-      query: dryRun,
-      body: NewCollection,
-      example: { name: 'notes', columns: [{ name: 'title', type: 'text', max_length: 200 }] },
-      handle: named(
-        change('collection_create', ({ body }) => ({ definition: body })),
-        readCollection,
+    ...group('/admin/projects/:projectId', administrator, [
+      route('POST /collections', 'Create a collection: a table with its columns, indexes and policies', {
+        description: onDryRun,
+        query: dryRun,
+        body: NewCollection,
+        example: { name: 'notes', columns: [{ name: 'title', type: 'text', max_length: 200 }] },
+        handle: named(
+          change('collection_create', ({ body }) => ({ definition: body })),
+          readCollection,
+        ),
+        replies: { 200: data(Plan), 201: data(Collection) },
+        refusals: { 400: ['INVALID_POLICY', 'RESERVED_NAME'], 409: ['COLLECTION_LIMIT_REACHED', 'CONFLICT'] },
+      }),
+      route('GET /collections', "The project's collections, newest first", {
+        handle: named(listCollections, listCollections),
+        query: Page,
+        replies: { 200: page(Collection) },
+      }),
+      route('GET /types', "Types of the rows of the project's collections, as TypeScript and as JSON Schema", {
+        call: 'collections_types',
+        operationId: 'getCollectionTypes',
+        replies: { 200: data(Types) },
+      }),
+      route('GET /collections/:name', "A collection's definition", {
+        handle: named(readCollection, readCollection),
+        replies: { 200: data(Collection) },
+        refusals: missing,
+      }),
+      route('PATCH /collections/:name', 'Change the description, the policies, sync or realtime of a collection', {
+        description: onDryRun,
+        query: dryRun,
+        body: CollectionChanges,
+        handle: named(
+          change('collection_update', ({ body }) => ({ patch: body })),
+          readCollection,
+        ),
+        replies: { 200: data(z.union([Collection, Plan])) },
+        refusals: { 400: ['INVALID_POLICY'], 404: ['COLLECTION_NOT_FOUND'], 409: ['OWNER_SCOPE_IMMUTABLE'] },
+      }),
+      route('DELETE /collections/:name', 'Drop a collection with its rows; `confirm` repeats its name', {
+        handle: change('collection_drop'),
+        description: onDryRun,
+        query: confirmed,
+        replies: { 200: data(z.union([Dropped, Plan])) },
+        refusals: {
+          400: ['CONFIRMATION_REQUIRED'],
+          404: ['COLLECTION_NOT_FOUND'],
+          409: ['COLLECTION_REFERENCED', 'CONFLICT'],
+        },
+      }),
+      route('POST /collections/:name/columns', 'Add a column; existing rows get its default', {
+        description: onDryRun,
+        query: dryRun,
+        body: NewColumn,
+        example: { name: 'title', type: 'text' },
+        handle: named(
+          change('collection_column_add', ({ body }) => ({ definition: body })),
+          readColumn,
+        ),
+        replies: { 200: data(Plan), 201: data(Column) },
+        refusals: {
+          400: ['RESERVED_NAME'],
+          404: ['COLLECTION_NOT_FOUND'],
+          409: ['COLUMN_LIMIT_REACHED', 'CONFLICT', 'DEFAULT_REQUIRED', 'INDEX_LIMIT_REACHED'],
+        },
+      }),
+      route(
+        'PATCH /collections/:name/columns/:column',
+        'Rename a column or change its type, default or bounds, in place and without loss',
+        {
+          description: onDryRun,
+          query: dryRun,
+          body: ColumnChanges,
+          handle: named(
+            change('collection_column_change', ({ body }) => ({ patch: body })),
+            readColumn,
+          ),
+          replies: { 200: data(z.union([Column, Plan])) },
+          refusals: {
+            400: ['RESERVED_NAME'],
+            404: ['COLLECTION_NOT_FOUND'],
+            409: ['CONFLICT', 'DEFAULT_REQUIRED', 'UNSAFE_TYPE_CHANGE'],
+          },
+        },
       ),
-      replies: { 200: data(Plan), 201: data(Collection) },
-      refusals: { 400: ['INVALID_POLICY', 'RESERVED_NAME'], 409: ['COLLECTION_LIMIT_REACHED', 'CONFLICT'] },
-    }),
-    route('GET /admin/projects/:projectId/collections', {
-      caller: administrator,
-      summary: "The project's collections, newest first",
-      query: Page,
-      handle: named(listCollections, listCollections),
-      replies: { 200: page(Collection) },
-    }),
-    route('GET /admin/projects/:projectId/types', {
-      operationId: 'getCollectionTypes',
-      caller: administrator,
-      summary: "Types of the rows of the project's collections, as TypeScript and as JSON Schema",
-      call: 'collections_types',
-      replies: { 200: data(Types) },
-    }),
-    route('GET /admin/projects/:projectId/collections/:name', {
-      caller: administrator,
-      summary: "A collection's definition",
-      handle: named(readCollection, readCollection),
-      replies: { 200: data(Collection) },
-      refusals: missing,
-    }),
-    route('PATCH /admin/projects/:projectId/collections/:name', {
-      caller: administrator,
-      summary: 'Change the description, the policies, sync or realtime of a collection',
-      description: onDryRun,
-      query: dryRun,
-      body: CollectionChanges,
-      handle: named(
-        change('collection_update', ({ body }) => ({ patch: body })),
-        readCollection,
-      ),
-      replies: { 200: data(z.union([Collection, Plan])) },
-      refusals: { 400: ['INVALID_POLICY'], 404: ['COLLECTION_NOT_FOUND'], 409: ['OWNER_SCOPE_IMMUTABLE'] },
-    }),
-    route('DELETE /admin/projects/:projectId/collections/:name', {
-      caller: administrator,
-      summary: 'Drop a collection with its rows; `confirm` repeats its name',
-      description: onDryRun,
-      query: confirmed,
-      handle: change('collection_drop'),
-      replies: { 200: data(z.union([Dropped, Plan])) },
-      refusals: {
-        400: ['CONFIRMATION_REQUIRED'],
-        404: ['COLLECTION_NOT_FOUND'],
-        409: ['COLLECTION_REFERENCED', 'CONFLICT'],
-      },
-    }),
-    route('POST /admin/projects/:projectId/collections/:name/columns', {
-      caller: administrator,
-      summary: 'Add a column; existing rows get its default',
-      description: onDryRun,
-      query: dryRun,
-      body: NewColumn,
-      example: { name: 'title', type: 'text' },
-      handle: named(
-        change('collection_column_add', ({ body }) => ({ definition: body })),
-        readColumn,
-      ),
-      replies: { 200: data(Plan), 201: data(Column) },
-      refusals: {
-        400: ['RESERVED_NAME'],
-        404: ['COLLECTION_NOT_FOUND'],
-        409: ['COLUMN_LIMIT_REACHED', 'CONFLICT', 'DEFAULT_REQUIRED', 'INDEX_LIMIT_REACHED'],
-      },
-    }),
-    route('PATCH /admin/projects/:projectId/collections/:name/columns/:column', {
-      caller: administrator,
-      summary: 'Rename a column or change its type, default or bounds, in place and without loss',
-      description: onDryRun,
-      query: dryRun,
-      body: ColumnChanges,
-      handle: named(
-        change('collection_column_change', ({ body }) => ({ patch: body })),
-        readColumn,
-      ),
-      replies: { 200: data(z.union([Column, Plan])) },
-      refusals: {
-        400: ['RESERVED_NAME'],
-        404: ['COLLECTION_NOT_FOUND'],
-        409: ['CONFLICT', 'DEFAULT_REQUIRED', 'UNSAFE_TYPE_CHANGE'],
-      },
-    }),
-    route('DELETE /admin/projects/:projectId/collections/:name/columns/:column', {
-      caller: administrator,
-      summary: 'Drop a column with its values; `confirm` repeats its name',
-      description: onDryRun,
-      query: confirmed,
-      handle: change('collection_column_drop'),
-      replies: { 200: data(z.union([Dropped, Plan])) },
-      refusals: { 400: ['CONFIRMATION_REQUIRED'], 404: ['COLLECTION_NOT_FOUND'], 409: ['CONFLICT'] },
-    }),
-    route('POST /admin/projects/:projectId/collections/:name/indexes', {
-      caller: administrator,
-      summary: 'Add an index',
-      description: `Over 100,000 rows it is built in the background, without a lock: 202 with an operation to poll. ${onDryRun}`,
-      query: dryRun,
-      body: NewIndex,
-      example: { columns: ['created_at'] },
-      handle: addIndex,
-      replies: { 200: data(Plan), 201: data(Index), 202: data(Started) },
-      refusals: { 404: ['COLLECTION_NOT_FOUND'], 409: ['CONFLICT', 'INDEX_LIMIT_REACHED'] },
-    }),
-    route('DELETE /admin/projects/:projectId/collections/:name/indexes/:index', {
-      caller: administrator,
-      summary: 'Drop an index',
-      description: onDryRun,
-      query: dryRun,
-      handle: change('collection_index_drop'),
-      replies: { 200: data(z.union([Dropped, Plan])) },
-      refusals: { 404: ['COLLECTION_NOT_FOUND'], 409: ['CONFLICT'] },
-    }),
+      route('DELETE /collections/:name/columns/:column', 'Drop a column with its values; `confirm` repeats its name', {
+        handle: change('collection_column_drop'),
+        description: onDryRun,
+        query: confirmed,
+        replies: { 200: data(z.union([Dropped, Plan])) },
+        refusals: { 400: ['CONFIRMATION_REQUIRED'], 404: ['COLLECTION_NOT_FOUND'], 409: ['CONFLICT'] },
+      }),
+      route('POST /collections/:name/indexes', 'Add an index', {
+        handle: addIndex,
+        description: `Over 100,000 rows it is built in the background, without a lock: 202 with an operation to poll. ${onDryRun}`,
+        query: dryRun,
+        body: NewIndex,
+        example: { columns: ['created_at'] },
+        replies: { 200: data(Plan), 201: data(Index), 202: data(Started) },
+        refusals: { 404: ['COLLECTION_NOT_FOUND'], 409: ['CONFLICT', 'INDEX_LIMIT_REACHED'] },
+      }),
+      route('DELETE /collections/:name/indexes/:index', 'Drop an index', {
+        handle: change('collection_index_drop'),
+        description: onDryRun,
+        query: dryRun,
+        replies: { 200: data(z.union([Dropped, Plan])) },
+        refusals: { 404: ['COLLECTION_NOT_FOUND'], 409: ['CONFLICT'] },
+      }),
+    ]),
   ],
 })

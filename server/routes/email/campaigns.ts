@@ -1,5 +1,6 @@
 import { z } from 'zod'
-import { area } from '#server/http/route.ts'
+import { administrator } from '#server/http/callers.ts'
+import { area, group } from '#server/http/route.ts'
 import { Email, JsonObject, SmallJson, Time, Uuid } from '#server/http/schemas.ts'
 import { campaignRoutes } from '#server/routes/campaigns/routes.ts'
 import {
@@ -11,7 +12,7 @@ import {
   variantFields,
 } from '#server/routes/campaigns/shapes.ts'
 import { checkRecipients, checkSenders, From } from '#server/routes/email/senders.ts'
-import { root, TemplateKey } from '#server/routes/email/templates.ts'
+import { TemplateKey } from '#server/routes/email/templates.ts'
 
 const Variant = z.object({ ...variantFields, template_key: TemplateKey })
 const fields = {
@@ -84,23 +85,26 @@ export const emailCampaigns = area({
   part: 'Reach',
   about: 'Mail: templates, messages, campaigns, suppressions, preferences.',
   source: 'supplement',
-  routes: campaignRoutes({
-    channel: 'email',
-    root,
-    fields,
-    Campaign,
-    Preview,
-    Delivery,
-    Stats,
-    deliveries: 'email_campaign_deliveries',
-    example: { name: 'News of May', template_key: 'news' },
-    contentCodes: ['INVALID_SENDER'],
-    startCodes: [],
-    testSummary: 'Queue the message of a campaign to up to 10 users now, all or none',
-    testRefusals: { 400: ['TEMPLATE_VARIABLE_MISSING'], 409: ['SUPPRESSED'] },
-    check: (context) => checkSenders(context, [context.body['from'] as string | null | undefined]),
-    // its recipients are users, whoever that is
-    checkStart: (context, { from }) => checkRecipients(context, [{ from: from as string | null | undefined }]),
-    startRefusals: { 403: ['EMAIL_NOT_VERIFIED'] },
-  }),
+  routes: group(
+    '/admin/projects/:projectId/email',
+    administrator,
+    campaignRoutes({
+      channel: 'email',
+      fields,
+      Campaign,
+      Preview,
+      Delivery,
+      Stats,
+      deliveries: 'email_campaign_deliveries',
+      example: { name: 'News of May', template_key: 'news' },
+      contentCodes: ['INVALID_SENDER'],
+      startCodes: [],
+      testSummary: 'Queue the message of a campaign to up to 10 users now, all or none',
+      testRefusals: { 400: ['TEMPLATE_VARIABLE_MISSING'], 409: ['SUPPRESSED'] },
+      check: (context) => checkSenders(context, [context.body['from'] as string | null | undefined]),
+      // its recipients are users, whoever that is
+      checkStart: (context, { from }) => checkRecipients(context, [{ from: from as string | null | undefined }]),
+      startRefusals: { 403: ['EMAIL_NOT_VERIFIED'] },
+    }),
+  ),
 })

@@ -3,7 +3,7 @@ import { isComped } from '#server/ai/calls.ts'
 import { administrator } from '#server/http/callers.ts'
 import { idempotency } from '#server/http/idempotency.ts'
 import { acceptedArray } from '#server/http/languages.ts'
-import { area, type HandlerContext, route } from '#server/http/route.ts'
+import { area, group, type HandlerContext, route } from '#server/http/route.ts'
 import {
   Cursor,
   cursorPage,
@@ -18,7 +18,7 @@ import {
   Uuid,
 } from '#server/http/schemas.ts'
 import { checkRecipients, checkSenders, From } from '#server/routes/email/senders.ts'
-import { Category, root, TemplateKey } from '#server/routes/email/templates.ts'
+import { Category, TemplateKey } from '#server/routes/email/templates.ts'
 
 const Status = z.enum(['queued', 'sent', 'delivered', 'bounced', 'complained', 'failed', 'cancelled', 'suppressed'])
 const Message = z.strictObject({
@@ -122,15 +122,13 @@ export const emailMessages = area({
   stem: 'email',
   title: 'Email',
   source: 'supplement',
-  routes: [
-    route(`POST ${root}/send`, {
-      caller: administrator,
-      summary: 'Queue a message; ten calls a second',
+  routes: group('/admin/projects/:projectId/email', administrator, [
+    route('POST /send', 'Queue a message; ten calls a second', {
+      handle: send,
       description:
         'To an address or a user, from a template or with a content of its own. `send_at` in the past means now. Takes `Idempotency-Key`.',
       body: Sent,
       example,
-      handle: send,
       replies: { 202: data(Queued), 200: data(Queued) },
       refusals: {
         400: ['INVALID_SENDER', 'TEMPLATE_VARIABLE_MISSING'],
@@ -140,15 +138,13 @@ export const emailMessages = area({
         409: ['IDEMPOTENCY_CONFLICT', 'SUPPRESSED'],
       },
     }),
-    route(`POST ${root}/send-batch`, {
-      caller: administrator,
-      summary: 'Queue up to 100 messages, all or none',
+    route('POST /send-batch', 'Queue up to 100 messages, all or none', {
+      handle: sendBatch,
       description: 'Counts as one call of the ten a second. Suppressed messages are kept with the status `suppressed`.',
       body: z.object({
         messages: z.array(Sent).min(1, 'must have 1 to 100 messages').max(100, 'must have 1 to 100 messages'),
       }),
       example: { messages: [example] },
-      handle: sendBatch,
       replies: { 202: data(z.array(Queued)) },
       refusals: {
         400: ['INVALID_SENDER', 'TEMPLATE_VARIABLE_MISSING'],
@@ -157,29 +153,23 @@ export const emailMessages = area({
         404: ['USER_NOT_FOUND'],
       },
     }),
-    route(`GET ${root}/messages`, {
-      caller: administrator,
-      summary: 'Messages of the last 90 days, newest first',
+    route('GET /messages', 'Messages of the last 90 days, newest first', {
+      call: 'email_messages',
       query: {
         cursor: Cursor,
         limit: Limit(),
         status: Status.optional(),
         user_id: Uuid.optional(),
       },
-      call: 'email_messages',
       replies: { 200: cursorPage(Message) },
     }),
-    route(`GET ${root}/messages/:messageId`, {
-      caller: administrator,
-      summary: 'A message with its events',
+    route('GET /messages/:messageId', 'A message with its events', {
       call: 'email_message_get',
       replies: { 200: data(WithEvents) },
     }),
-    route(`POST ${root}/messages/:messageId/cancel`, {
-      caller: administrator,
-      summary: 'Cancel a message while it is queued',
+    route('POST /messages/:messageId/cancel', 'Cancel a message while it is queued', {
       call: 'email_message_cancel',
       replies: { 200: data(Message) },
     }),
-  ],
+  ]),
 })

@@ -4,7 +4,7 @@ import { dataOf } from '#server/database/database.ts'
 import { refusal } from '#server/errors.ts'
 import { anyone } from '#server/http/callers.ts'
 import { acceptedLocales } from '#server/http/languages.ts'
-import { area, type HandlerContext, type Route, route } from '#server/http/route.ts'
+import { area, group, type HandlerContext, route } from '#server/http/route.ts'
 import { data, uuidPattern } from '#server/http/schemas.ts'
 import { htmlPage } from '#server/http/stream.ts'
 import type { SmtpConfig } from '#server/providers/mail.ts'
@@ -94,7 +94,8 @@ const linkOf = ({ params, services }: HandlerContext): Unsubscription => {
   return link
 }
 
-const unsubscribe = async (context: HandlerContext, at: Route) => {
+const unsubscribe = async (context: HandlerContext) => {
+  const at = context.route
   const link = linkOf(context)
   const call = await workerOf(context.services, link.project, at)
   if (!call) throw unknownLink()
@@ -121,7 +122,7 @@ const isSigned = (secret: string, body: Buffer, given: unknown): boolean => {
 
 const notConfigured = () => refusal(404, 'NOT_CONFIGURED', 'This project has no mail server with a webhook_secret.')
 
-const receive = async ({ services, request, query, text }: HandlerContext, at: Route) => {
+const receive = async ({ services, request, query, text, route: at }: HandlerContext) => {
   const projectId = query['project_id']
   if (typeof projectId !== 'string' || !uuidPattern.test(projectId))
     throw refusal(400, 'MISSING_PROJECT', 'project_id must name the project.')
@@ -144,42 +145,7 @@ const receive = async ({ services, request, query, text }: HandlerContext, at: R
 }
 
 const token = { token: z.string() }
-const openLink = { caller: anyone, params: token, replies: { 200: htmlPage() }, refusals: { 404: ['NOT_FOUND'] } }
-
-const post: Route = route('POST /u/:token', {
-  operationId: 'unsubscribe',
-  ...openLink,
-  summary: 'Unsubscribe the address of a link from its category',
-  description: 'Mail clients send `List-Unsubscribe=One-Click` (RFC 8058). Repeating it changes nothing.',
-  uploads: ['application/x-www-form-urlencoded', 'multipart/form-data'],
-  refusals: { 404: ['NOT_FOUND'], 503: ['TENANT_UNAVAILABLE', 'TENANT_MIGRATION_PENDING'] },
-  handle: (context) => unsubscribe(context, post),
-})
-
-const webhook: Route = route('POST /webhooks/email', {
-  operationId: 'receiveEmailEvents',
-  caller: anyone,
-  summary: 'What a mail provider reports: delivered, bounce, complaint',
-  description:
-    'Signed with `webhook_secret` of the `smtp` integration: `X-Email-Signature` is the HMAC-SHA-256 of the raw body, in hexadecimal. A repeated `id` changes nothing.',
-  query: { project_id: z.string().optional() },
-  body: Event,
-  takesText: true,
-  needsBody: true,
-  example: { id: 'evt_1', type: 'bounce', bounce_type: 'hard', address: 'user@example.com', message_id: null },
-  handle: (context) => receive(context, webhook),
-  replies: { 200: data(z.strictObject({ received: z.literal(true), is_new: z.boolean() })) },
-  refusals: {
-    400: ['MISSING_PROJECT'],
-    401: ['INVALID_SIGNATURE'],
-    404: ['NOT_CONFIGURED'],
-    429: ['RATE_LIMITED'],
-    503: ['TENANT_MIGRATION_PENDING', 'TENANT_UNAVAILABLE'],
-  },
-  invalid: 'INVALID_BODY',
-  ceiling: 'none',
-  failure: 'WEBHOOK_PROCESSING_FAILED',
-})
+const openLink = { caller: anyone, params: token, refusals: { 404: ['NOT_FOUND'] } }
 
 export const emailPublic = area({
   stem: 'email',
@@ -187,13 +153,44 @@ export const emailPublic = area({
   source: 'supplement',
   unversioned: true,
   routes: [
-    route('GET /u/:token', {
-      operationId: 'showUnsubscribePage',
-      ...openLink,
-      summary: 'The page of a link to unsubscribe, which asks and changes nothing',
-      handle: (context) => answerPage(context, linkOf(context)),
-    }),
-    post,
-    webhook,
+    ...group('/u/:token', openLink, [
+      route('GET /', 'The page of a link to unsubscribe, which asks and changes nothing', {
+        operationId: 'showUnsubscribePage',
+        replies: { 200: htmlPage() },
+        handle: (context) => answerPage(context, linkOf(context)),
+      }),
+      route('POST /', 'Unsubscribe the address of a link from its category', {
+        handle: unsubscribe,
+        operationId: 'unsubscribe',
+        replies: { 200: htmlPage() },
+        description: 'Mail clients send `List-Unsubscribe=One-Click` (RFC 8058). Repeating it changes nothing.',
+        uploads: ['application/x-www-form-urlencoded', 'multipart/form-data'],
+        refusals: { 404: ['NOT_FOUND'], 503: ['TENANT_UNAVAILABLE', 'TENANT_MIGRATION_PENDING'] },
+      }),
+    ]),
+    ...group('/webhooks', anyone, [
+      route('POST /email', 'What a mail provider reports: delivered, bounce, complaint', {
+        handle: receive,
+        operationId: 'receiveEmailEvents',
+        description:
+          'Signed with `webhook_secret` of the `smtp` integration: `X-Email-Signature` is the HMAC-SHA-256 of the raw body, in hexadecimal. A repeated `id` changes nothing.',
+        query: { project_id: z.string().optional() },
+        body: Event,
+        takesText: true,
+        needsBody: true,
+        example: { id: 'evt_1', type: 'bounce', bounce_type: 'hard', address: 'user@example.com', message_id: null },
+        replies: { 200: data(z.strictObject({ received: z.literal(true), is_new: z.boolean() })) },
+        refusals: {
+          400: ['MISSING_PROJECT'],
+          401: ['INVALID_SIGNATURE'],
+          404: ['NOT_CONFIGURED'],
+          429: ['RATE_LIMITED'],
+          503: ['TENANT_MIGRATION_PENDING', 'TENANT_UNAVAILABLE'],
+        },
+        invalid: 'INVALID_BODY',
+        ceiling: 'none',
+        failure: 'WEBHOOK_PROCESSING_FAILED',
+      }),
+    ]),
   ],
 })

@@ -1,9 +1,9 @@
 import { z } from 'zod'
 import { refusal } from '#server/errors.ts'
 import { administrator, endUser } from '#server/http/callers.ts'
-import { area, type HandlerContext, route } from '#server/http/route.ts'
+import { area, group, type HandlerContext, route } from '#server/http/route.ts'
 import { Deleted, data, Email, JsonObject, Page, page, Time, Uuid } from '#server/http/schemas.ts'
-import { Category, root } from '#server/routes/email/templates.ts'
+import { Category } from '#server/routes/email/templates.ts'
 
 const Reason = z.enum(
   ['bounce', 'complaint', 'unsubscribe', 'manual'],
@@ -43,52 +43,46 @@ export const emailSuppressions = area({
   title: 'Email',
   source: 'supplement',
   routes: [
-    route(`POST ${root}/suppressions`, {
-      caller: administrator,
-      summary: 'Suppress an address',
-      description:
-        '`unsubscribe` stops mail of one category, or all that is not transactional. Every other reason stops everything.',
-      body: z.object({ address: Email, reason: Reason.optional(), category: Category.nullish() }),
-      example: { address: 'user@example.com', reason: 'unsubscribe', category: 'news' },
-      call: 'email_suppression_put',
-      replies: { 201: data(Suppression), 200: data(Suppression) },
-    }),
-    route(`GET ${root}/suppressions`, {
-      caller: administrator,
-      summary: 'Suppressed addresses, newest first',
-      query: { ...Page, address: Email.optional(), reason: Reason.optional() },
-      call: 'email_suppressions',
-      replies: { 200: page(Suppression) },
-    }),
-    route(`DELETE ${root}/suppressions`, {
-      operationId: 'deleteEmailSuppression',
-      caller: administrator,
-      summary: 'Delete all suppressions of an address',
-      query: { address: Email.optional() },
-      body: z.object({ address: Email.optional() }),
-      example: { address: 'user@example.com' },
-      handle: remove,
-      replies: { 200: Deleted },
-    }),
-    route('GET /client/email/preferences', {
-      caller: endUser,
-      summary: 'Which mail the caller gets',
-      call: 'email_preferences',
-      replies: { 200: data(Preferences) },
-    }),
-    route('PUT /client/email/preferences', {
-      caller: endUser,
-      summary: 'Choose which mail the caller gets; categories that are not named stay',
-      body: z.object({
-        categories: Choices.optional(),
-        unsubscribed_all: z.boolean('must be true or false').optional(),
+    ...group('/admin/projects/:projectId/email', administrator, [
+      route('POST /suppressions', 'Suppress an address', {
+        call: 'email_suppression_put',
+        description:
+          '`unsubscribe` stops mail of one category, or all that is not transactional. Every other reason stops everything.',
+        body: z.object({ address: Email, reason: Reason.optional(), category: Category.nullish() }),
+        example: { address: 'user@example.com', reason: 'unsubscribe', category: 'news' },
+        replies: { 201: data(Suppression), 200: data(Suppression) },
       }),
-      example: { categories: { news: false }, unsubscribed_all: false },
-      args: ({ body }) => ({
-        categories: body['categories'] === undefined ? undefined : JSON.stringify(body['categories']),
+      route('GET /suppressions', 'Suppressed addresses, newest first', {
+        call: 'email_suppressions',
+        query: { ...Page, address: Email.optional(), reason: Reason.optional() },
+        replies: { 200: page(Suppression) },
       }),
-      call: 'email_preferences_put',
-      replies: { 200: data(Preferences) },
-    }),
+      route('DELETE /suppressions', 'Delete all suppressions of an address', {
+        handle: remove,
+        operationId: 'deleteEmailSuppression',
+        query: { address: Email.optional() },
+        body: z.object({ address: Email.optional() }),
+        example: { address: 'user@example.com' },
+        replies: { 200: Deleted },
+      }),
+    ]),
+    ...group('/client/email', endUser, [
+      route('GET /preferences', 'Which mail the caller gets', {
+        call: 'email_preferences',
+        replies: { 200: data(Preferences) },
+      }),
+      route('PUT /preferences', 'Choose which mail the caller gets; categories that are not named stay', {
+        call: 'email_preferences_put',
+        body: z.object({
+          categories: Choices.optional(),
+          unsubscribed_all: z.boolean('must be true or false').optional(),
+        }),
+        example: { categories: { news: false }, unsubscribed_all: false },
+        args: ({ body }) => ({
+          categories: body['categories'] === undefined ? undefined : JSON.stringify(body['categories']),
+        }),
+        replies: { 200: data(Preferences) },
+      }),
+    ]),
   ],
 })

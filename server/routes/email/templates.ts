@@ -2,10 +2,9 @@ import { z } from 'zod'
 import { administrator } from '#server/http/callers.ts'
 import { definitions } from '#server/http/definitions.ts'
 import { acceptedArray } from '#server/http/languages.ts'
-import { area, route } from '#server/http/route.ts'
+import { area, group, route } from '#server/http/route.ts'
 import { data, JsonObject, Line, Text, Time, Uuid } from '#server/http/schemas.ts'
 
-export const root = '/admin/projects/:projectId/email' as const
 export const TemplateKey = z.string().regex(/^[a-z][a-z0-9_.-]{0,127}$/, 'must match ^[a-z][a-z0-9_.-]{0,127}$')
 /** `transactional`, or what users can unsubscribe from. */
 export const Category = z.string().regex(/^[a-z][a-z0-9_-]{0,63}$/, 'must match ^[a-z][a-z0-9_-]{0,63}$')
@@ -36,55 +35,59 @@ export const emailTemplates = area({
   title: 'Email',
   source: 'supplement',
   routes: [
-    ...definitions('email_template', {
-      path: '/email/templates',
-      fixed: { key: TemplateKey },
-      fields,
-      required: ['key', 'name', 'subject'],
-      row: Template,
-      id: { key: z.string() },
-      refusals: { delete: { 409: ['CONFLICT'] } },
-      example: {
-        create: {
-          key: 'receipt',
-          name: 'Receipt',
-          subject: 'Your receipt, {{name|friend}}',
-          html: '<p>You paid {{amount}}.</p>',
-          text: 'You paid {{amount}}.',
-          locales: { de: { subject: 'Ihre Quittung', text: 'Sie haben {{amount}} bezahlt.' } },
+    ...group('/admin/projects/:projectId/email', administrator, [
+      ...definitions('email_template', {
+        path: '/templates',
+        fixed: { key: TemplateKey },
+        fields,
+        required: ['key', 'name', 'subject'],
+        row: Template,
+        id: { key: z.string() },
+        refusals: { delete: { 409: ['CONFLICT'] } },
+        example: {
+          create: {
+            key: 'receipt',
+            name: 'Receipt',
+            subject: 'Your receipt, {{name|friend}}',
+            html: '<p>You paid {{amount}}.</p>',
+            text: 'You paid {{amount}}.',
+            locales: { de: { subject: 'Ihre Quittung', text: 'Sie haben {{amount}} bezahlt.' } },
+          },
+          update: { subject: 'Thank you, {{name|friend}}' },
         },
-        update: { subject: 'Thank you, {{name|friend}}' },
-      },
-      summaries: {
-        create: 'Define a template, or replace a built-in one; at most 200',
-        list: 'Templates of the project, newest first',
-        get: 'A template',
-        update: 'Change a template; messages that are queued keep the former content',
-        delete: 'Delete a template; a built-in one of its key is used again',
-      },
-    }),
-    route(`POST ${root}/templates/:key/preview`, {
-      caller: administrator,
-      readOnly: true,
-      summary: 'A template with variables, as a message would have it; built-in ones too',
-      body: z.object({ variables: JsonObject.optional(), locale: Locale.optional() }),
-      example: { variables: { brand: 'Orchard', code: '123456', link: 'https://example.com' } },
-      args: ({ body, request }) => ({
-        variables: body['variables'] === undefined ? undefined : JSON.stringify(body['variables']),
-        accepted: acceptedArray(request),
+        summaries: {
+          create: 'Define a template, or replace a built-in one; at most 200',
+          list: 'Templates of the project, newest first',
+          get: 'A template',
+          update: 'Change a template; messages that are queued keep the former content',
+          delete: 'Delete a template; a built-in one of its key is used again',
+        },
       }),
-      call: 'email_template_preview',
-      replies: {
-        200: data(
-          z.strictObject({
-            subject: z.string(),
-            html: z.string().nullable(),
-            text: z.string().nullable(),
-            locale: z.string().nullable(),
-            version: z.int(),
+      route(
+        'POST /templates/:key/preview',
+        'A template with variables, as a message would have it; built-in ones too',
+        {
+          call: 'email_template_preview',
+          readOnly: true,
+          body: z.object({ variables: JsonObject.optional(), locale: Locale.optional() }),
+          example: { variables: { brand: 'Orchard', code: '123456', link: 'https://example.com' } },
+          args: ({ body, request }) => ({
+            variables: body['variables'] === undefined ? undefined : JSON.stringify(body['variables']),
+            accepted: acceptedArray(request),
           }),
-        ),
-      },
-    }),
+          replies: {
+            200: data(
+              z.strictObject({
+                subject: z.string(),
+                html: z.string().nullable(),
+                text: z.string().nullable(),
+                locale: z.string().nullable(),
+                version: z.int(),
+              }),
+            ),
+          },
+        },
+      ),
+    ]),
   ],
 })

@@ -1,7 +1,7 @@
 import { dataOf } from '#server/database/database.ts'
 import { refusal } from '#server/errors.ts'
 import { anyone } from '#server/http/callers.ts'
-import { area, type HandlerContext, type Route, route } from '#server/http/route.ts'
+import { area, group, type HandlerContext, route } from '#server/http/route.ts'
 import { htmlPage, picture } from '#server/http/stream.ts'
 import { isOver, readTracked, type Tracked } from '#server/providers/mail_tracking.ts'
 import { workerOf } from '#server/routes/email/worker.ts'
@@ -15,7 +15,7 @@ const fresh = { 'cache-control': 'no-store, private', 'referrer-policy': 'no-ref
  * Records the opening or the click, and answers whether the link still leads anywhere: the origin that it redirects from is everybody's, so it ends with
  * its project, with its message, and after 90 days. A database that is away for a moment keeps nobody from a link whose time is not over.
  */
-const isLive = async ({ services, request }: HandlerContext, tracked: Tracked, at: Route): Promise<boolean> => {
+const isLive = async ({ services, request, route: at }: HandlerContext, tracked: Tracked): Promise<boolean> => {
   const { project, message, url } = tracked
   if (isOver(tracked, services.now())) return false
   try {
@@ -28,10 +28,10 @@ const isLive = async ({ services, request }: HandlerContext, tracked: Tracked, a
   }
 }
 
-const open = async (context: HandlerContext, at: Route) => {
+const open = async (context: HandlerContext) => {
   const { params, services } = context
   const tracked = readTracked(services.secrets, String(params['token']))
-  if (!tracked || !(await isLive(context, tracked, at))) throw refusal(404, 'NOT_FOUND', 'This link is not valid.')
+  if (!tracked || !(await isLive(context, tracked))) throw refusal(404, 'NOT_FOUND', 'This link is not valid.')
   return tracked.url === null
     ? { status: 200, body: pixel, headers: { ...fresh, 'content-type': 'image/gif' } }
     : {
@@ -41,23 +41,23 @@ const open = async (context: HandlerContext, at: Route) => {
       }
 }
 
-const get: Route = route('GET /e/:token', {
-  operationId: 'trackEmail',
-  caller: anyone,
-  summary: 'A picture or a link of a message with `track`: notes the opening or the click',
-  description:
-    'The server makes these addresses when it sends. A link redirects to the address that stood in the message, which the token holds encrypted; no other can be asked for. It ends with its message, after 90 days, and with its project.',
-  handle: (context) => open(context, get),
-  replies: { 200: picture('image/gif'), 302: htmlPage() },
-  refusals: { 404: ['NOT_FOUND'] },
-  ceiling: 'none',
-  failure: null,
-})
-
 export const emailTracking = area({
   stem: 'email',
   title: 'Email',
   source: 'supplement',
   unversioned: true,
-  routes: [get],
+  routes: [
+    ...group('/e', anyone, [
+      route('GET /:token', 'A picture or a link of a message with `track`: notes the opening or the click', {
+        handle: open,
+        operationId: 'trackEmail',
+        description:
+          'The server makes these addresses when it sends. A link redirects to the address that stood in the message, which the token holds encrypted; no other can be asked for. It ends with its message, after 90 days, and with its project.',
+        replies: { 200: picture('image/gif'), 302: htmlPage() },
+        refusals: { 404: ['NOT_FOUND'] },
+        ceiling: 'none',
+        failure: null,
+      }),
+    ]),
+  ],
 })
