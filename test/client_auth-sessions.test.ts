@@ -1,7 +1,7 @@
 import { randomUUID } from 'node:crypto'
 import { decodeJwt } from 'jose'
 import { afterEach, describe, expect, test } from 'vitest'
-import { deviceOf } from '#server/routes/client_auth/result.ts'
+import { deviceOf } from '#server/accounts/sessions.ts'
 import { expectRefusal } from '#test/support/refusals.ts'
 import { type Device, newEmail, password, startStage } from '#test/support/sign_in.ts'
 

@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest'
-import { prefersGraphQL } from '#server/routes/graphql.ts'
+import { prefersGraphQL } from '#server/graphql/handler.ts'
 import { personalToken, withBearer } from '#test/support/accounts.ts'
 import { ask, dataFor, graphqlProject } from '#test/support/graphql.ts'
 import { startHarness } from '#test/support/harness.ts'

@@ -5,10 +5,10 @@ import { refusal } from '#server/errors.ts'
 import { unserved } from '#server/http/client_credentials.ts'
 import { addressKey } from '#server/http/rate_limiter.ts'
 import { uuidPattern } from '#server/http/schemas.ts'
+import type { Signable } from '#server/media/assets.ts'
 import { publicPrefix } from '#server/media/links.ts'
 import { download } from '#server/media/serve.ts'
 import { type Variant, variantText } from '#server/media/variants.ts'
-import type { Signable } from '#server/routes/media/assets.ts'
 import type { Services } from '#server/services.ts'
 
 /** After a file was withdrawn no copy is shown for longer than five minutes, also where a storage sends it: 60 + 120 + 60 seconds. */

@@ -11,20 +11,12 @@ import { mostBytes as mostJson } from '#server/http/json.ts'
 import { discardBody } from '#server/http/protocol.ts'
 import { addressKey } from '#server/http/rate_limiter.ts'
 import type { HandlerContext } from '#server/http/route.ts'
+import { commitArrived, isFree, linked, projectOf, remove, type Signable, type Upload } from '#server/media/assets.ts'
 import { cutOffSilence, dispositionOf, download } from '#server/media/serve.ts'
 import { variantText } from '#server/media/variants.ts'
 import { type Arrived, notKept, takeFile } from '#server/rest/arrivals.ts'
 import { invalid } from '#server/rest/auth_shapes.ts'
 import { callerOf, disabled, door, written } from '#server/rest/caller.ts'
-import {
-  commitArrived,
-  isFree,
-  linked,
-  projectOf,
-  remove,
-  type Signable,
-  type Upload,
-} from '#server/routes/media/assets.ts'
 import type { Services } from '#server/services.ts'
 
 const prefix = '/storage/v1'

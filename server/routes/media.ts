@@ -1,10 +1,8 @@
-import { createHash } from 'node:crypto'
 import { z } from 'zod'
 import { appKey, endUser, endUserOrServer } from '#server/http/callers.ts'
-import { isKnown } from '#server/http/conditional.ts'
-import { type Answer, area, group, type HandlerContext, route } from '#server/http/route.ts'
+import { area, group, route } from '#server/http/route.ts'
 import { between, data, JsonObject, Limit, NotModified, Offset, page, Text, Time, Uuid } from '#server/http/schemas.ts'
-import { commit, get, linked, presign, register, remove } from '#server/routes/media/assets.ts'
+import { catalog, commit, get, linked, presign, register, remove } from '#server/media/assets.ts'
 import { Asset, NewUpload, Registered, Signed } from '#server/routes/media/shapes.ts'
 
 const Catalog = z.strictObject({
@@ -26,16 +24,6 @@ const Catalog = z.strictObject({
 })
 
 const notFound = { 404: ['NOT_FOUND'] }
-
-/** The tag covers the URLs: what a cache keeps must not outlive them. */
-const catalog = async (context: HandlerContext): Promise<Answer> => {
-  const reply = await linked(context, 'media_catalog_get', { slug: context.params['slug'] })
-  const etag = `"${createHash('sha256').update(reply.body).digest('base64url').slice(0, 32)}"`
-  const headers = { 'Cache-Control': 'public, max-age=300', ETag: etag }
-  return isKnown(context.request.headers['if-none-match'], etag)
-    ? { status: 304, body: '', headers }
-    : { status: reply.status, body: reply.body, headers }
-}
 
 export const media = area({
   stem: 'media',

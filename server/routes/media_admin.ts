@@ -19,7 +19,7 @@ import {
   Time,
   Uuid,
 } from '#server/http/schemas.ts'
-import { get, isFree, linked, register, remove } from '#server/routes/media/assets.ts'
+import { get, isFree, linked, register, remove } from '#server/media/assets.ts'
 import { Asset, NewUpload, Registered } from '#server/routes/media/shapes.ts'
 
 const Bucket = z.strictObject({ name: z.string(), max_object_bytes: z.int().nullable() })

@@ -1,130 +1,11 @@
-import { randomBytes } from 'node:crypto'
-import type { FastifyRequest } from 'fastify'
 import { z } from 'zod'
-import { dataOf } from '#server/database/database.ts'
-import { refusal } from '#server/errors.ts'
-import { administrator, endUser, sessionUser, tenantPlace } from '#server/http/callers.ts'
-import { bearer } from '#server/http/credentials.ts'
-import { jsonSize } from '#server/http/json.ts'
-import { area, type Caller, group, type HandlerContext, type Resolved, route } from '#server/http/route.ts'
-import { data, Text, uuidPattern } from '#server/http/schemas.ts'
+import { administrator, sessionUser } from '#server/http/callers.ts'
+import { area, group, route } from '#server/http/route.ts'
+import { data, Text } from '#server/http/schemas.ts'
 import { eventStream } from '#server/http/stream.ts'
-import { upgradeOf } from '#server/http/upgrade.ts'
-import type { Credential } from '#server/realtime/connection.ts'
+import { createTicket, ticketHolder, ticketSeconds } from '#server/realtime/credentials.ts'
+import { broadcast, connect, stream } from '#server/realtime/handlers.ts'
 import { limits } from '#server/realtime/protocol.ts'
-import { openStream, readPlaces } from '#server/realtime/stream.ts'
-import { openWebSocket } from '#server/realtime/websocket.ts'
-import { sha256 } from '#server/secrets.ts'
-import type { Services } from '#server/services.ts'
-
-const ticketSeconds = 60
-
-/** What a ticket stands for, as its row keeps it. */
-type Held = { readonly user_id: string; readonly sid: string; readonly expires_at: number; readonly key_hash: string }
-
-const credentials = new WeakMap<Resolved, Credential>()
-
-/** When a verified token ends. */
-const expiryOf = (token: string): number => {
-  const [, payload = ''] = token.split('.')
-  return (JSON.parse(Buffer.from(payload, 'base64url').toString()) as { exp: number }).exp
-}
-
-type At = Parameters<Caller['resolve']>[2]
-
-/** Under what the sender of a request may open a connection. */
-export const credentialOfHeaders = async (request: FastifyRequest, services: Services, at: At): Promise<Credential> => {
-  const resolved = await endUser.resolve(request, services, at)
-  const { userId, sessionId = null } = resolved.claims
-  return {
-    resolved,
-    userId: userId ?? '',
-    sid: sessionId,
-    expiresAt: sessionId === null ? null : expiryOf(bearer(request) ?? ''),
-    keyHash: sha256(String(request.headers['x-api-key'])),
-  }
-}
-
-const ofHeaders = async (request: FastifyRequest, services: Services, at: At) => {
-  const credential = await credentialOfHeaders(request, services, at)
-  credentials.set(credential.resolved, credential)
-  return credential.resolved
-}
-
-/** `svc_rt_`, the project's id and 32 random bytes: a ticket comes without the key that would name the project. */
-const ticketForm = /^svc_rt_([0-9a-f]{32})_[A-Za-z0-9_-]{43}$/
-
-const invalidTicket = () =>
-  refusal(401, 'UNAUTHORIZED', 'The ticket is not valid: it may be used once, within 60 seconds.')
-
-const ofTicket = async (ticket: string, services: Services, at: At) => {
-  const [, hex = ''] = ticketForm.exec(ticket) ?? []
-  const projectId = hex.replace(/^(.{8})(.{4})(.{4})(.{4})(.{12})$/, '$1-$2-$3-$4-$5')
-  const project = uuidPattern.test(projectId) ? await services.projectCache.byProject(projectId) : null
-  if (!project) throw invalidTicket()
-  const place = tenantPlace(services, project, at)
-  const reply = await services.database.call(place, 'app_auth', { caller: 'edge', projectId }, 'realtime_ticket_take', {
-    hash: sha256(ticket),
-  })
-  const held = dataOf<Held | null>(reply)
-  if (!held || held.expires_at * 1000 <= services.now().getTime()) throw invalidTicket()
-  const claims = { caller: 'user', userId: held.user_id, sessionId: held.sid, projectId } as const
-  const resolved: Resolved = { place, role: 'app_user', claims, project }
-  credentials.set(resolved, {
-    resolved,
-    userId: held.user_id,
-    sid: held.sid,
-    expiresAt: held.expires_at,
-    keyHash: held.key_hash,
-  })
-  return resolved
-}
-
-/** A signed-in end user, by headers, or by a ticket where a client cannot set any: tokens never appear in URLs. */
-const ticketHolder: Caller = {
-  ...endUser,
-  name: 'ticketHolder',
-  reaches: { kind: 'tenant', roles: ['app_user'] },
-  resolve: (request, services, at) => {
-    const { ticket } = request.query as { ticket?: unknown }
-    return typeof ticket === 'string' ? ofTicket(ticket, services, at) : ofHeaders(request, services, at)
-  },
-}
-
-const credentialOf = (resolved: Resolved): Credential => {
-  const credential = credentials.get(resolved)
-  if (!credential) throw new Error('the caller of realtime is a ticketHolder')
-  return credential
-}
-
-/** What ws would refuse by itself, as a page of HTML, after the connection has been admitted. */
-export const checkHandshake = ({ headers }: FastifyRequest): void => {
-  if (!['8', '13'].includes(headers['sec-websocket-version'] ?? ''))
-    throw refusal(426, 'UPGRADE_REQUIRED', 'This path speaks version 13 of the WebSocket protocol.', null, {
-      Upgrade: 'websocket',
-      'Sec-WebSocket-Version': '13',
-    })
-  if (/^[+/0-9A-Za-z]{22}==$/.test(headers['sec-websocket-key'] ?? '')) return
-  const reason = 'must be 16 bytes in base64'
-  throw refusal(400, 'INVALID_INPUT', `Sec-WebSocket-Key: ${reason}`, { field: 'Sec-WebSocket-Key', reason })
-}
-
-const connect = async ({ request, resolved, services }: HandlerContext) => {
-  const upgrade = upgradeOf(request.raw)
-  if (!upgrade)
-    throw refusal(
-      426,
-      'UPGRADE_REQUIRED',
-      'This path speaks WebSocket; GET /client/realtime/stream speaks HTTP.',
-      null,
-      {
-        Upgrade: 'websocket',
-      },
-    )
-  checkHandshake(request)
-  const takeOver = await openWebSocket(services.realtime, credentialOf(resolved), upgrade)
-  return { status: 101, body: '', takeOver }
-}
 
 const Ticket = z.string().max(200).optional().describe('Of POST /client/realtime/tickets, in place of headers.')
 const Channels = z
@@ -138,50 +19,6 @@ const Since = z
   .max(16_000)
   .optional()
   .describe('Where to go on: `channel=seq` joined by commas, as the last `id` of the stream was.')
-
-const stream = async ({ request, resolved, services, query }: HandlerContext) => {
-  const last = request.headers['last-event-id']
-  const { since: asked, channels } = query as { since?: string; channels: string[] }
-  const since = readPlaces(typeof last === 'string' && last !== '' ? last : (asked ?? ''))
-  if (!since)
-    throw refusal(400, 'INVALID_INPUT', 'since: must be channel=seq, joined by commas', {
-      field: 'since',
-      reason: 'must be channel=seq, joined by commas',
-    })
-  const body = await openStream(services.realtime, credentialOf(resolved), channels, since)
-  return {
-    status: 200,
-    body,
-    headers: { 'content-type': 'text/event-stream; charset=utf-8', 'x-accel-buffering': 'no' },
-  }
-}
-
-const createTicket = async ({ request, resolved, call }: HandlerContext) => {
-  const project = resolved.project?.projectId ?? ''
-  const ticket = `svc_rt_${project.replaceAll('-', '')}_${randomBytes(32).toString('base64url')}`
-  const credential: Held = {
-    user_id: resolved.claims.userId ?? '',
-    sid: resolved.claims.sessionId ?? '',
-    expires_at: expiryOf(bearer(request) ?? ''),
-    key_hash: sha256(String(request.headers['x-api-key'])),
-  }
-  await call('realtime_ticket_add', { hash: sha256(ticket), credential })
-  return { status: 201, body: JSON.stringify({ data: { ticket, expires_in: ticketSeconds } }) }
-}
-
-const broadcast = async ({ services, resolved, call, body }: HandlerContext) => {
-  const { channel, event, payload } = body as { channel: string; event: string; payload: unknown }
-  const text = JSON.stringify(payload ?? null)
-  if (jsonSize(payload ?? null).bytes > limits.payloadBytes)
-    throw refusal(400, 'VALIDATION_ERROR', 'payload: must have at most 32 KB', {
-      field: 'payload',
-      reason: 'must have at most 32 KB',
-    })
-  const args = { channel, event, payload: text, server_id: services.realtime.serverId }
-  const { others } = dataOf<{ others: number }>(await call('realtime_broadcast', args))
-  const own = services.realtime.listeners(resolved.project?.projectId ?? '', channel)
-  return { status: 202, body: JSON.stringify({ data: { delivered_to: own + others } }) }
-}
 
 const Rule = z.object({
   pattern: z

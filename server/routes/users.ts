@@ -1,9 +1,11 @@
 import { z } from 'zod'
+import { deleteAccount } from '#server/accounts/end_users.ts'
+import { projectOf } from '#server/accounts/sessions.ts'
 import { endUser, sessionUser } from '#server/http/callers.ts'
-import { Code, deletionCodeHash } from '#server/http/one_time_codes.ts'
-import { area, group, type HandlerContext, route } from '#server/http/route.ts'
+import { Code } from '#server/http/one_time_codes.ts'
+import { area, group, route } from '#server/http/route.ts'
 import { data, JsonObject, Limit, Line, Text, Uuid } from '#server/http/schemas.ts'
-import { projectOf, User } from '#server/routes/client_auth/result.ts'
+import { User } from '#server/routes/client_auth/shapes.ts'
 
 /** The time zones of the headers, the brand's first; none when neither was sent, so that most reads write nothing. */
 const zones = (headers: Record<string, string | string[] | undefined>) => {
@@ -11,21 +13,6 @@ const zones = (headers: Record<string, string | string[] | undefined>) => {
     .flat()
     .filter((zone) => typeof zone === 'string')
   return requested.length > 0 ? requested : undefined
-}
-
-/** Both may be in the query, for clients that drop the bodies of DELETE requests. */
-const deleteAccount = ({ body, query, call, services, resolved }: HandlerContext) => {
-  const confirm = body['confirm'] ?? query['confirm']
-  const code = (body['code'] ?? query['code']) as string | undefined
-  const userId = resolved.claims.userId ?? ''
-  return call(
-    'me_delete',
-    {
-      confirm: typeof confirm === 'string' ? confirm : undefined,
-      code_hash: code && deletionCodeHash(services.secrets, projectOf(resolved).projectId, userId, code),
-    },
-    { readOnly: false, timeoutMs: 60_000 },
-  )
 }
 
 /** Properties of `properties.public` are added to these. */

@@ -1,4 +1,5 @@
 import { z } from 'zod'
+import { projectOf, signIn } from '#server/accounts/sessions.ts'
 import { administrator } from '#server/http/callers.ts'
 import { idempotency } from '#server/http/idempotency.ts'
 import { area, group, type HandlerContext, route } from '#server/http/route.ts'
@@ -17,7 +18,7 @@ import {
   Uuid,
 } from '#server/http/schemas.ts'
 import { canonicalAddress } from '#server/providers/mail_address.ts'
-import { AuthResult, projectOf, signIn, User } from '#server/routes/client_auth/result.ts'
+import { AuthResult, User } from '#server/routes/client_auth/shapes.ts'
 
 const AdminUser = z.strictObject({
   ...User.shape,

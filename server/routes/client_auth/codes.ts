@@ -1,70 +1,14 @@
-import { randomBytes, randomUUID } from 'node:crypto'
 import { z } from 'zod'
+import { requestCode, requestMagicLink, verifyCode } from '#server/accounts/codes.ts'
+import { signIn } from '#server/accounts/sessions.ts'
 import { appKey } from '#server/http/callers.ts'
-import { acceptedArray } from '#server/http/languages.ts'
-import { perIp, takeLimits } from '#server/http/limits.ts'
-import { Code, type CodeScope, codeHash, newCode, Phone, sealPurpose } from '#server/http/one_time_codes.ts'
-import { area, group, type HandlerContext, route } from '#server/http/route.ts'
+import { Code, Phone } from '#server/http/one_time_codes.ts'
+import { area, group, route } from '#server/http/route.ts'
 import { Credential, Email } from '#server/http/schemas.ts'
-import { AuthResult, Ok, projectOf, sessionCaller, signIn } from '#server/routes/client_auth/result.ts'
+import { AuthResult, Ok } from '#server/routes/client_auth/shapes.ts'
 import { sha256 } from '#server/secrets.ts'
 
-/** The database counts requests by address, in the request's own transaction: over the limit nothing is sent, and the response is the same. */
-const requestsPerIp = (context: HandlerContext, what: string) =>
-  takeLimits(context, perIp(`client ${what}`, context.request.ip, [10, 'minute'], [200, 'day']), 'RATE_LIMITED')
-
-type Purpose = CodeScope['purpose']
 const purpose = z.enum(['sign_in', 'link', 'delete']).default('sign_in')
-
-/** A code for an address. For the purposes that need a session, the calling session requests it. */
-const requestCode = async (context: HandlerContext, channel: CodeScope['channel']) => {
-  const { services, resolved, request, body, route } = context
-  const { purpose } = body as { purpose: Purpose }
-  const address = body[channel] as string
-  const as = purpose === 'sign_in' ? resolved : await sessionCaller.resolve(request, services, route)
-  await requestsPerIp(context, 'code request')
-  const { projectId } = projectOf(resolved)
-  const [id, code] = [randomUUID(), newCode()]
-  const scope = { projectId, purpose, channel, address, userId: as.claims.userId ?? null }
-  return context.call(
-    'auth_code_request',
-    {
-      id,
-      channel,
-      address,
-      purpose,
-      secret_hash: codeHash(services.secrets, scope, code),
-      sealed: services.secrets.encrypt(sealPurpose(projectId, id), code),
-      locales: acceptedArray(request),
-    },
-    { as },
-  )
-}
-
-const verifyCode = async (context: HandlerContext, channel: CodeScope['channel']) => {
-  const address = context.body[channel] as string
-  await takeLimits(context, perIp('client code verify', context.request.ip, [20, 'minute']), 'RATE_LIMITED')
-  const { projectId } = projectOf(context.resolved)
-  const scope = { projectId, purpose: 'sign_in', channel, address, userId: null } as const
-  return signIn(context, 'auth_code_sign_in', {
-    channel,
-    address,
-    secret_hash: codeHash(context.services.secrets, scope, context.body['code'] as string),
-  })
-}
-
-const requestMagicLink = async (context: HandlerContext) => {
-  const { services, resolved, body } = context
-  await requestsPerIp(context, 'magic link')
-  const [id, token] = [randomUUID(), randomBytes(32).toString('base64url')]
-  return context.call('auth_magic_link_request', {
-    id,
-    email: body['email'],
-    secret_hash: sha256(token),
-    sealed: services.secrets.encrypt(sealPurpose(projectOf(resolved).projectId, id), token),
-    locales: acceptedArray(context.request),
-  })
-}
 
 const sessionRefusals = { 401: ['TOKEN_EXPIRED'], 403: ['SESSION_REQUIRED'] }
 

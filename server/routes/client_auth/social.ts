@@ -1,50 +1,10 @@
 import { z } from 'zod'
-import { refusal } from '#server/errors.ts'
+import { social } from '#server/accounts/identity_tokens.ts'
 import { appKey } from '#server/http/callers.ts'
-import { area, group, type HandlerContext, route } from '#server/http/route.ts'
-import { Credential, Text } from '#server/http/schemas.ts'
-import { displayNameOf, type Identity, type SocialProvider, socialProviders } from '#server/providers/identity.ts'
-import { AuthResult, newcomers, settingsOf, signIn } from '#server/routes/client_auth/result.ts'
-
-/** The fields of a social sign-in and a social link, in addition to the provider's name. */
-export const idToken = {
-  id_token: Credential,
-  nonce: Credential.optional(),
-}
-
-export type IdTokenBody = { readonly provider: SocialProvider; readonly id_token: string; readonly nonce?: string }
-
-/** Verifies an identity token against the project's audience for its provider. */
-export const identityFrom = async (context: HandlerContext, body: IdTokenBody, failure: string): Promise<Identity> => {
-  const settings = await settingsOf(context, failure)
-  const field = body.provider === 'apple' ? 'bundle_id' : 'google_oauth_client_id'
-  const audience = settings[field]
-  if (!audience) {
-    throw refusal(400, 'AUDIENCE_NOT_CONFIGURED', `The project has no ${field}, so no token can be meant for it.`, {
-      field,
-    })
-  }
-  const identity = await context.services.identity.verify(body.provider, {
-    token: body.id_token,
-    audience,
-    nonce: body.nonce ?? null,
-  })
-  if (!identity) throw refusal(401, 'INVALID_TOKEN', 'The identity token is invalid or expired.')
-  return identity
-}
-
-const social = async (context: HandlerContext) => {
-  const body = context.body as IdTokenBody & { name?: string }
-  await newcomers(context)
-  const identity = await identityFrom(context, body, 'LOGIN_FAILED')
-  return signIn(context, 'auth_social', {
-    provider: body.provider,
-    provider_id: identity.providerId,
-    email: identity.email,
-    // Apple sends the name only to the app, and only once
-    display_name: identity.name ?? (body.name === undefined ? null : displayNameOf(body.name)),
-  })
-}
+import { area, group, route } from '#server/http/route.ts'
+import { Text } from '#server/http/schemas.ts'
+import { socialProviders } from '#server/providers/identity.ts'
+import { AuthResult, idToken } from '#server/routes/client_auth/shapes.ts'
 
 export const clientAuthSocial = area({
   stem: 'client_auth',

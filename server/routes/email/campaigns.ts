@@ -1,4 +1,5 @@
 import { z } from 'zod'
+import { checkRecipients, checkSenders } from '#server/email/senders.ts'
 import { administrator } from '#server/http/callers.ts'
 import { area, group } from '#server/http/route.ts'
 import { Email, JsonObject, SmallJson, Time, Uuid } from '#server/http/schemas.ts'
@@ -11,8 +12,7 @@ import {
   few,
   variantFields,
 } from '#server/routes/campaigns/shapes.ts'
-import { checkRecipients, checkSenders, From } from '#server/routes/email/senders.ts'
-import { TemplateKey } from '#server/routes/email/templates.ts'
+import { From, TemplateKey } from '#server/routes/email/templates.ts'
 
 const Variant = z.object({ ...variantFields, template_key: TemplateKey })
 const fields = {

@@ -1,9 +1,7 @@
 import { z } from 'zod'
-import { isComped } from '#server/ai/calls.ts'
+import { send, sendBatch } from '#server/email/messages.ts'
 import { administrator } from '#server/http/callers.ts'
-import { idempotency } from '#server/http/idempotency.ts'
-import { acceptedArray } from '#server/http/languages.ts'
-import { area, group, type HandlerContext, route } from '#server/http/route.ts'
+import { area, group, route } from '#server/http/route.ts'
 import {
   Cursor,
   cursorPage,
@@ -17,8 +15,7 @@ import {
   Time,
   Uuid,
 } from '#server/http/schemas.ts'
-import { checkRecipients, checkSenders, From } from '#server/routes/email/senders.ts'
-import { Category, TemplateKey } from '#server/routes/email/templates.ts'
+import { Category, From, TemplateKey } from '#server/routes/email/templates.ts'
 
 const Status = z.enum(['queued', 'sent', 'delivered', 'bounced', 'complained', 'failed', 'cancelled', 'suppressed'])
 const Message = z.strictObject({
@@ -88,33 +85,6 @@ const Sent = z.object(fields).superRefine((sent, context) => {
   } else if (sent.subject !== undefined || sent.html !== undefined || sent.text !== undefined)
     fail('template_key', 'must not come with subject, html or text')
 })
-type SentMessage = z.output<typeof Sent>
-
-const send = async (context: HandlerContext) => {
-  const message = context.body as SentMessage
-  await checkSenders(context, [message.from])
-  await checkRecipients(context, [message])
-  return context.call('email_send', {
-    message: JSON.stringify(message),
-    accepted: acceptedArray(context.request),
-    is_comped: isComped(context),
-    ...idempotency(context),
-  })
-}
-
-const sendBatch = async (context: HandlerContext) => {
-  const { messages } = context.body as { messages: SentMessage[] }
-  await checkSenders(
-    context,
-    messages.map(({ from }) => from),
-  )
-  await checkRecipients(context, messages)
-  return context.call('email_send_batch', {
-    messages: JSON.stringify(messages),
-    accepted: acceptedArray(context.request),
-    is_comped: isComped(context),
-  })
-}
 
 const example = { to: 'user@example.com', subject: 'Hello', text: 'Your order is on its way.' }
 

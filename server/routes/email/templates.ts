@@ -4,6 +4,7 @@ import { definitions } from '#server/http/definitions.ts'
 import { acceptedArray } from '#server/http/languages.ts'
 import { area, group, route } from '#server/http/route.ts'
 import { data, JsonObject, Line, Text, Time, Uuid } from '#server/http/schemas.ts'
+import { parseAddress } from '#server/providers/mail.ts'
 
 export const TemplateKey = z.string().regex(/^[a-z][a-z0-9_.-]{0,127}$/, 'must match ^[a-z][a-z0-9_.-]{0,127}$')
 /** `transactional`, or what users can unsubscribe from. */
@@ -91,3 +92,9 @@ export const emailTemplates = area({
     ]),
   ],
 })
+
+/** Becomes part of a mail header: a line break would begin another header. */
+export const From = Line(400).refine(
+  (value) => parseAddress(value) !== null,
+  'must be a mail address, or Name <mail address>',
+)

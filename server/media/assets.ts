@@ -1,5 +1,8 @@
+/** Uploads and files as the API answers them: registered, signed, committed, removed. */
+import { createHash } from 'node:crypto'
 import { dataOf, type Reply } from '#server/database/database.ts'
 import { ApiError, refusal } from '#server/errors.ts'
+import { isKnown } from '#server/http/conditional.ts'
 import type { Answer, HandlerContext } from '#server/http/route.ts'
 import { type Arrival, mostBytes } from '#server/media/storage.ts'
 import { type Variant, variantText } from '#server/media/variants.ts'
@@ -207,4 +210,14 @@ export const remove = async (context: HandlerContext): Promise<Answer> => {
   await storage.remove(projectOf(context), id)
   await context.call('media_removed', { asset_ids: [id] })
   return reply
+}
+
+/** The tag covers the URLs: what a cache keeps must not outlive them. */
+export const catalog = async (context: HandlerContext): Promise<Answer> => {
+  const reply = await linked(context, 'media_catalog_get', { slug: context.params['slug'] })
+  const etag = `"${createHash('sha256').update(reply.body).digest('base64url').slice(0, 32)}"`
+  const headers = { 'Cache-Control': 'public, max-age=300', ETag: etag }
+  return isKnown(context.request.headers['if-none-match'], etag)
+    ? { status: 304, body: '', headers }
+    : { status: reply.status, body: reply.body, headers }
 }

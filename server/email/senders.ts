@@ -1,16 +1,10 @@
+/** Who may send to whom. */
 import { dataOf } from '#server/database/database.ts'
 import type { HandlerContext } from '#server/http/route.ts'
-import { Line } from '#server/http/schemas.ts'
 import { parseAddress } from '#server/providers/mail.ts'
 import { isKeptInside } from '#server/providers/mail_allowance.ts'
 
-/** Becomes part of a mail header: a line break would begin another header. */
-export const From = Line(400).refine(
-  (value) => parseAddress(value) !== null,
-  'must be a mail address, or Name <mail address>',
-)
-
-type Recipient = { readonly to?: string | undefined; readonly from?: string | null | undefined }
+export type Recipient = { readonly to?: string | undefined; readonly from?: string | null | undefined }
 
 /**
  * Until an owner has verified their address, the installation writes to its members for a project in its own name, and to nobody else. What names a sender

@@ -1,37 +1,11 @@
+/** Sessions of end users: who holds one, what a sign-in creates, and the device that it came from. */
 import { randomUUID } from 'node:crypto'
 import type { FastifyRequest } from 'fastify'
-import { z } from 'zod'
 import { dataOf, type Reply } from '#server/database/database.ts'
-import { refusal } from '#server/errors.ts'
 import { sessionUser } from '#server/http/callers.ts'
 import { perIp, takeLimits } from '#server/http/limits.ts'
 import type { CachedProject } from '#server/http/project_cache.ts'
 import type { Caller, HandlerContext, Resolved } from '#server/http/route.ts'
-import { data, JsonObject, Time, Uuid } from '#server/http/schemas.ts'
-
-export const User = z.strictObject({
-  id: Uuid,
-  email: z.string().nullable(),
-  phone: z.string().nullable(),
-  display_name: z.string(),
-  avatar_url: z.string().nullable(),
-  external_id: z.string().nullable(),
-  anonymous_id: z.string().nullable(),
-  auth_providers: z.array(z.strictObject({ provider: z.string(), provider_id: z.string() })),
-  properties: JsonObject,
-  timezone: z.string().nullable(),
-  email_verified: z.boolean(),
-  phone_verified: z.boolean(),
-  first_seen_at: Time,
-  last_seen_at: Time,
-})
-
-export const AuthResult = data(
-  z.strictObject({ session_token: z.string(), refresh_token: z.string(), user: User, is_new_user: z.boolean() }),
-)
-
-export const Ok = data(z.strictObject({ ok: z.literal(true) }))
-export const Success = data(z.strictObject({ success: z.literal(true) }))
 
 export const projectOf = ({ project }: Resolved): CachedProject => {
   if (!project) throw new Error('this route needs an API key')
@@ -94,25 +68,3 @@ export const signIn = async (context: HandlerContext, name: string, args: Record
 /** readings.md: anonymous, social and sign-up together, per address. */
 export const newcomers = (context: HandlerContext) =>
   takeLimits(context, perIp('client signup', context.request.ip, [30, 'minute'], [500, 'day']), 'RATE_LIMITED')
-
-/** The required audience of identity tokens, from control. */
-export type SignInSettings = {
-  readonly bundle_id: string | null
-  readonly google_oauth_client_id: string | null
-}
-
-/** The project may have been deleted a moment ago: then its key is invalid, although it is still in the cache. */
-export const settingsOf = async ({ services, resolved }: HandlerContext, failure: string): Promise<SignInSettings> => {
-  const settings = dataOf<SignInSettings | null>(
-    await services.database.call(
-      services.control,
-      'control_auth',
-      { caller: 'sign_in' },
-      'sign_in_settings',
-      { project_id: projectOf(resolved).projectId },
-      { readOnly: true, failure },
-    ),
-  )
-  if (!settings) throw refusal(401, 'UNAUTHORIZED', 'The API key is invalid or was deactivated.')
-  return settings
-}

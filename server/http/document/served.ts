@@ -1,0 +1,56 @@
+/** The OpenAPI document as it is served: made once, compressed, with its tag. */
+import { createHash } from 'node:crypto'
+import { promisify } from 'node:util'
+import { gzip } from 'node:zlib'
+import { isKnown } from '#server/http/conditional.ts'
+import { openApi } from '#server/http/openapi.ts'
+import type { HandlerContext } from '#server/http/route.ts'
+import type { Services } from '#server/services.ts'
+
+type Document = { readonly bytes: Buffer; readonly compressed: Buffer; readonly etag: string }
+
+const documents = new WeakMap<Services, { readonly publicUrl: string; readonly document: Promise<Document> }>()
+
+const makeDocument = async ({ areas, publicUrl }: Services): Promise<Document> => {
+  const bytes = Buffer.from(JSON.stringify(await openApi(areas, publicUrl)))
+  return {
+    bytes,
+    compressed: await promisify(gzip)(bytes, { level: 9 }),
+    etag: createHash('sha256').update(bytes).digest('base64url'),
+  }
+}
+
+/** The bytes of the document: routes do not change while a server runs; its address changes once, when it listens. */
+const documentOf = (services: Services): Promise<Document> => {
+  const { publicUrl } = services
+  const known = documents.get(services)
+  if (known?.publicUrl === publicUrl) return known.document
+  const document = makeDocument(services)
+  documents.set(services, { publicUrl, document })
+  return document
+}
+
+/** Whether a client says that it reads gzip. */
+const takesGzip = (header: string | string[] | undefined) =>
+  String(header ?? '')
+    .split(',')
+    .some((one) => /^\s*(gzip|x-gzip|\*)\s*(;(?!\s*q=0(\.0*)?\s*$).*)?$/i.test(one))
+
+export const describe = async ({ services, request }: HandlerContext) => {
+  const { bytes, compressed, etag } = await documentOf(services)
+  const isCompressed = takesGzip(request.headers['accept-encoding'])
+  const etags = [`"${etag}"`, `"${etag}-gzip"`]
+  const header = request.headers['if-none-match']
+  const isNotModified = etags.some((one) => isKnown(header, one))
+  return {
+    status: isNotModified ? 304 : 200,
+    body: isNotModified ? '' : isCompressed ? compressed : bytes,
+    headers: {
+      etag: etags[isCompressed ? 1 : 0] ?? '',
+      'cache-control': 'public, max-age=60',
+      'access-control-allow-origin': '*',
+      vary: 'accept-encoding',
+      ...(isCompressed && !isNotModified ? { 'content-encoding': 'gzip' } : {}),
+    },
+  }
+}
