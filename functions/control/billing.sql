@@ -78,7 +78,7 @@ comment on function api.billing_begin is
   'Before the billing provider is called for checkout, portal or cancel: {id, tier, customer_ref}, and a row in the audit trail. Refuses 404 NOT_FOUND, 409
    ALREADY_SUBSCRIBED, NO_SUBSCRIPTION.';
 
-create or replace function internal.billing_cancelled(project_id uuid, provider text, ends_at timestamptz) returns json
+create or replace function api.billing_cancelled(project_id uuid, provider text, ends_at timestamptz) returns api.reply
 language plpgsql volatile security definer set search_path = '' as $$
 declare
   held app.project_subscriptions;
@@ -94,15 +94,10 @@ begin
     -- the provider reported its end in between
     select s.* into held from app.project_subscriptions s where s.project_id = billing_cancelled.project_id and s.provider = billing_cancelled.provider;
   end if;
-  return internal.subscription_json(held);
+  return internal.reply(200, internal.subscription_json(held));
 end $$;
-comment on function internal.billing_cancelled is 'Stores that a subscription ends with its period, as the provider has confirmed. Locks the subscription.';
-
-create or replace function api.billing_cancelled(project_id uuid, provider text, ends_at timestamptz) returns api.reply
-language sql volatile as $$
-  select internal.reply(200, internal.billing_cancelled(billing_cancelled.project_id, billing_cancelled.provider, billing_cancelled.ends_at))
-$$;
-comment on function api.billing_cancelled is 'internal.billing_cancelled, after the provider was called.';
+comment on function api.billing_cancelled is
+  'For the server: stores that a subscription ends with its period, as the provider has confirmed. Locks the subscription.';
 
 create or replace function internal.billing_event(provider text, event_key text, event json) returns boolean
 language plpgsql volatile security definer set search_path = '' as $$

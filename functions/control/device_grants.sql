@@ -50,26 +50,21 @@ comment on function api.device_grant_redeem is
   'Signs in a tool whose grant was approved, once: 200 {developer}. Refuses 400 AUTHORIZATION_PENDING, SLOW_DOWN (each adds five seconds to the interval, at
    most to a minute), EXPIRED_TOKEN (also for an unknown or used code), ACCESS_DENIED (once). Locks the grant, then the account.';
 
-create or replace function internal.device_grant_find(user_code_mac text) returns json
+create or replace function api.device_grant_get(user_code_mac text) returns api.reply
 language plpgsql stable security definer set search_path = '' as $$
 declare
   device app.device_grants;
 begin
   select g.* into device
     from app.device_grants g
-   where g.user_code_mac = device_grant_find.user_code_mac and g.status = 'pending' and g.expires_at > internal.now();
+   where g.user_code_mac = device_grant_get.user_code_mac and g.status = 'pending' and g.expires_at > internal.now();
   perform internal.check_found(device.id is not null, 'code');
-  return json_build_object('client_name', device.client_name, 'ip', device.ip, 'created_at', internal.iso(device.created_at),
-                           'expires_at', internal.iso(device.expires_at));
+  return internal.reply(200, json_build_object('client_name', device.client_name, 'ip', device.ip, 'created_at', internal.iso(device.created_at),
+                                               'expires_at', internal.iso(device.expires_at)));
 end $$;
-comment on function internal.device_grant_find is 'The tool that waits under a user code. Refuses 404 NOT_FOUND.';
-
-create or replace function api.device_grant_get(user_code_mac text) returns api.reply
-language sql stable as $$
-  select internal.reply(200, internal.device_grant_find(device_grant_get.user_code_mac))
-$$;
 comment on function api.device_grant_get is
-  'What a developer sees before they decide: {client_name, ip, created_at, expires_at}; ip is where the tool asked from. Refuses 404 NOT_FOUND.';
+  'What a developer sees of the tool that waits under a user code before they decide: {client_name, ip, created_at, expires_at}; ip is where the tool
+   asked from. Refuses 404 NOT_FOUND.';
 
 create or replace function internal.device_grant_decide(user_code_mac text, approve boolean) returns void
 language plpgsql volatile security definer set search_path = '' as $$

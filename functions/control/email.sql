@@ -63,7 +63,7 @@ language sql stable security definer set search_path = '' as $$
 $$;
 comment on function internal.mail_reaches is 'Whether an address is the verified one of a member: nobody else gets mail of a project in the sandbox. Granted to nobody.';
 
-create or replace function internal.mail_take(project_id uuid, address text, is_sign_in boolean, limits json) returns json
+create or replace function api.mail_take(project_id uuid, address text, is_sign_in boolean, limits json) returns api.reply
 language plpgsql volatile security definer set search_path = '' as $$
 declare
   account constant app.developers := internal.project_account(mail_take.project_id);
@@ -76,21 +76,16 @@ begin
   end if;
   if is_sandbox and not mail_take.is_sign_in and mail_take.limits ->> 'sandbox_to' = 'own'
      and not internal.mail_reaches(mail_take.project_id, mail_take.address) then
-    return json_build_object('is_sandbox', true, 'is_refused', true, 'wait', null);
+    return internal.reply(200, json_build_object('is_sandbox', true, 'is_refused', true, 'wait', null));
   end if;
   wait := case when most = 0 then 86400
                else internal.take_limits(json_build_array(json_build_object('key', 'mail of account ' || account.id, 'max', most, 'seconds', 86400))) end;
-  return json_build_object('is_sandbox', is_sandbox, 'is_refused', false, 'wait', wait);
+  return internal.reply(200, json_build_object('is_sandbox', is_sandbox, 'is_refused', false, 'wait', wait));
 end $$;
-comment on function internal.mail_take is
-  'Counts one message that the installation is about to send in its own name for a project: {is_sandbox, is_refused, wait}. is_refused: the project is in the
-   sandbox, and the address is not its own; wait: the seconds after which its account may send again, or null. limits is {sandbox_to, sandbox_per_day, per_day}.';
-
-create or replace function api.mail_take(project_id uuid, address text, is_sign_in boolean, limits json) returns api.reply
-language sql volatile as $$
-  select internal.reply(200, internal.mail_take(mail_take.project_id, mail_take.address, mail_take.is_sign_in, mail_take.limits))
-$$;
-comment on function api.mail_take is 'internal.mail_take, for workers.';
+comment on function api.mail_take is
+  'For workers: counts one message that the installation is about to send in its own name for a project: {is_sandbox, is_refused, wait}. is_refused:
+   the project is in the sandbox, and the address is not its own; wait: the seconds after which its account may send again, or null. limits is
+   {sandbox_to, sandbox_per_day, per_day}.';
 
 create or replace function api.mail_to_check(project_id uuid, addresses jsonb) returns api.reply
 language plpgsql stable as $$

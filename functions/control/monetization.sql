@@ -210,7 +210,7 @@ comment on function api.monetization_apply_mark is
   'For the job: records that the plan was checked, that the call of a step begins, or how many steps are done. false when the operation was ended or another
    run has taken it, so that the job stops.';
 
-create or replace function internal.monetization_apply_wait(operation_id uuid, run int, waiting_hash text) returns json
+create or replace function api.monetization_apply_wait(operation_id uuid, run int, waiting_hash text) returns api.reply
 language plpgsql volatile security definer set search_path = '' as $$
 declare
   held boolean;
@@ -230,18 +230,11 @@ begin
                                     job_key := 'monetization expiry ' || monetization_apply_wait.operation_id, max_attempts := 25,
                                     run_at := internal.now() + make_interval(secs => internal.monetization_wait_seconds()));
   end if;
-  return json_build_object('is_held', held, 'is_confirmed', ready);
+  return internal.reply(200, json_build_object('is_held', held, 'is_confirmed', ready));
 end $$;
-comment on function internal.monetization_apply_wait is
-  'Lets an apply wait for its confirmation for 24 hours, unless it has been confirmed already.';
-
-create or replace function api.monetization_apply_wait(operation_id uuid, run int, waiting_hash text) returns api.reply
-language sql volatile as $$
-  select internal.reply(200, internal.monetization_apply_wait(monetization_apply_wait.operation_id, monetization_apply_wait.run,
-                                                              monetization_apply_wait.waiting_hash))
-$$;
 comment on function api.monetization_apply_wait is
-  'For the job, when only gated steps remain: {is_held, is_confirmed}. Where it is held and not confirmed, the operation waits from now on and the job ends.';
+  'For the job, when only gated steps remain: {is_held, is_confirmed}. Lets the apply wait for its confirmation for 24 hours, unless it has been
+   confirmed already: where it is held and not confirmed, the operation waits from now on and the job ends.';
 
 create or replace function internal.monetization_apply_expire(operation_id uuid) returns boolean
 language plpgsql volatile security definer set search_path = '' as $$

@@ -160,7 +160,7 @@ end $$;
 comment on function api.operator_token_create is
   'Creates an operator token: 201; the server adds its text to this response only. Refuses 400 VALIDATION_ERROR, and as internal.operator_token_make.';
 
-create or replace function internal.operator_token_page(page_limit int, page_offset bigint) returns api.reply
+create or replace function api.operator_token_list(page_limit int, page_offset bigint) returns api.reply
 language plpgsql stable security definer set search_path = '' as $$
 declare
   account constant uuid := internal.service_account_id();
@@ -170,16 +170,10 @@ begin
        from (select t as token from app.operator_tokens t
               where t.service_account_id = account or account is null and t.developer_id = internal.developer_id()
               order by t.created_at desc, t.id desc
-              limit operator_token_page.page_limit offset operator_token_page.page_offset) p),
+              limit operator_token_list.page_limit offset operator_token_list.page_offset) p),
     (select count(*) from app.operator_tokens t where t.service_account_id = account or account is null and t.developer_id = internal.developer_id()),
-    operator_token_page.page_offset, operator_token_page.page_limit);
+    operator_token_list.page_offset, operator_token_list.page_limit);
 end $$;
-comment on function internal.operator_token_page is 'Operator tokens that the caller made, newest first.';
-
-create or replace function api.operator_token_list(page_limit int, page_offset bigint) returns api.reply
-language sql stable as $$
-  select internal.operator_token_page(operator_token_list.page_limit, operator_token_list.page_offset)
-$$;
 comment on function api.operator_token_list is
   'Operator tokens that the caller made, newest first, with those that ended; they are deleted 90 days after their expiry.';
 
@@ -227,7 +221,7 @@ end $$;
 comment on function internal.operator_token_live is
   'What a token may do now, with the scopes that its maker still has; null when it has ended or its maker may delegate nothing. Granted to nobody.';
 
-create or replace function internal.operator_token_introspect(token_hash text) returns json
+create or replace function api.operator_token_introspect(token_hash text) returns api.reply
 language plpgsql stable security definer set search_path = '' as $$
 declare
   token app.operator_tokens;
@@ -239,40 +233,31 @@ begin
      and case when internal.service_account_id() is not null then t.service_account_id = internal.service_account_id()
               else t.developer_id = internal.developer_id() end;
   live := internal.operator_token_live(token);
-  return json_build_object(
+  return internal.reply(200, json_build_object(
     'active', live is not null, 'scopes', coalesce(live -> 'scopes', '[]'), 'project_id', live -> 'project_id',
     'organization_id', case when live is not null and token.project_id is null then token.organization_id end,
-    'expires_at', case when live is not null then internal.iso(token.expires_at) end);
+    'expires_at', case when live is not null then internal.iso(token.expires_at) end));
 end $$;
-comment on function internal.operator_token_introspect is
-  'The state of a token that the caller made, with the scopes that it has now. active false, and nothing else, for any other text: an unknown, ended or another''s token.';
+comment on function api.operator_token_introspect is
+  'The state of an operator token that the caller made, with the scopes that it has now: {active, scopes, project_id, organization_id, expires_at}.
+   active false, and nothing else, for any other text: an unknown, ended or another''s token.';
 
-create or replace function api.operator_token_introspect(token_hash text) returns api.reply
-language sql stable as $$
-  select internal.reply(200, internal.operator_token_introspect(operator_token_introspect.token_hash))
-$$;
-comment on function api.operator_token_introspect is 'The state of an operator token: {active, scopes, project_id, organization_id, expires_at}.';
-
-create or replace function internal.operator_token_held(token_hash text) returns json
+create or replace function api.operator_token_check(token_hash text) returns api.reply
 language plpgsql volatile security definer set search_path = '' as $$
 declare
   token app.operator_tokens;
   live json;
 begin
-  select t.* into token from app.operator_tokens t where t.token_hash = operator_token_held.token_hash;
+  select t.* into token from app.operator_tokens t where t.token_hash = operator_token_check.token_hash;
   live := internal.operator_token_live(token);
   if live is not null and (token.last_used_at is null or token.last_used_at < internal.now() - interval '1 minute') then
     update app.operator_tokens t set last_used_at = internal.now() where t.id = token.id;
   end if;
-  return live;
+  return internal.reply(200, live);
 end $$;
-comment on function internal.operator_token_held is 'The live token whose text has this hash, or null. Records its use, at most once a minute.';
-
-create or replace function api.operator_token_check(token_hash text) returns api.reply
-language sql volatile as $$
-  select internal.reply(200, internal.operator_token_held(operator_token_check.token_hash))
-$$;
-comment on function api.operator_token_check is 'For the server: what the token whose text has this hash may do now, or null. expires_at in Unix seconds.';
+comment on function api.operator_token_check is
+  'For the server: what the live token whose text has this hash may do now, or null; expires_at in Unix seconds. Records its use, at most once a
+   minute.';
 
 create or replace trigger tg_operator_tokens__audit
   after insert or update of revoked_at on app.operator_tokens

@@ -84,32 +84,26 @@ end $$;
 comment on function api.service_account_create is
   'Creates a service account: 201; the server adds its key to this response only. Refuses as internal.service_account_make.';
 
-create or replace function internal.service_account_page(organization_id uuid, page_limit int, page_offset bigint) returns api.reply
+create or replace function api.service_account_list(page_limit int, page_offset bigint, organization_id uuid default null) returns api.reply
 language plpgsql stable security definer set search_path = '' as $$
 declare
-  organizations constant uuid[] := case when service_account_page.organization_id is null then internal.organization_ids('admin')
-                                        else array[service_account_page.organization_id] end;
+  organizations constant uuid[] := case when service_account_list.organization_id is null then internal.organization_ids('admin')
+                                        else array[service_account_list.organization_id] end;
 begin
-  if service_account_page.organization_id is not null then
-    perform internal.organization_check(service_account_page.organization_id, 'admin');
+  if service_account_list.organization_id is not null then
+    perform internal.organization_check(service_account_list.organization_id, 'admin');
   end if;
   return internal.reply_page(
     (select json_agg(internal.service_account_json(p.account) order by (p.account).created_at desc, (p.account).id desc)
        from (select a as account from app.service_accounts a
               where a.organization_id = any (organizations)
               order by a.created_at desc, a.id desc
-              limit service_account_page.page_limit offset service_account_page.page_offset) p),
+              limit service_account_list.page_limit offset service_account_list.page_offset) p),
     (select count(*) from app.service_accounts a where a.organization_id = any (organizations)),
-    service_account_page.page_offset, service_account_page.page_limit);
+    service_account_list.page_offset, service_account_list.page_limit);
 end $$;
-comment on function internal.service_account_page is
+comment on function api.service_account_list is
   'Service accounts of the organizations in which the caller is an admin, or of one, newest first. Refuses 404 NOT_FOUND, 403 ROLE_FORBIDDEN.';
-
-create or replace function api.service_account_list(page_limit int, page_offset bigint, organization_id uuid default null) returns api.reply
-language sql stable as $$
-  select internal.service_account_page(service_account_list.organization_id, service_account_list.page_limit, service_account_list.page_offset)
-$$;
-comment on function api.service_account_list is 'Service accounts, newest first. Refuses as internal.service_account_page.';
 
 create or replace function internal.service_account_own(service_account_id uuid) returns app.service_accounts
 language plpgsql volatile security definer set search_path = '' as $$
@@ -128,54 +122,42 @@ end $$;
 comment on function internal.service_account_own is
   'A service account whose organization the caller administrates, locked. Refuses 404 NOT_FOUND, 403 ROLE_FORBIDDEN. Locks the organization first.';
 
-create or replace function internal.service_account_read(service_account_id uuid) returns json
+create or replace function api.service_account_get(service_account_id uuid) returns api.reply
 language plpgsql stable security definer set search_path = '' as $$
 declare
   account app.service_accounts;
 begin
   select a.* into account from app.service_accounts a
-   where a.id = service_account_read.service_account_id and a.organization_id = any (internal.organization_ids());
+   where a.id = service_account_get.service_account_id and a.organization_id = any (internal.organization_ids());
   perform internal.check_found(account.id is not null, 'service account');
   perform internal.organization_check(account.organization_id, 'admin');
-  return internal.service_account_json(account);
+  return internal.reply(200, internal.service_account_json(account));
 end $$;
-comment on function internal.service_account_read is 'A service account, for admins of its organization. Refuses 404 NOT_FOUND, 403 ROLE_FORBIDDEN.';
+comment on function api.service_account_get is 'A service account, for admins of its organization. Refuses 404 NOT_FOUND, 403 ROLE_FORBIDDEN.';
 
-create or replace function api.service_account_get(service_account_id uuid) returns api.reply
-language sql stable as $$
-  select internal.reply(200, internal.service_account_read(service_account_get.service_account_id))
-$$;
-comment on function api.service_account_get is 'A service account. Refuses as internal.service_account_read.';
-
-create or replace function internal.service_account_change(service_account_id uuid, patch jsonb) returns json
+create or replace function api.service_account_patch(service_account_id uuid, patch jsonb) returns api.reply
 language plpgsql volatile security definer set search_path = '' as $$
 declare
-  account app.service_accounts := internal.service_account_own(service_account_change.service_account_id);
+  account app.service_accounts := internal.service_account_own(service_account_patch.service_account_id);
 begin
-  if (select count(*) from jsonb_object_keys(service_account_change.patch)) > 0 then
+  if (select count(*) from jsonb_object_keys(service_account_patch.patch)) > 0 then
     update app.service_accounts a
-       set name = coalesce(service_account_change.patch ->> 'name', a.name),
-           scopes = case when service_account_change.patch ? 'scopes'
-                         then array(select distinct s from jsonb_array_elements_text(service_account_change.patch -> 'scopes') s order by 1) else a.scopes end,
-           project_ids = case when service_account_change.patch ? 'project_ids'
-                              then internal.service_account_projects(a.organization_id, (service_account_change.patch -> 'project_ids')::json) else a.project_ids end,
-           is_active = coalesce((service_account_change.patch ->> 'is_active')::boolean, a.is_active),
+       set name = coalesce(service_account_patch.patch ->> 'name', a.name),
+           scopes = case when service_account_patch.patch ? 'scopes'
+                         then array(select distinct s from jsonb_array_elements_text(service_account_patch.patch -> 'scopes') s order by 1) else a.scopes end,
+           project_ids = case when service_account_patch.patch ? 'project_ids'
+                              then internal.service_account_projects(a.organization_id, (service_account_patch.patch -> 'project_ids')::json) else a.project_ids end,
+           is_active = coalesce((service_account_patch.patch ->> 'is_active')::boolean, a.is_active),
            updated_at = internal.now()
      where a.id = account.id
     returning a.* into account;
     perform internal.changed('service_account:' || account.id);
   end if;
-  return internal.service_account_json(account);
+  return internal.reply(200, internal.service_account_json(account));
 end $$;
-comment on function internal.service_account_change is
-  'Changes the fields that are present; what is narrowed holds for live tokens too. Refuses 404 NOT_FOUND, 403 ROLE_FORBIDDEN, 400 VALIDATION_ERROR. Locks as
-   internal.service_account_own.';
-
-create or replace function api.service_account_patch(service_account_id uuid, patch jsonb) returns api.reply
-language sql volatile as $$
-  select internal.reply(200, internal.service_account_change(service_account_patch.service_account_id, service_account_patch.patch))
-$$;
-comment on function api.service_account_patch is 'Changes a service account. Refuses as internal.service_account_change.';
+comment on function api.service_account_patch is
+  'Changes the fields that are present; what is narrowed holds for live tokens too. Refuses 404 NOT_FOUND, 403 ROLE_FORBIDDEN, 400 VALIDATION_ERROR.
+   Locks as internal.service_account_own.';
 
 create or replace function internal.service_account_remove(service_account_id uuid) returns void
 language plpgsql volatile security definer set search_path = '' as $$
@@ -195,7 +177,7 @@ begin
 end $$;
 comment on function api.service_account_delete is 'Deletes a service account; its key and its tokens end. Refuses as internal.service_account_remove.';
 
-create or replace function internal.service_account_rotate(service_account_id uuid, key_hash text) returns json
+create or replace function api.service_account_rotate(service_account_id uuid, key_hash text) returns api.reply
 language plpgsql volatile security definer set search_path = '' as $$
 declare
   account app.service_accounts := internal.service_account_own(service_account_rotate.service_account_id);
@@ -205,17 +187,11 @@ begin
    where a.id = account.id
   returning a.* into account;
   perform internal.changed('service_account_key:' || account.id);
-  return internal.service_account_json(account);
+  return internal.reply(200, internal.service_account_json(account));
 end $$;
-comment on function internal.service_account_rotate is
-  'Replaces the key; the former one ends, live tokens do not. Refuses 404 NOT_FOUND, 403 ROLE_FORBIDDEN, 401 INVALID_DEVELOPER_TOKEN. Locks as
-   internal.service_account_own, then the account of the caller.';
-
-create or replace function api.service_account_rotate(service_account_id uuid, key_hash text) returns api.reply
-language sql volatile as $$
-  select internal.reply(200, internal.service_account_rotate(service_account_rotate.service_account_id, service_account_rotate.key_hash))
-$$;
-comment on function api.service_account_rotate is 'Replaces the key: 200; the server adds the new one to this response only. Refuses as internal.service_account_rotate.';
+comment on function api.service_account_rotate is
+  'Replaces the key: 200; the server adds the new one to this response only. The former key ends, live tokens do not. Refuses 404 NOT_FOUND, 403
+   ROLE_FORBIDDEN, 401 INVALID_DEVELOPER_TOKEN. Locks as internal.service_account_own, then the account of the caller.';
 
 create or replace function api.service_account_check(key_hash text) returns api.reply
 language plpgsql volatile as $$

@@ -68,17 +68,18 @@ begin
 end $$;
 comment on function internal.app_session_close is 'Writes the end of a session down, once with svc.session.ended. Granted to nobody.';
 
-create or replace function internal.app_session_begin(
-  id uuid, platform text, app_version text, os_version text, device_model text, locale text, started_at timestamptz)
+create or replace function api.app_session_start(
+  id uuid default null, platform text default null, app_version text default null, os_version text default null,
+  device_model text default null, locale text default null, started_at timestamptz default null)
 returns api.reply
 language plpgsql volatile security definer set search_path = '' as $$
 declare
   me constant uuid := internal.app_session_lock(to_the_minute => false);
-  began constant timestamptz := least(coalesce(app_session_begin.started_at, internal.now()), internal.now());
+  began constant timestamptz := least(coalesce(app_session_start.started_at, internal.now()), internal.now());
   known app.app_sessions;
   open app.app_sessions;
 begin
-  select s.* into known from app.app_sessions s where s.id = app_session_begin.id;
+  select s.* into known from app.app_sessions s where s.id = app_session_start.id;
   if known.app_user_id = me then
     return internal.reply(200, internal.app_session_json(known));
   end if;
@@ -86,16 +87,16 @@ begin
     select s.*
       from app.app_sessions s
      where s.app_user_id = me and s.ended_at is null
-       and s.platform is not distinct from app_session_begin.platform
-       and s.device_model is not distinct from app_session_begin.device_model
+       and s.platform is not distinct from app_session_start.platform
+       and s.device_model is not distinct from app_session_start.device_model
      order by s.id
   loop
     perform internal.app_session_close(open, open.last_seen_at,
       case when open.last_seen_at <= internal.now() - interval '30 minutes' then 'timeout' else 'replaced' end);
   end loop;
   insert into app.app_sessions (id, app_user_id, started_at, last_seen_at, platform, app_version, os_version, device_model, locale)
-  values (coalesce(app_session_begin.id, internal.new_id()), me, began, began, app_session_begin.platform, app_session_begin.app_version,
-          app_session_begin.os_version, app_session_begin.device_model, app_session_begin.locale)
+  values (coalesce(app_session_start.id, internal.new_id()), me, began, began, app_session_start.platform, app_session_start.app_version,
+          app_session_start.os_version, app_session_start.device_model, app_session_start.locale)
   on conflict on constraint app_sessions_pkey do nothing
   returning * into known;
   if not found then
@@ -105,21 +106,9 @@ begin
     'session_id', known.id, 'platform', known.platform, 'app_version', known.app_version, 'device_model', known.device_model)));
   return internal.reply(201, internal.app_session_json(known));
 end $$;
-comment on function internal.app_session_begin is
-  'Starts a session of the caller, and ends what is open on the same device. A known id of the caller: 200 and nothing moves. Refuses 409 CONFLICT (an id
-   of another user). Locks the user.';
-
-create or replace function api.app_session_start(
-  id uuid default null, platform text default null, app_version text default null, os_version text default null,
-  device_model text default null, locale text default null, started_at timestamptz default null)
-returns api.reply
-language sql volatile as $$
-  select internal.app_session_begin(app_session_start.id, app_session_start.platform, app_session_start.app_version,
-                                    app_session_start.os_version, app_session_start.device_model, app_session_start.locale,
-                                    app_session_start.started_at)
-$$;
 comment on function api.app_session_start is
-  'Starts an app session: 201, or 200 with the same row for an id that is known. Refuses 409 CONFLICT. Supplement B3.';
+  'Starts an app session of the caller, and ends what is open on the same device: 201. A known id of the caller: 200 with the same row, and nothing
+   moves. Refuses 409 CONFLICT (an id of another user). Locks the user. Supplement B3.';
 
 create or replace function internal.app_session_mine(session_id uuid) returns app.app_sessions
 language plpgsql volatile security definer set search_path = '' as $$
@@ -135,7 +124,7 @@ begin
 end $$;
 comment on function internal.app_session_mine is 'A session of the caller, who is locked. Refuses 404 NOT_FOUND.';
 
-create or replace function internal.app_session_heartbeat(session_id uuid) returns api.reply
+create or replace function api.app_session_heartbeat(session_id uuid) returns api.reply
 language plpgsql volatile security definer set search_path = '' as $$
 declare
   mine app.app_sessions := internal.app_session_mine(app_session_heartbeat.session_id);
@@ -146,15 +135,10 @@ begin
   update app.app_sessions s set last_seen_at = greatest(s.last_seen_at, internal.now()) where s.id = mine.id returning s.* into mine;
   return internal.reply(200, internal.app_session_json(mine));
 end $$;
-comment on function internal.app_session_heartbeat is 'Notes that a session of the caller goes on. Refuses 404 NOT_FOUND, 409 SESSION_ENDED.';
+comment on function api.app_session_heartbeat is
+  'Notes that a session of the caller goes on. Refuses 404 NOT_FOUND, 409 SESSION_ENDED. Supplement B3.';
 
-create or replace function api.app_session_heartbeat(session_id uuid) returns api.reply
-language sql volatile as $$
-  select internal.app_session_heartbeat(app_session_heartbeat.session_id)
-$$;
-comment on function api.app_session_heartbeat is 'Notes that a session goes on. Refuses 404 NOT_FOUND, 409 SESSION_ENDED. Supplement B3.';
-
-create or replace function internal.app_session_finish(session_id uuid, ended_at timestamptz) returns api.reply
+create or replace function api.app_session_finish(session_id uuid, ended_at timestamptz default null) returns api.reply
 language plpgsql volatile security definer set search_path = '' as $$
 declare
   mine app.app_sessions := internal.app_session_mine(app_session_finish.session_id);
@@ -167,15 +151,9 @@ begin
   end if;
   return internal.reply(200, internal.app_session_json(mine));
 end $$;
-comment on function internal.app_session_finish is
-  'Ends a session of the caller at the device''s own time, within [started_at, now]; one that has ended stays as it is, unless it ended by silence and
-   the device says when it was. Refuses 404 NOT_FOUND.';
-
-create or replace function api.app_session_finish(session_id uuid, ended_at timestamptz default null) returns api.reply
-language sql volatile as $$
-  select internal.app_session_finish(app_session_finish.session_id, app_session_finish.ended_at)
-$$;
-comment on function api.app_session_finish is 'Ends a session; ending it twice answers the same row. Refuses 404 NOT_FOUND. Supplement B3.';
+comment on function api.app_session_finish is
+  'Ends a session of the caller at the device''s own time, within [started_at, now]; one that has ended stays as it is, unless it ended by silence
+   and the device says when it was. Refuses 404 NOT_FOUND. Supplement B3.';
 
 create or replace function internal.on_events__15_app_sessions(events app.engagement_events[]) returns void
 language plpgsql volatile as $$

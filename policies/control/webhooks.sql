@@ -25,15 +25,14 @@ grant select, insert on app.webhook_attempts to control_worker;
 grant select, insert, update on app.webhook_breakers to control_worker;
 
 grant execute on function internal.webhook_replay_operation, api.webhook_replay_start,
-  internal.webhook_json, internal.control_webhook_make, internal.control_webhook_page, internal.control_webhook_read, internal.control_webhook_change,
-  internal.control_webhook_remove, internal.control_webhook_rotate, internal.control_webhook_sample, internal.control_webhook_delivery_page,
-  internal.control_webhook_replay,
+  internal.webhook_json,
+  internal.control_webhook_remove,
   api.control_webhook_create, api.control_webhook_list, api.control_webhook_get, api.control_webhook_patch, api.control_webhook_delete,
   api.control_webhook_rotate_secret, api.control_webhook_test, api.control_webhook_delivery_list, api.control_webhook_delivery_replay
   to control_developer;
-grant execute on function internal.webhook_owner_json, api.webhook_owner, internal.control_webhook_owner_json, api.control_webhook_owner,
+grant execute on function api.webhook_owner, api.control_webhook_owner,
   internal.webhook_degraded, api.webhook_degraded, internal.webhook_schedule, internal.webhook_task_repeat, api.webhook_task_repeat, internal.purge_webhooks,
-  internal.webhook_audit_begin, api.webhook_audit_begin, internal.webhook_audit_report, api.webhook_audit_report,
+  api.webhook_audit_begin, internal.webhook_audit_report, api.webhook_audit_report,
   internal.uuid5, internal.webhook_sendable_json, internal.webhook_retry_seconds, internal.webhook_retry_at, internal.webhook_hold_interval,
   internal.webhook_probe_interval, internal.webhook_record_outcome, internal.webhook_attempt, api.webhook_delivery_begin, api.webhook_attempt_record,
   api.webhook_probe_begin, api.webhook_release, api.webhook_purge

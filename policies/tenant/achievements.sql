@@ -20,7 +20,7 @@ grant execute on function internal.achievement_find, internal.achievement_check,
   internal.user_achievement_json, internal.achievement_adjust, internal.achievement_dry_run,
   api.achievement_grant, api.achievement_revoke, api.achievement_backfill_check, api.achievement_dry_run, internal.achievement_holder_json, internal.is_achievement_held, internal.achievement_users_page, api.achievement_users, api.achievement_stats
   to app_admin;
-grant execute on function internal.achievement_backfill, internal.users_number, internal.achievements_count, api.achievements_backfill_step,
+grant execute on function internal.users_number, internal.achievements_count, api.achievements_backfill_step,
   api.achievements_users_total, api.achievements_count
   to app_worker;
 

@@ -34,8 +34,7 @@ grant execute on function internal.ai_provider_json, internal.ai_config_json, in
   api.ai_evaluated
   to app_admin;
 grant execute on function internal.ai_client_prompts, api.ai_client_prompts, api.ai_usage to app_user;
-grant execute on function internal.ai_provider_check, internal.ai_begin, internal.ai_finish, internal.ai_reserve, internal.ai_release, internal.purge__ai,
-  internal.ai_embedding_target,
+grant execute on function internal.ai_provider_check, internal.ai_begin, internal.ai_finish, internal.purge__ai,
   api.ai_begin, api.ai_finish, api.ai_reserve, api.ai_release, api.ai_embedding_target
   to app_worker;
 

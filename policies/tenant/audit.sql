@@ -17,5 +17,5 @@ grant execute on function internal.audit_read, api.audit_read, internal.audit_ac
   internal.audit_is_cut, internal.audit_sealed, api.audit_rows, api.audit_row, api.audit_verify, api.audit_sealed
   to app_admin;
 grant execute on function api.audit_maintain, internal.make_audit_partition, internal.purge_audit, internal.audit_oldest_month,
-  internal.audit_seal, internal.audit_waiting, api.audit_seal, internal.audit_sealed_since, api.audit_sealed_since
+  internal.audit_seal, internal.audit_waiting, api.audit_seal, api.audit_sealed_since
   to app_worker;

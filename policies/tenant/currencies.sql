@@ -36,7 +36,7 @@ grant execute on function internal.currency_json, internal.currency_check, inter
   internal.currency_check_json, internal.currency_figures, api.currencies_adjust, api.currency_transaction_reverse, api.currency_transactions_all, api.user_balances, api.currency_stats,
   api.currencies_integrity
   to app_admin;
-grant execute on function api.currencies_check, internal.currencies_check to app_worker;
+grant execute on function api.currencies_check to app_worker;
 
 insert into internal.user_data
   (table_name, user_column, section, export_columns, secret_columns, reset_section, on_merge, on_delete, exempt_reason, declared_in)

@@ -30,7 +30,7 @@ grant execute on function internal.email_mark, internal.email_escape, internal.e
   internal.email_campaign_content, internal.email_template_before_delete, internal.email_delivery_json, internal.email_deliveries_page,
   api.email_campaign_deliveries, api.email_template_preview, api.email_send, api.email_send_batch, api.email_messages, api.email_message_get, api.email_message_cancel
   to app_admin;
-grant execute on function internal.email_message_from, api.email_message_from, internal.email_attempt_begin, internal.email_attempt_end, api.email_attempt_begin,
+grant execute on function api.email_message_from, internal.email_attempt_end, api.email_attempt_begin,
   api.email_attempt_end, internal.email_track, internal.email_is_suppressed,
   api.email_track, internal.purge__email
   to app_worker;

@@ -7,7 +7,7 @@ create policy "administrators read entries" on app.feed_entries for select to ap
 
 grant select on app.feed_entries to app_admin;
 -- users read entries of others through these functions only, which know friends, groups and blocks
-grant execute on function internal.feed_home, internal.feed_own, internal.feed_of_group, internal.feed_scope, internal.feed_post,
+grant execute on function internal.feed_scope,
   internal.feed_delete, api.feed_home, api.feed_own, api.feed_of_group, api.feed_post, api.feed_delete
   to app_user;
 grant execute on function internal.feed_entry_json, internal.feed_entry_of, internal.feed_entries_page, internal.feed_post_as, internal.feed_remove, internal.feed_settings_put,

@@ -43,7 +43,7 @@ grant execute on function internal.flag_value, internal.flag_number, internal.fl
   api.flag_revert, api.flag_ramp, api.flag_stats, api.flag_evaluate
   to app_admin;
 grant execute on function internal.flags_apply_schedule to app_admin, app_worker;
-grant execute on function internal.flag_guard, internal.flags_count, internal.purge__flags, api.flags_advance, api.flag_guard, api.flags_count to app_worker;
+grant execute on function internal.flags_count, internal.purge__flags, api.flags_advance, api.flag_guard, api.flags_count to app_worker;
 
 insert into internal.user_data
   (table_name, user_column, section, export_columns, secret_columns, reset_section, on_merge, on_delete, exempt_reason, declared_in)

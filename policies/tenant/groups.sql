@@ -14,17 +14,16 @@ create policy "administrators read members" on app.group_members for select to a
 
 grant select on app.groups, app.group_members to app_user, app_server, app_admin;
 grant execute on function internal.group_rank, internal.group_json, internal.group_not_found to app_user, app_server, app_admin;
-grant execute on function internal.my_group_ids, internal.group_is_visible, internal.group_create, internal.group_join, internal.group_leave,
-  internal.groups_search, internal.group_roster,
+grant execute on function internal.my_group_ids, internal.group_is_visible,
   api.group_create, api.groups_mine, api.groups_search, api.group_get, api.group_join, api.group_leave, api.group_members
   to app_user;
-grant execute on function internal.group_led_json, internal.group_update, internal.group_delete, internal.group_member_update, internal.group_member_kick,
-  internal.group_transfer, internal.group_invite_create, internal.group_invites_list, internal.group_invite_delete, internal.group_join_by_code,
+grant execute on function internal.group_led_json, internal.group_delete, internal.group_member_kick,
+  internal.group_invite_delete,
   api.group_update, api.group_delete, api.group_member_update, api.group_member_kick, api.group_transfer, api.group_invite_create, api.group_invites_list,
   api.group_invite_delete, api.group_join_by_code
   to app_user;
-grant execute on function internal.group_member_add, internal.groups_all_page, internal.group_members_json, internal.group_member_json,
-  internal.group_update_any, internal.group_delete_any, internal.group_member_update_any, internal.group_member_remove,
+grant execute on function internal.groups_all_page, internal.group_members_json, internal.group_member_json,
+  internal.group_delete_any, internal.group_member_remove,
   api.group_member_add, api.groups_list, api.group_show, api.group_update_any, api.group_delete_any, api.group_members_any, api.group_member_update_any,
   api.group_member_remove
   to app_admin;

@@ -18,7 +18,7 @@ create policy "users read their own entries" on app.leaderboard_entries for sele
 grant select on app.leaderboard_runs to app_admin;
 grant select on app.leaderboard_entries to app_admin, app_user;
 
-grant execute on function internal.leaderboard_show, internal.leaderboard_mine, internal.leaderboards_mine, internal.leaderboard_submit,
+grant execute on function internal.leaderboard_show,
   api.leaderboard_get, api.leaderboard_me, api.leaderboards_list, api.leaderboard_submit
   to app_user;
 grant execute on function internal.leaderboard_source_problem, internal.leaderboard_check, internal.leaderboard_before_delete,
@@ -28,7 +28,7 @@ grant execute on function internal.leaderboard_source_problem, internal.leaderbo
   api.leaderboard_entries, api.leaderboard_entry_put, api.leaderboard_entry_delete, api.leaderboard_import, api.leaderboard_runs,
   api.leaderboard_close, api.leaderboard_anomalies, api.leaderboard_rebuild_check
   to app_admin;
-grant execute on function internal.leaderboard_fold, api.leaderboard_fold, internal.leaderboard_rollover, internal.leaderboard_notify, internal.leaderboard_rebuild, internal.purge__leaderboards,
+grant execute on function internal.leaderboard_fold, api.leaderboard_fold, internal.leaderboard_notify, internal.purge__leaderboards,
   api.leaderboard_rollover, api.leaderboard_notify, api.leaderboard_rebuild_step
   to app_worker;
 

@@ -17,13 +17,13 @@ grant execute on function internal.media_link, internal.media_links_begin, inter
   to app_user, app_server, app_admin;
 grant execute on function internal.media_removed, api.media_removed to app_user, app_server, app_admin, app_worker;
 grant execute on function internal.media_register, api.media_upload to app_user, app_admin;
-grant execute on function internal.media_presign_put, internal.media_presign_get, internal.media_mine_page, internal.media_names,
+grant execute on function internal.media_presign_put, internal.media_presign_get, internal.media_mine_page,
   api.media_presign, api.media_names to app_user, app_server;
 grant execute on function internal.media_mine_page to app_admin;
 -- the list of server keys has its total from a counter
 grant execute on function internal.counted, internal.list_counted, internal.reads_every_row to app_server;
 grant execute on function internal.media_is_pending, internal.media_pending_page to app_admin;
-grant execute on function internal.media_upload_is_open, internal.media_removals_next, internal.media_unused, internal.media_pending_old,
+grant execute on function internal.media_upload_is_open,
   internal.media_pending_drop, internal.media_commit_late, internal.purge__media,
   api.media_upload_open, api.media_removals_next, api.media_unused, api.media_pending_old, api.media_pending_drop, api.media_commit_late
   to app_worker;
@@ -49,7 +49,7 @@ create policy "administrators change catalogs" on app.media_catalogs for update 
 create policy "administrators delete catalogs" on app.media_catalogs for delete to app_admin using (true);
 
 grant execute on function internal.media_catalog_public, internal.media_links_begin, api.media_catalog_get to app_auth;
-grant execute on function internal.media_public, api.media_public to app_anon;
+grant execute on function api.media_public to app_anon;
 grant execute on function internal.media_assets_hold, internal.media_catalog_check, internal.media_search, internal.media_update, internal.media_sums,
   internal.media_budget, internal.media_most_bytes, internal.storage_buckets, internal.storage_bucket_check, internal.storage_object_json, internal.storage_delete,
   api.media_list_admin, api.media_update, api.storage_buckets, api.storage_usage, api.storage_objects, api.storage_delete
@@ -68,6 +68,6 @@ grant select on app.media_jobs to app_admin;
 grant execute on function internal.media_job_json, internal.media_jobs_page, internal.media_job_create, api.media_job_create, api.media_job_get,
   api.media_jobs_list
   to app_admin;
-grant execute on function internal.media_job_begin, internal.media_job_fail, internal.media_job_wait, api.media_job_wait, internal.media_job_succeed, internal.purge__media_jobs,
+grant execute on function internal.media_job_fail, internal.media_job_wait, api.media_job_wait, internal.media_job_succeed, internal.purge__media_jobs,
   api.media_job_begin, api.media_job_fail, api.media_job_succeed
   to app_worker;

@@ -19,16 +19,15 @@ create policy "administrators read messages" on app.messages for select to app_a
 create policy "administrators read reactions" on app.message_reactions for select to app_admin using (true);
 
 grant select on app.conversations, app.conversation_participants, app.messages, app.message_reactions to app_user, app_admin;
-grant execute on function internal.my_conversation_ids, internal.messaging_id, internal.conversation_create, internal.conversation_update,
+grant execute on function internal.my_conversation_ids, internal.messaging_id, internal.conversation_create,
   internal.participant_add, internal.participant_remove, internal.conversation_read, internal.typing, internal.reaction_add, internal.reaction_remove,
-  internal.message_send, internal.message_edit, internal.message_remove, internal.conversations_mine, internal.conversation_shown, internal.messages_in,
-  internal.reactions_of, internal.receipts_of, internal.unread_mine, internal.messages_found,
+  internal.message_send, internal.message_remove, internal.messages_in,
+  internal.reactions_of, internal.receipts_of,
   api.conversation_create, api.conversation_update, api.participant_add, api.participant_remove, api.conversation_leave, api.conversation_read,
   api.conversation_typing, api.reaction_add, api.reaction_remove, api.message_send, api.message_edit, api.message_delete, api.conversations_list,
   api.conversation_get, api.messages_list, api.reactions_list, api.receipts_get, api.unread_get, api.messages_search
   to app_user;
-grant execute on function internal.conversations_all, internal.messages_all, internal.message_post_as, internal.message_delete_by_administrator,
-  internal.messaging_figures,
+grant execute on function internal.message_post_as, internal.message_delete_by_administrator,
   api.conversations_admin, api.messages_admin, api.message_post, api.message_delete_admin, api.messaging_stats
   to app_admin;
 

@@ -18,15 +18,14 @@ grant select on app.realtime_rooms to app_admin;
 grant select on sequence app.realtime_heard to app_anon, app_user, app_server, app_admin, app_auth, app_worker;
 grant execute on function internal.is_heard to app_anon, app_user, app_server, app_admin, app_auth, app_worker;
 
-grant execute on function internal.realtime_open, internal.realtime_authorize, internal.realtime_subscribe, internal.realtime_check, internal.realtime_publish,
-  internal.presence_set, internal.ticket_add, internal.realtime_leave,
+grant execute on function internal.realtime_authorize,
   api.realtime_open, api.realtime_subscribe, api.realtime_leave, api.realtime_check, api.realtime_publish, api.presence_set, api.realtime_ticket_add
   to app_user;
-grant execute on function internal.ticket_take, api.realtime_ticket_take to app_auth;
-grant execute on function internal.realtime_broadcast, internal.realtime_rooms_json, internal.realtime_rooms_put, internal.realtime_stats,
+grant execute on function api.realtime_ticket_take to app_auth;
+grant execute on function internal.realtime_rooms_json,
   api.realtime_broadcast, api.realtime_rooms_put, api.realtime_stats
   to app_admin;
-grant execute on function internal.realtime_tail, internal.realtime_beat, internal.realtime_close, internal.realtime_boards, internal.realtime_matches,
+grant execute on function internal.realtime_tail, internal.realtime_beat, internal.realtime_close, internal.realtime_boards,
   internal.purge__realtime, internal.writing_transactions,
   api.realtime_tail, api.realtime_beat, api.realtime_close, api.realtime_running, api.realtime_boards, api.realtime_matches
   to app_worker;

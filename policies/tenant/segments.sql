@@ -23,7 +23,7 @@ grant execute on function internal.promotion_begin__segment, internal.promotion_
   api.segment_create, api.segment_update, api.segment_preview, api.segment_refresh,
   api.segment_history, internal.segment_member_json, api.segment_members, api.segment_members_add, api.segment_member_remove, api.segment_explain
   to app_admin;
-grant execute on function internal.segments_refresh, api.segments_due, api.segments_refresh to app_worker;
+grant execute on function api.segments_due, api.segments_refresh to app_worker;
 
 insert into internal.user_data
   (table_name, user_column, section, export_columns, reset_section, on_merge, on_delete, exempt_reason, declared_in)

@@ -51,7 +51,7 @@ grant execute on function internal.user_json to app_user, app_server, app_admin,
 grant execute on function internal.user_fields, internal.merged_properties, internal.check_properties_size
   to app_user, app_admin;
 grant execute on function internal.is_blank to app_user, app_admin, app_auth;
-grant execute on function internal.profile_for_user, internal.profiles_named, internal.account_delete, internal.user_bundle,
+grant execute on function internal.profiles_named, internal.account_delete, internal.user_bundle,
   api.me_update, api.me_delete, api.me_export, api.user_profile, api.users_search
   to app_user;
 grant execute on function internal.user_admin_json, internal.user_found, internal.users_created, internal.already_exists,

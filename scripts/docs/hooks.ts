@@ -60,6 +60,14 @@ const definitionHooks = `
    where internal.definition_hook(d, h.hook) is not null
    order by d.kind collate "C", h.n`
 
+const definers = `
+  select p.proname::text as name,
+         (select string_agg(r.rolname, ', ' order by r.rolname collate "C")
+            from pg_catalog.aclexplode(p.proacl) a join pg_catalog.pg_roles r on r.oid = a.grantee where a.grantee <> p.proowner) as roles
+    from pg_catalog.pg_proc p
+   where p.pronamespace = 'api'::regnamespace and p.prosecdef
+   order by p.proname collate "C"`
+
 const userData = `
   select u.table_name, u.user_column, u.section, array_to_string(u.export_columns, ', ') as exported,
          u.reset_section, u.on_merge, u.on_delete, u.declared_in
@@ -113,6 +121,12 @@ export const hooksPage = async (control: Client, tenant: Client): Promise<string
   const named = await ask(tenant, byConvention)
   const hooks = await ask(tenant, definitionHooks)
   const data = await ask(tenant, userData)
+  // a function of functions/shared is in both kinds of database
+  const definerRows = [
+    ...new Map(
+      [...(await ask(control, definers)), ...(await ask(tenant, definers))].map((row) => [row['name'], row]),
+    ).values(),
+  ]
   return `# Hooks
 
 What runs without being called by its name, and the file that defines it. Made from the catalogs of freshly migrated databases by
@@ -144,6 +158,20 @@ ${table(
 ${table(
   ['kind', 'table', 'hook', 'file'],
   hooks.map((row) => [row['kind'] ?? '', code(row['table_name']), row['hook'] ?? '', fileOf(row['name'])]),
+)}
+
+## Definer functions of api
+
+They run with the rights of their owner: no policy applies inside them. Each asks who calls before anything else, or is granted only to a role that no user of
+an app and no developer of another project has; a lint test checks it.
+
+${table(
+  ['function', 'who may execute it', 'file'],
+  definerRows.map((row) => [
+    code(`api.${row['name']}`),
+    row['roles'] ?? '',
+    link(sources.get(`function api.${row['name']}`)),
+  ]),
 )}
 
 ## Tables of users

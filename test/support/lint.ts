@@ -42,11 +42,41 @@ export const rules: readonly Rule[] = [
           create policy "two" on app.lint_bad for all to login_lint using (true)`,
   },
   {
-    name: 'security definer stands only in internal and pins its search_path to nothing',
+    name: 'security definer pins its search_path to nothing',
     find: `select p.oid::regprocedure::text as offender from pg_proc p
-            where p.pronamespace::regnamespace::text in ${code} and p.prosecdef
-              and (p.pronamespace <> 'internal'::regnamespace or not coalesce(p.proconfig @> array['search_path=""'], false))`,
+            where p.pronamespace::regnamespace::text in ${code} and p.prosecdef and not coalesce(p.proconfig @> array['search_path=""'], false)`,
     bad: `create function internal.lint_bad() returns int language sql security definer as 'select 1'; revoke execute on function internal.lint_bad from public`,
+  },
+  {
+    name: 'security definer in api asks who calls before anything else, or is granted only to a role that no user of an app and no developer of another project has',
+    find: `with recursive opening as (
+             -- what runs first: the declarations and one statement, or two of a check, which may lock before it asks; all of a function in SQL
+             select b.oid, b.proname, k.is_internal,
+                    case l.lanname when 'sql' then b.text else substring(b.text from '^.*?\\mbegin\\M[^;]*;' || case when k.is_internal then '[^;]*;' else '' end) end as text
+               from (select s.oid, s.proname, regexp_replace(s.body, '^.*?(AS \\$function\\$|\\mRETURN\\M|BEGIN ATOMIC)', '') as text from (${bodies}) s) b
+               join pg_proc p on p.oid = b.oid
+               join pg_language l on l.oid = p.prolang
+              cross join lateral (select p.pronamespace = 'internal'::regnamespace as is_internal) k
+           ), calls as (
+             select o.*, m.called[1]::name as called from opening o cross join lateral regexp_matches(o.text, '\\minternal\\.(\\w+)\\(', 'g') as m (called)
+           ), asking (name) as (
+             -- the last one calls functions that it finds by their names
+             select unnest('{caller,user_id,developer_id,project_id,realtime_authorize}'::name[])
+              union
+             -- the trail notes who calls, and refuses nobody
+             select c.proname from calls c join asking a on a.name = c.called where c.is_internal and c.proname !~ '^audit'
+           )
+           select p.oid::regprocedure::text as offender
+             from pg_proc p
+            where p.pronamespace = 'api'::regnamespace and p.prosecdef
+              -- these say the same to whoever may execute them: what is public, or what the secret in their argument opens
+              and p.proname not in ('groups_search', 'media_public', 'device_grant_get')
+              and coalesce((select string_agg(g.grantee::regrole::text, ' ') from aclexplode(p.proacl) g where g.grantee <> p.proowner)
+                           <> all ('{app_worker,app_admin,app_auth,control_worker,control_auth}'::text[]), true)
+              and not exists (select from calls c join asking a on a.name = c.called where c.oid = p.oid)`,
+    bad: `create function api.lint_bad(app_user_id uuid) returns uuid language plpgsql security definer set search_path = '' as
+          'begin perform from app.audit_events; return internal.developer_id(); end'; revoke execute on function api.lint_bad from public;
+          grant execute on function api.lint_bad to login_lint`,
   },
   {
     name: 'no function may be executed by public',

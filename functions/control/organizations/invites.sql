@@ -71,28 +71,21 @@ begin
 end $$;
 comment on function api.organization_invite_create is 'Invites an address: 201. Refuses 400 VALIDATION_ERROR, and as internal.organization_invite_make.';
 
-create or replace function internal.organization_invite_page(organization_id uuid, page_limit int, page_offset bigint) returns api.reply
+create or replace function api.organization_invite_list(org_id uuid, page_limit int, page_offset bigint) returns api.reply
 language plpgsql stable security definer set search_path = '' as $$
 begin
-  perform internal.organization_check(organization_invite_page.organization_id, 'viewer');
+  perform internal.organization_check(organization_invite_list.org_id, 'viewer');
   return internal.reply_page(
     (select json_agg(internal.organization_invite_json(p.invite) order by (p.invite).created_at desc, (p.invite).id desc)
        from (select i as invite from app.organization_invites i
-              where i.organization_id = organization_invite_page.organization_id
+              where i.organization_id = organization_invite_list.org_id
               order by i.created_at desc, i.id desc
-              limit organization_invite_page.page_limit offset organization_invite_page.page_offset) p),
-    (select count(*) from app.organization_invites i where i.organization_id = organization_invite_page.organization_id),
-    organization_invite_page.page_offset, organization_invite_page.page_limit);
+              limit organization_invite_list.page_limit offset organization_invite_list.page_offset) p),
+    (select count(*) from app.organization_invites i where i.organization_id = organization_invite_list.org_id),
+    organization_invite_list.page_offset, organization_invite_list.page_limit);
 end $$;
-comment on function internal.organization_invite_page is 'Invites of an organization of the caller, newest first. Refuses 404 NOT_FOUND.';
-
-create or replace function api.organization_invite_list(org_id uuid, page_limit int, page_offset bigint) returns api.reply
-language sql stable as $$
-  select internal.organization_invite_page(organization_invite_list.org_id, organization_invite_list.page_limit,
-                                           organization_invite_list.page_offset)
-$$;
 comment on function api.organization_invite_list is
-  'Invites of an organization, newest first, with those that ended; they are deleted 90 days after their end. Refuses 404 NOT_FOUND.';
+  'Invites of an organization of the caller, newest first, with those that ended; they are deleted 90 days after their end. Refuses 404 NOT_FOUND.';
 
 create or replace function internal.organization_invite_not_pending(status text) returns void
 language plpgsql stable as $$
@@ -129,16 +122,17 @@ begin
 end $$;
 comment on function api.organization_invite_delete is 'Revokes an invite. Refuses as internal.organization_invite_revoke.';
 
-create or replace function internal.organization_invite_take(token_hash text) returns api.reply
+create or replace function api.organization_invite_accept(token_hash text) returns api.reply
 language plpgsql volatile security definer set search_path = '' as $$
 declare
+  me constant uuid := internal.developer_id();
   invite app.organization_invites;
   member app.organization_members;
   organization app.organizations;
 begin
-  select i.* into invite from app.organization_invites i where i.token_hash = organization_invite_take.token_hash;
+  select i.* into invite from app.organization_invites i where i.token_hash = organization_invite_accept.token_hash;
   perform internal.check_found(invite.id is not null, 'invite');
-  if not exists (select from app.developers d where d.id = internal.developer_id() and d.mailbox = invite.mailbox) then
+  if not exists (select from app.developers d where d.id = me and d.mailbox = invite.mailbox) then
     perform internal.fail(403, 'INVITE_EMAIL_MISMATCH', 'This invite is for another address: sign in with the account of that address.');
   end if;
   -- the organization before the invite, as in every change of its members
@@ -149,48 +143,36 @@ begin
   if internal.organization_invite_status(invite) <> 'pending' then
     perform internal.organization_invite_not_pending(internal.organization_invite_status(invite));
   end if;
-  if exists (select from app.organization_members m where m.organization_id = invite.organization_id and m.developer_id = internal.developer_id()) then
+  if exists (select from app.organization_members m where m.organization_id = invite.organization_id and m.developer_id = me) then
     perform internal.fail(409, 'ALREADY_MEMBER', 'You are a member of this organization already.');
   end if;
   perform internal.check_limit((select count(*) from app.organization_members m where m.organization_id = invite.organization_id), 100,
                                'An organization has at most 100 members.');
-  perform internal.membership_limit_check(internal.developer_id());
-  update app.organization_invites i set accepted_at = internal.now(), accepted_by = internal.developer_id() where i.id = invite.id;
+  perform internal.membership_limit_check(me);
+  update app.organization_invites i set accepted_at = internal.now(), accepted_by = me where i.id = invite.id;
   insert into app.organization_members (organization_id, developer_id, role)
-  values (invite.organization_id, internal.developer_id(), invite.role)
+  values (invite.organization_id, me, invite.role)
   returning * into member;
   return internal.reply(200, internal.json_merge(json_build_object('organization_id', organization.id, 'organization_name', organization.name),
                                                  internal.member_json(member)));
 end $$;
-comment on function internal.organization_invite_take is
-  'Makes the caller a member by the token of an invite. Refuses 404 NOT_FOUND, 403 INVITE_EMAIL_MISMATCH, 409 INVITE_NOT_PENDING, ALREADY_MEMBER, LIMIT_REACHED.
-   Locks the organization, the invite, then the account.';
+comment on function api.organization_invite_accept is
+  'Makes the caller a member by the token of an invite: 200 membership. Refuses 404 NOT_FOUND, 403 INVITE_EMAIL_MISMATCH, 409 INVITE_NOT_PENDING,
+   ALREADY_MEMBER, LIMIT_REACHED. Locks the organization, the invite, then the account.';
 
-create or replace function api.organization_invite_accept(token_hash text) returns api.reply
-language sql volatile as $$
-  select internal.organization_invite_take(organization_invite_accept.token_hash)
-$$;
-comment on function api.organization_invite_accept is 'Accepts an invite: 200 membership. Refuses as internal.organization_invite_take.';
-
-create or replace function internal.organization_invite_mail_json(invite_id uuid) returns json
+create or replace function api.organization_invite_mail(invite_id uuid) returns api.reply
 language plpgsql stable security definer set search_path = '' as $$
 begin
   if internal.caller() <> 'worker' then
     raise exception 'only workers ask what a mail says';
   end if;
-  return (
+  return internal.reply(200, (
     select json_build_object('email', i.email, 'organization', o.name, 'role', i.role, 'invited_by', d.email, 'expires_at', internal.iso(i.expires_at))
       from app.organization_invites i
       join app.organizations o on o.id = i.organization_id
       left join app.developers d on d.id = i.invited_by
-     where i.id = organization_invite_mail_json.invite_id and internal.organization_invite_status(i) = 'pending');
+     where i.id = organization_invite_mail.invite_id and internal.organization_invite_status(i) = 'pending'));
 end $$;
-comment on function internal.organization_invite_mail_json is 'What the mail of an invite says, for workers; null when the invite is no longer pending.';
-
-create or replace function api.organization_invite_mail(invite_id uuid) returns api.reply
-language sql stable as $$
-  select internal.reply(200, internal.organization_invite_mail_json(organization_invite_mail.invite_id))
-$$;
 comment on function api.organization_invite_mail is 'For the job: what the mail of an invite says, or null when the invite is no longer pending.';
 
 create or replace trigger tg_organization_invites__audit

@@ -9,26 +9,20 @@ language sql stable security definer set search_path = '' as $$
 $$;
 comment on function internal.member_json is 'A member as the other members see them. Supplement A3. Granted to nobody: it reads any account.';
 
-create or replace function internal.member_page(organization_id uuid, page_limit int, page_offset bigint) returns api.reply
+create or replace function api.member_list(org_id uuid, page_limit int, page_offset bigint) returns api.reply
 language plpgsql stable security definer set search_path = '' as $$
 begin
-  perform internal.organization_check(member_page.organization_id, 'viewer');
+  perform internal.organization_check(member_list.org_id, 'viewer');
   return internal.reply_page(
     (select json_agg(internal.member_json(p.member) order by (p.member).joined_at, (p.member).developer_id)
        from (select m as member from app.organization_members m
-              where m.organization_id = member_page.organization_id
+              where m.organization_id = member_list.org_id
               order by m.joined_at, m.developer_id
-              limit member_page.page_limit offset member_page.page_offset) p),
-    (select count(*) from app.organization_members m where m.organization_id = member_page.organization_id),
-    member_page.page_offset, member_page.page_limit);
+              limit member_list.page_limit offset member_list.page_offset) p),
+    (select count(*) from app.organization_members m where m.organization_id = member_list.org_id),
+    member_list.page_offset, member_list.page_limit);
 end $$;
-comment on function internal.member_page is 'Members of an organization of the caller, longest membership first: at most 100. Refuses 404 NOT_FOUND.';
-
-create or replace function api.member_list(org_id uuid, page_limit int, page_offset bigint) returns api.reply
-language sql stable as $$
-  select internal.member_page(member_list.org_id, member_list.page_limit, member_list.page_offset)
-$$;
-comment on function api.member_list is 'Members of an organization, longest membership first. Refuses 404 NOT_FOUND.';
+comment on function api.member_list is 'Members of an organization of the caller, longest membership first: at most 100. Refuses 404 NOT_FOUND.';
 
 create or replace function internal.member_may_leave(member app.organization_members) returns void
 language plpgsql stable security definer set search_path = '' as $$

@@ -79,7 +79,7 @@ end $$;
 comment on function api.organization_create is 'Creates an organization of the caller: 201. Refuses 409 LIMIT_REACHED (for an account whose address is not verified at
    sandbox_organizations), 400 VALIDATION_ERROR.';
 
-create or replace function internal.organization_page(page_limit int, page_offset bigint) returns api.reply
+create or replace function api.organization_list(page_limit int, page_offset bigint) returns api.reply
 language sql stable security definer set search_path = '' as $$
   select internal.reply_page(
     (select json_agg(internal.organization_json(o, p.role) order by p.joined_at, p.organization_id)
@@ -87,19 +87,14 @@ language sql stable security definer set search_path = '' as $$
                from app.organization_members m
               where m.developer_id = internal.developer_id() and internal.organization_is_shown(m.organization_id)
               order by m.joined_at, m.organization_id
-              limit organization_page.page_limit offset organization_page.page_offset) p
+              limit organization_list.page_limit offset organization_list.page_offset) p
        join app.organizations o on o.id = p.organization_id),
     (select count(*) from app.organization_members m
       where m.developer_id = internal.developer_id() and internal.organization_is_shown(m.organization_id)),
-    organization_page.page_offset, organization_page.page_limit)
+    organization_list.page_offset, organization_list.page_limit)
 $$;
-comment on function internal.organization_page is 'The caller''s organizations that internal.organization_is_shown, oldest membership first: at most 100.';
-
-create or replace function api.organization_list(page_limit int, page_offset bigint) returns api.reply
-language sql stable as $$
-  select internal.organization_page(organization_list.page_limit, organization_list.page_offset)
-$$;
-comment on function api.organization_list is 'The caller''s organizations, oldest membership first, the personal one among them.';
+comment on function api.organization_list is
+  'The caller''s organizations that internal.organization_is_shown, the personal one among them, oldest membership first: at most 100.';
 
 create or replace function api.organization_get(org_id uuid) returns api.reply
 language plpgsql stable as $$
@@ -110,25 +105,19 @@ begin
 end $$;
 comment on function api.organization_get is 'An organization, with the caller''s role. Refuses 404 NOT_FOUND.';
 
-create or replace function internal.organization_change(organization_id uuid, patch jsonb) returns api.reply
+create or replace function api.organization_patch(org_id uuid, patch jsonb) returns api.reply
 language plpgsql volatile security definer set search_path = '' as $$
 declare
-  own_role constant text := internal.organization_lock(organization_change.organization_id, 'admin');
+  own_role constant text := internal.organization_lock(organization_patch.org_id, 'admin');
   organization app.organizations;
 begin
   update app.organizations o
-     set name = organization_change.patch ->> 'name', updated_at = internal.now()
-   where o.id = organization_change.organization_id and organization_change.patch ? 'name';
-  select o.* into organization from app.organizations o where o.id = organization_change.organization_id;
+     set name = organization_patch.patch ->> 'name', updated_at = internal.now()
+   where o.id = organization_patch.org_id and organization_patch.patch ? 'name';
+  select o.* into organization from app.organizations o where o.id = organization_patch.org_id;
   return internal.reply(200, internal.organization_json(organization, own_role));
 end $$;
-comment on function internal.organization_change is 'Changes the name; the slug stays. Refuses 404 NOT_FOUND, 403 ROLE_FORBIDDEN. Locks the organization.';
-
-create or replace function api.organization_patch(org_id uuid, patch jsonb) returns api.reply
-language sql volatile as $$
-  select internal.organization_change(organization_patch.org_id, organization_patch.patch)
-$$;
-comment on function api.organization_patch is 'Changes the fields that are present. Refuses as internal.organization_change.';
+comment on function api.organization_patch is 'Changes the name; the slug stays. Refuses 404 NOT_FOUND, 403 ROLE_FORBIDDEN. Locks the organization.';
 
 create or replace function internal.organization_remove(organization_id uuid) returns void
 language plpgsql volatile security definer set search_path = '' as $$

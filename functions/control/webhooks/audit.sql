@@ -14,7 +14,7 @@ create or replace trigger tg_webhooks__audit_since
   before insert or update of status, event_types on app.webhooks
   for each row execute function internal.tg_webhooks__audit_since();
 
-create or replace function internal.webhook_audit_begin(project_id uuid) returns json
+create or replace function api.webhook_audit_begin(project_id uuid) returns api.reply
 language plpgsql volatile security definer set search_path = '' as $$
 declare
   since timestamptz;
@@ -28,19 +28,14 @@ begin
    where p.id = webhook_audit_begin.project_id and p.deleted_at is null;
   if since is null then
     delete from app.webhook_audit_cursors c where c.project_id = webhook_audit_begin.project_id;
-    return null;
+    return internal.reply(200, null);
   end if;
-  return json_build_object(
-    'since', since, 'after', (select c.position from app.webhook_audit_cursors c where c.project_id = webhook_audit_begin.project_id));
+  return internal.reply(200, json_build_object(
+    'since', since, 'after', (select c.position from app.webhook_audit_cursors c where c.project_id = webhook_audit_begin.project_id)));
 end $$;
-comment on function internal.webhook_audit_begin is
-  'Where the report of a project''s trail goes on: after a position, or, for the first time, since when it is watched. Null when no webhook watches it.';
-
-create or replace function api.webhook_audit_begin(project_id uuid) returns api.reply
-language sql volatile as $$
-  select internal.reply(200, internal.webhook_audit_begin(webhook_audit_begin.project_id))
-$$;
-comment on function api.webhook_audit_begin is 'internal.webhook_audit_begin, for workers: {since, after} or null.';
+comment on function api.webhook_audit_begin is
+  'For workers: where the report of a project''s trail goes on, {since, after}: after a position, or, for the first time, since when it is watched.
+   Null when no webhook watches it.';
 
 create or replace function internal.webhook_audit_report(project_id uuid, events json, last bigint) returns void
 language plpgsql volatile security definer set search_path = '' as $$

@@ -33,42 +33,36 @@ begin
 end $$;
 comment on function internal.control_webhook_types is 'Types as they are stored: each once, sorted. Refuses 400 VALIDATION_ERROR.';
 
-create or replace function internal.control_webhook_make(organization_id uuid, event_types json, target_url text, secret_sealed text) returns json
+create or replace function api.control_webhook_create(event_types json, target_url text, secret_sealed text, organization_id uuid default null) returns api.reply
 language plpgsql volatile security definer set search_path = '' as $$
 declare
-  home constant uuid := coalesce(control_webhook_make.organization_id,
+  home constant uuid := coalesce(control_webhook_create.organization_id,
                                  (select o.id from app.organizations o where o.developer_id = internal.developer_id()));
-  wanted constant text[] := internal.control_webhook_types(control_webhook_make.event_types);
+  wanted constant text[] := internal.control_webhook_types(control_webhook_create.event_types);
   made app.webhooks;
 begin
   perform internal.organization_lock(home, 'admin');
   perform internal.lock_own_account();
   perform internal.check_limit((select count(*) from app.webhooks w where w.organization_id = home), 10, 'An organization has at most 10 webhooks.');
   insert into app.webhooks (organization_id, event_types, target_url, secret_id)
-  values (home, wanted, control_webhook_make.target_url, internal.new_id())
+  values (home, wanted, control_webhook_create.target_url, internal.new_id())
   returning * into made;
-  insert into app.webhook_secrets (id, webhook_id, secret_sealed) values (made.secret_id, made.id, control_webhook_make.secret_sealed);
-  return internal.webhook_json(made);
+  insert into app.webhook_secrets (id, webhook_id, secret_sealed) values (made.secret_id, made.id, control_webhook_create.secret_sealed);
+  return internal.reply(201, internal.webhook_json(made));
 end $$;
-comment on function internal.control_webhook_make is
-  'Creates a webhook of an organization, or of the caller''s personal one. Refuses 400 VALIDATION_ERROR, 404 NOT_FOUND, 403 ROLE_FORBIDDEN, 401
-   INVALID_DEVELOPER_TOKEN, 409 LIMIT_REACHED. Locks the organization, then the account of the caller.';
+comment on function api.control_webhook_create is
+  'Creates a webhook of an organization, or of the caller''s personal one: 201; the server adds the secret to this response only. Refuses 400
+   VALIDATION_ERROR, 404 NOT_FOUND, 403 ROLE_FORBIDDEN, 401 INVALID_DEVELOPER_TOKEN, 409 LIMIT_REACHED. Locks the organization, then the account of
+   the caller.';
 
-create or replace function api.control_webhook_create(event_types json, target_url text, secret_sealed text, organization_id uuid default null) returns api.reply
-language sql volatile as $$
-  select internal.reply(201, internal.control_webhook_make(control_webhook_create.organization_id, control_webhook_create.event_types,
-                                                           control_webhook_create.target_url, control_webhook_create.secret_sealed))
-$$;
-comment on function api.control_webhook_create is 'Creates a webhook: 201; the server adds the secret to this response only. Refuses as internal.control_webhook_make.';
-
-create or replace function internal.control_webhook_page(organization_id uuid, page_limit int, page_offset bigint) returns api.reply
+create or replace function api.control_webhook_list(page_limit int, page_offset bigint, organization_id uuid default null) returns api.reply
 language plpgsql stable security definer set search_path = '' as $$
 declare
   own_ids uuid[];
 begin
-  if control_webhook_page.organization_id is not null then
-    perform internal.organization_check(control_webhook_page.organization_id, 'admin');
-    own_ids := array[control_webhook_page.organization_id];
+  if control_webhook_list.organization_id is not null then
+    perform internal.organization_check(control_webhook_list.organization_id, 'admin');
+    own_ids := array[control_webhook_list.organization_id];
   else
     own_ids := internal.organization_ids('admin');
   end if;
@@ -77,18 +71,12 @@ begin
        from (select w as hook from app.webhooks w
               where w.organization_id = any (own_ids)
               order by w.created_at desc, w.id desc
-              limit control_webhook_page.page_limit offset control_webhook_page.page_offset) p),
+              limit control_webhook_list.page_limit offset control_webhook_list.page_offset) p),
     (select count(*) from app.webhooks w where w.organization_id = any (own_ids)),
-    control_webhook_page.page_offset, control_webhook_page.page_limit);
+    control_webhook_list.page_offset, control_webhook_list.page_limit);
 end $$;
-comment on function internal.control_webhook_page is
+comment on function api.control_webhook_list is
   'Webhooks of the organizations that the caller administrates, or of one of them, newest first. Refuses 404 NOT_FOUND, 403 ROLE_FORBIDDEN.';
-
-create or replace function api.control_webhook_list(page_limit int, page_offset bigint, organization_id uuid default null) returns api.reply
-language sql stable as $$
-  select internal.control_webhook_page(control_webhook_list.organization_id, control_webhook_list.page_limit, control_webhook_list.page_offset)
-$$;
-comment on function api.control_webhook_list is 'Webhooks that the caller administrates. Refuses as internal.control_webhook_page.';
 
 create or replace function internal.control_webhook_own(webhook_id uuid) returns app.webhooks
 language plpgsql stable security definer set search_path = '' as $$
@@ -127,45 +115,33 @@ comment on function internal.control_webhook_lock is
   'internal.control_webhook_own, locked until the transaction ends. Refuses as it does. Locks the organization first, then the account of the caller where that
    is asked for. Granted to nobody.';
 
-create or replace function internal.control_webhook_read(webhook_id uuid) returns json
+create or replace function api.control_webhook_get(webhook_id uuid) returns api.reply
 language plpgsql stable security definer set search_path = '' as $$
 begin
-  return internal.webhook_json(internal.control_webhook_own(control_webhook_read.webhook_id));
+  return internal.reply(200, internal.webhook_json(internal.control_webhook_own(control_webhook_get.webhook_id)));
 end $$;
-comment on function internal.control_webhook_read is 'A webhook, for admins of its organization. Refuses 404 NOT_FOUND, 403 ROLE_FORBIDDEN.';
+comment on function api.control_webhook_get is 'A webhook, for admins of its organization. Refuses 404 NOT_FOUND, 403 ROLE_FORBIDDEN.';
 
-create or replace function api.control_webhook_get(webhook_id uuid) returns api.reply
-language sql stable as $$
-  select internal.reply(200, internal.control_webhook_read(control_webhook_get.webhook_id))
-$$;
-comment on function api.control_webhook_get is 'A webhook. Refuses as internal.control_webhook_read.';
-
-create or replace function internal.control_webhook_change(webhook_id uuid, patch jsonb) returns json
+create or replace function api.control_webhook_patch(webhook_id uuid, patch jsonb) returns api.reply
 language plpgsql volatile security definer set search_path = '' as $$
 declare
-  hook app.webhooks := internal.control_webhook_lock(control_webhook_change.webhook_id);
+  hook app.webhooks := internal.control_webhook_lock(control_webhook_patch.webhook_id);
 begin
-  if (select count(*) from jsonb_object_keys(control_webhook_change.patch)) > 0 then
+  if (select count(*) from jsonb_object_keys(control_webhook_patch.patch)) > 0 then
     update app.webhooks w
-       set event_types = case when control_webhook_change.patch ? 'event_types'
-                              then internal.control_webhook_types((control_webhook_change.patch -> 'event_types')::json) else w.event_types end,
-           target_url = coalesce(control_webhook_change.patch ->> 'target_url', w.target_url),
-           status = coalesce(control_webhook_change.patch ->> 'status', w.status),
+       set event_types = case when control_webhook_patch.patch ? 'event_types'
+                              then internal.control_webhook_types((control_webhook_patch.patch -> 'event_types')::json) else w.event_types end,
+           target_url = coalesce(control_webhook_patch.patch ->> 'target_url', w.target_url),
+           status = coalesce(control_webhook_patch.patch ->> 'status', w.status),
            updated_at = internal.now()
      where w.id = hook.id
     returning w.* into hook;
   end if;
-  return internal.webhook_json(hook);
+  return internal.reply(200, internal.webhook_json(hook));
 end $$;
-comment on function internal.control_webhook_change is
-  'Changes the fields that are present. status active closes the circuit breaker. Refuses 404 NOT_FOUND, 403 ROLE_FORBIDDEN, 400 VALIDATION_ERROR. Locks the
-   organization, then the webhook.';
-
-create or replace function api.control_webhook_patch(webhook_id uuid, patch jsonb) returns api.reply
-language sql volatile as $$
-  select internal.reply(200, internal.control_webhook_change(control_webhook_patch.webhook_id, control_webhook_patch.patch))
-$$;
-comment on function api.control_webhook_patch is 'Changes a webhook. Refuses as internal.control_webhook_change.';
+comment on function api.control_webhook_patch is
+  'Changes the fields that are present. status active closes the circuit breaker. Refuses 404 NOT_FOUND, 403 ROLE_FORBIDDEN, 400 VALIDATION_ERROR.
+   Locks the organization, then the webhook.';
 
 create or replace function internal.control_webhook_remove(webhook_id uuid) returns void
 language plpgsql volatile security definer set search_path = '' as $$
@@ -185,46 +161,34 @@ begin
 end $$;
 comment on function api.control_webhook_delete is 'Deletes a webhook. Refuses as internal.control_webhook_remove.';
 
-create or replace function internal.control_webhook_rotate(webhook_id uuid, secret_sealed text) returns api.reply
+create or replace function api.control_webhook_rotate_secret(webhook_id uuid, secret_sealed text) returns api.reply
 language plpgsql volatile security definer set search_path = '' as $$
 declare
-  hook constant app.webhooks := internal.control_webhook_lock(control_webhook_rotate.webhook_id, true);
+  hook constant app.webhooks := internal.control_webhook_lock(control_webhook_rotate_secret.webhook_id, true);
 begin
-  return api.webhook_rotate_secret(hook.id, control_webhook_rotate.secret_sealed);
+  return api.webhook_rotate_secret(hook.id, control_webhook_rotate_secret.secret_sealed);
 end $$;
-comment on function internal.control_webhook_rotate is
-  'api.webhook_rotate_secret, for admins of the organization. Refuses 404 NOT_FOUND, 403 ROLE_FORBIDDEN, 401 INVALID_DEVELOPER_TOKEN. Locks the organization,
-   the account of the caller, then the webhook.';
+comment on function api.control_webhook_rotate_secret is
+  'Replaces the signing secret as api.webhook_rotate_secret does, for admins of the organization: 200. Refuses 404 NOT_FOUND, 403 ROLE_FORBIDDEN, 401
+   INVALID_DEVELOPER_TOKEN. Locks the organization, the account of the caller, then the webhook.';
 
-create or replace function api.control_webhook_rotate_secret(webhook_id uuid, secret_sealed text) returns api.reply
-language sql volatile as $$
-  select internal.control_webhook_rotate(control_webhook_rotate_secret.webhook_id, control_webhook_rotate_secret.secret_sealed)
-$$;
-comment on function api.control_webhook_rotate_secret is 'Replaces the signing secret: 200. Refuses as internal.control_webhook_rotate.';
-
-create or replace function internal.control_webhook_sample(webhook_id uuid) returns json
+create or replace function api.control_webhook_test(webhook_id uuid) returns api.reply
 language plpgsql stable security definer set search_path = '' as $$
 declare
-  hook constant app.webhooks := internal.control_webhook_own(control_webhook_sample.webhook_id);
+  hook constant app.webhooks := internal.control_webhook_own(control_webhook_test.webhook_id);
   event_id constant uuid := internal.new_id();
 begin
-  return json_build_object(
+  return internal.reply(200, json_build_object(
     'id', internal.new_id(), 'event_id', event_id, 'event_name', 'webhook.test',
     'payload', internal.control_event_body(event_id, 'webhook.test', hook.organization_id, null, internal.webhook_json(hook)),
     'attempt', 1, 'target_url', hook.target_url,
     'secret_sealed', (select s.secret_sealed from app.webhook_secrets s where s.id = hook.secret_id),
     'idempotency_key', internal.uuid5(hook.id, event_id::text),
-    'sent_at', floor(extract(epoch from internal.now()))::bigint);
+    'sent_at', floor(extract(epoch from internal.now()))::bigint));
 end $$;
-comment on function internal.control_webhook_sample is
-  'A synthetic delivery for the server to send, with the encrypted secret. It is not stored, so the circuit breaker does not count it. Refuses 404 NOT_FOUND,
-   403 ROLE_FORBIDDEN.';
-
-create or replace function api.control_webhook_test(webhook_id uuid) returns api.reply
-language sql stable as $$
-  select internal.reply(200, internal.control_webhook_sample(control_webhook_test.webhook_id))
-$$;
-comment on function api.control_webhook_test is 'For the server, which sends it. Refuses as internal.control_webhook_sample.';
+comment on function api.control_webhook_test is
+  'A synthetic delivery for the server to send, with the encrypted secret. It is not stored, so the circuit breaker does not count it. Refuses 404
+   NOT_FOUND, 403 ROLE_FORBIDDEN.';
 
 create or replace function internal.control_webhook_delivery_json(d app.webhook_deliveries) returns json
 language sql stable as $$
@@ -236,32 +200,23 @@ comment on function internal.control_webhook_delivery_json is 'A delivery as res
 select internal.list_declare('control_webhook_deliveries_page', null::app.webhook_deliveries, 'control_webhook_delivery_json', '{created_at,id}',
                              required => '{webhook_id}', filters => '{status}', by_cursor => true, has_since => true);
 
-create or replace function internal.control_webhook_delivery_page(webhook_id uuid, status text, since text, cursor text, page_limit int) returns api.reply
+create or replace function api.control_webhook_delivery_list(webhook_id uuid, status text default null, since text default null, cursor text default null,
+                                                             page_limit int default 50) returns api.reply
 language plpgsql stable security definer set search_path = '' as $$
 declare
-  hook constant app.webhooks := internal.control_webhook_own(control_webhook_delivery_page.webhook_id);
+  hook constant app.webhooks := internal.control_webhook_own(control_webhook_delivery_list.webhook_id);
 begin
-  return internal.control_webhook_deliveries_page(hook.id, control_webhook_delivery_page.status,
-                                                  internal.time_parameter('since', control_webhook_delivery_page.since),
-                                                  control_webhook_delivery_page.cursor, control_webhook_delivery_page.page_limit);
+  return internal.control_webhook_deliveries_page(hook.id, control_webhook_delivery_list.status,
+                                                  internal.time_parameter('since', control_webhook_delivery_list.since),
+                                                  control_webhook_delivery_list.cursor, control_webhook_delivery_list.page_limit);
 end $$;
-comment on function internal.control_webhook_delivery_page is
+comment on function api.control_webhook_delivery_list is
   'Deliveries of a webhook, newest first, for admins of the organization. Refuses 404 NOT_FOUND, 403 ROLE_FORBIDDEN, 400 INVALID_INPUT.';
 
-create or replace function api.control_webhook_delivery_list(webhook_id uuid, status text default null, since text default null, cursor text default null,
-                                                             page_limit int default 50)
-returns api.reply
-language sql stable as $$
-  select internal.control_webhook_delivery_page(control_webhook_delivery_list.webhook_id, control_webhook_delivery_list.status,
-                                                control_webhook_delivery_list.since, control_webhook_delivery_list.cursor,
-                                                control_webhook_delivery_list.page_limit)
-$$;
-comment on function api.control_webhook_delivery_list is 'Deliveries of a webhook, newest first. Refuses as internal.control_webhook_delivery_page.';
-
-create or replace function internal.control_webhook_replay(delivery_id uuid) returns json
+create or replace function api.control_webhook_delivery_replay(delivery_id uuid) returns api.reply
 language plpgsql volatile security definer set search_path = '' as $$
 declare
-  watched constant uuid := (select d.webhook_id from app.webhook_deliveries d where d.id = control_webhook_replay.delivery_id);
+  watched constant uuid := (select d.webhook_id from app.webhook_deliveries d where d.id = control_webhook_delivery_replay.delivery_id);
   hook app.webhooks;
   delivery app.webhook_deliveries;
 begin
@@ -269,22 +224,16 @@ begin
     perform internal.webhook_delivery_not_found();
   end if;
   hook := internal.control_webhook_lock(watched);
-  select r.* into delivery from internal.webhook_requeue(array[control_webhook_replay.delivery_id]) r;
+  select r.* into delivery from internal.webhook_requeue(array[control_webhook_delivery_replay.delivery_id]) r;
   if delivery.id is null then
     perform internal.fail(409, 'DELIVERY_NOT_REPLAYABLE', 'Only a delivery that is failed or dlq can be replayed.');
   end if;
   perform internal.audit('control_webhooks.replay', 'webhook_deliveries', delivery.id::text, '{}', 202, hook.organization_id);
-  return internal.control_webhook_delivery_json(delivery);
+  return internal.reply(202, internal.control_webhook_delivery_json(delivery));
 end $$;
-comment on function internal.control_webhook_replay is
-  'Queues a delivery that is failed or dlq again. Refuses 404 NOT_FOUND, 403 ROLE_FORBIDDEN, 409 DELIVERY_NOT_REPLAYABLE. Locks the organization, the webhook,
-   then the delivery.';
-
-create or replace function api.control_webhook_delivery_replay(delivery_id uuid) returns api.reply
-language sql volatile as $$
-  select internal.reply(202, internal.control_webhook_replay(control_webhook_delivery_replay.delivery_id))
-$$;
-comment on function api.control_webhook_delivery_replay is 'Queues a delivery again: 202. Refuses as internal.control_webhook_replay.';
+comment on function api.control_webhook_delivery_replay is
+  'Queues a delivery that is failed or dlq again: 202. Refuses 404 NOT_FOUND, 403 ROLE_FORBIDDEN, 409 DELIVERY_NOT_REPLAYABLE. Locks the
+   organization, the webhook, then the delivery.';
 
 create or replace trigger tg_webhooks__audit
   after insert or update or delete on app.webhooks

@@ -22,26 +22,21 @@ end $$;
 comment on function api.webhook_replay_start is
   'Starts the replay of a range: 202 with its operation. input is {webhook_id, since, until, statuses, as_of}. Refuses 404 NOT_FOUND.';
 
-create or replace function internal.webhook_owner_json(project_id uuid) returns json
+create or replace function api.webhook_owner(project_id uuid) returns api.reply
 language plpgsql stable security definer set search_path = '' as $$
 begin
   if internal.caller() <> 'worker' then
     raise exception 'only workers ask whom to notify';
   end if;
-  return (
+  return internal.reply(200, (
     select json_build_object('email', d.email, 'project_name', p.name)
       from app.projects p
       join app.organization_members m on m.organization_id = p.organization_id
       join app.developers d on d.id = m.developer_id
-     where p.id = webhook_owner_json.project_id and p.deleted_at is null
+     where p.id = webhook_owner.project_id and p.deleted_at is null
      -- its creator, if still a member; else the first of the highest role
      order by d.id = p.developer_id desc, internal.role_rank(m.role) desc, m.joined_at, d.id
-     limit 1);
+     limit 1));
 end $$;
-comment on function internal.webhook_owner_json is 'The address of the developer who is notified about a project, for workers; null when the project is deleted.';
-
-create or replace function api.webhook_owner(project_id uuid) returns api.reply
-language sql stable as $$
-  select internal.reply(200, internal.webhook_owner_json(webhook_owner.project_id))
-$$;
-comment on function api.webhook_owner is 'The recipient of the mail about a degraded webhook: {email, project_name}, or null.';
+comment on function api.webhook_owner is
+  'For workers: the developer who is notified about a project by mail: {email, project_name}; null when the project is deleted.';

@@ -85,29 +85,25 @@ begin
 end $$;
 comment on function api.webhook_task_repeat is 'internal.webhook_task_repeat, for jobs.';
 
-create or replace function internal.control_webhook_owner_json(webhook_id uuid) returns json
+create or replace function api.control_webhook_owner(webhook_id uuid) returns api.reply
 language plpgsql stable security definer set search_path = '' as $$
 begin
   if internal.caller() <> 'worker' then
     raise exception 'only workers ask whom to notify';
   end if;
-  return (
+  return internal.reply(200, (
     select json_build_object('email', d.email, 'organization', o.name)
       from app.webhooks w
       join app.organizations o on o.id = w.organization_id
       join app.organization_members m on m.organization_id = o.id
       join app.developers d on d.id = m.developer_id
-     where w.id = control_webhook_owner_json.webhook_id
+     where w.id = control_webhook_owner.webhook_id
      order by internal.role_rank(m.role) desc, m.joined_at, d.id
-     limit 1);
+     limit 1));
 end $$;
-comment on function internal.control_webhook_owner_json is 'Who is notified about a webhook of the control plane: the first owner of its organization; null when it is deleted.';
-
-create or replace function api.control_webhook_owner(webhook_id uuid) returns api.reply
-language sql stable as $$
-  select internal.reply(200, internal.control_webhook_owner_json(control_webhook_owner.webhook_id))
-$$;
-comment on function api.control_webhook_owner is 'The recipient of the mail about a degraded webhook of the control plane: {email, organization}, or null.';
+comment on function api.control_webhook_owner is
+  'For workers: who is notified about a degraded webhook of the control plane, the first owner of its organization: {email, organization}; null when
+   it is deleted.';
 
 create or replace function internal.purge_webhooks() returns void
 language plpgsql volatile security definer set search_path = '' as $$

@@ -1,6 +1,6 @@
 -- Background work over all users: backfills in steps, hourly rarity, dry runs and statistics.
 
-create or replace function internal.achievement_backfill(run_id uuid, achievement_id uuid, is_silent boolean, batch int) returns json
+create or replace function api.achievements_backfill_step(run_id uuid, achievement_id uuid, is_silent boolean, batch int) returns api.reply
 language plpgsql volatile security definer set search_path = '' as $$
 declare
   achievement app.achievements;
@@ -13,15 +13,15 @@ begin
     raise exception 'backfills are run by a worker, not by %', internal.caller();
   end if;
   -- the lock waits for a concurrent deletion, and prevents a deletion until this step ends
-  select a.* into achievement from app.achievements a where a.id = achievement_backfill.achievement_id for key share;
+  select a.* into achievement from app.achievements a where a.id = achievements_backfill_step.achievement_id for key share;
   if achievement.id is null then
-    return json_build_object('done', 0, 'unlocked', 0, 'is_over', true);
+    return internal.reply(200, json_build_object('done', 0, 'unlocked', 0, 'is_over', true));
   end if;
-  insert into app.achievement_backfills (operation_id, achievement_id) values (achievement_backfill.run_id, achievement.id)
+  insert into app.achievement_backfills (operation_id, achievement_id) values (achievements_backfill_step.run_id, achievement.id)
   on conflict on constraint achievement_backfills_pkey do nothing;
-  select r.* into run from app.achievement_backfills r where r.operation_id = achievement_backfill.run_id for update;
+  select r.* into run from app.achievement_backfills r where r.operation_id = achievements_backfill_step.run_id for update;
   if not run.is_over then
-    wanted := array(select u.id from app.users u where run.cursor_id is null or u.id > run.cursor_id order by u.id limit achievement_backfill.batch);
+    wanted := array(select u.id from app.users u where run.cursor_id is null or u.id > run.cursor_id order by u.id limit achievements_backfill_step.batch);
     -- few of many qualify: only they are locked, and measured once more when they are
     reached := internal.lock_users(array(
       select v.app_user_id
@@ -30,29 +30,22 @@ begin
          and not exists (select from app.user_achievements u
                           where (u.app_user_id, u.achievement_id) = (v.app_user_id, achievement.id) and u.revoked_at is null)));
     if reached is not null then
-      if achievement_backfill.is_silent then
+      if achievements_backfill_step.is_silent then
         perform set_config('app.is_history', 'true', true);
       end if;
       fresh := jsonb_array_length(internal.achievements_measure(reached, array(select achievement.id from unnest(reached)), 'backfill'));
     end if;
     update app.achievement_backfills r
        set cursor_id = coalesce(wanted[cardinality(wanted)], r.cursor_id), done = r.done + cardinality(wanted), unlocked = r.unlocked + fresh,
-           is_over = cardinality(wanted) < achievement_backfill.batch
+           is_over = cardinality(wanted) < achievements_backfill_step.batch
      where r.operation_id = run.operation_id
     returning r.* into run;
   end if;
-  return json_build_object('done', run.done, 'unlocked', run.unlocked, 'is_over', run.is_over);
+  return internal.reply(200, json_build_object('done', run.done, 'unlocked', run.unlocked, 'is_over', run.is_over));
 end $$;
-comment on function internal.achievement_backfill is
-  'Processes the next users of a backfill; is_over for an achievement that was deleted. One transaction: after a crash, the next step continues after the last
-   committed one. Silent is history: no webhooks, no push. Locks the achievement against its deletion, then users.';
-
-create or replace function api.achievements_backfill_step(run_id uuid, achievement_id uuid, is_silent boolean, batch int) returns api.reply
-language sql volatile as $$
-  select internal.reply(200, internal.achievement_backfill(achievements_backfill_step.run_id, achievements_backfill_step.achievement_id,
-                                                           achievements_backfill_step.is_silent, achievements_backfill_step.batch))
-$$;
-comment on function api.achievements_backfill_step is 'For the worker: a step of a backfill.';
+comment on function api.achievements_backfill_step is
+  'For the worker: processes the next users of a backfill; is_over for an achievement that was deleted. One transaction: after a crash, the next step
+   continues after the last committed one. Silent is history: no webhooks, no push. Locks the achievement against its deletion, then users.';
 
 create or replace function api.achievements_users_total() returns api.reply
 language sql stable as $$

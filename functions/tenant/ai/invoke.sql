@@ -122,7 +122,7 @@ end $$;
 comment on function internal.ai_begin is
   'Admits a call of a prompt and reserves what it may cost at most. Refuses 404 NOT_FOUND, 409 PROVIDER_NOT_REGISTERED, INSUFFICIENT_FUNDS, 422
    ai_model_not_multimodal, 429 RATE_LIMITED, ai_budget_exceeded, 402 SPEND_CEILING_REACHED, 400 CONTENT_REJECTED, 403 USER_MUTED. A reservation ends with internal.ai_finish, which books what the call has
-   cost, or after 15 minutes with internal.ai_release, which books the reservation.';
+   cost, or after 15 minutes with api.ai_release, which books the reservation.';
 
 create or replace function api.ai_begin(prompt text, is_client boolean, kind text, context jsonb, texts text, bytes bigint, images int, has_messages boolean,
                                         max_tokens int, address text, allows_echo boolean, prices jsonb, is_comped boolean default false,
@@ -240,7 +240,8 @@ language sql volatile as $$
 $$;
 comment on function api.ai_finish is 'internal.ai_finish, for the server.';
 
-create or replace function internal.ai_reserve(kind text, provider text, model text, most_input bigint, most_output bigint, prices jsonb, is_comped boolean)
+create or replace function api.ai_reserve(kind text, provider text, model text, most_input bigint, most_output bigint default 0, prices jsonb default '{}',
+                                          is_comped boolean default false)
 returns api.reply
 language plpgsql volatile security definer set search_path = '' as $$
 declare
@@ -265,20 +266,11 @@ begin
   return internal.reply(200, json_build_object(
     'id', begun.id, 'api_key_sealed', (select k.api_key_sealed from app.ai_providers k where k.name = ai_reserve.provider)));
 end $$;
-comment on function internal.ai_reserve is
-  'Admits a call that belongs to no prompt, messages or embeddings, and reserves what so many tokens cost: {id, api_key_sealed}. Refuses 409
-   PROVIDER_NOT_REGISTERED, 402 SPEND_CEILING_REACHED. A reservation ends as one of internal.ai_begin does.';
+comment on function api.ai_reserve is
+  'For the server: admits a call that belongs to no prompt, messages or embeddings, and reserves what so many tokens cost: {id, api_key_sealed}.
+   Refuses 409 PROVIDER_NOT_REGISTERED, 402 SPEND_CEILING_REACHED. A reservation ends as one of internal.ai_begin does.';
 
-create or replace function api.ai_reserve(kind text, provider text, model text, most_input bigint, most_output bigint default 0, prices jsonb default '{}',
-                                          is_comped boolean default false)
-returns api.reply
-language sql volatile as $$
-  select internal.ai_reserve(ai_reserve.kind, ai_reserve.provider, ai_reserve.model, ai_reserve.most_input, ai_reserve.most_output, ai_reserve.prices,
-                             ai_reserve.is_comped)
-$$;
-comment on function api.ai_reserve is 'internal.ai_reserve, for the server.';
-
-create or replace function internal.ai_release(invocation_id uuid) returns api.reply
+create or replace function api.ai_release(invocation_id uuid) returns api.reply
 language plpgsql volatile security definer set search_path = '' as $$
 declare
   owner_id constant uuid := (select i.app_user_id from app.ai_invocations i where i.id = ai_release.invocation_id);
@@ -301,15 +293,10 @@ begin
   end if;
   return internal.reply(200, 'true');
 end $$;
-comment on function internal.ai_release is
-  'Ends an invocation whose end nobody has recorded, as when its server has crashed: failed with ABANDONED. The provider may have been paid, so it costs what was
-   reserved. The currency of a stream, whose text may have been read, is kept; that of any other call is given back. Locks the user and the invocation.';
-
-create or replace function api.ai_release(invocation_id uuid) returns api.reply
-language sql volatile as $$
-  select internal.ai_release(ai_release.invocation_id)
-$$;
-comment on function api.ai_release is 'internal.ai_release, for the task ai__release.';
+comment on function api.ai_release is
+  'For the task ai__release: ends an invocation whose end nobody has recorded, as when its server has crashed: failed with ABANDONED. The provider
+   may have been paid, so it costs what was reserved. The currency of a stream, whose text may have been read, is kept; that of any other call is
+   given back. Locks the user and the invocation.';
 
 create or replace function internal.tg_ai_invocations__running() returns trigger
 language plpgsql volatile security definer set search_path = '' as $$

@@ -108,19 +108,15 @@ language sql stable as $$
 $$;
 comment on function api.ai_evaluated is 'Whether an output has what a case expects, within the time limit of a statement: a regular expression may be slow.';
 
-create or replace function internal.ai_embedding_target(collection text, column_name text) returns json
+create or replace function api.ai_embedding_target(collection text, column_name text) returns api.reply
 language sql stable security definer set search_path = '' as $$
-  select json_build_object(
+  select internal.reply(200, json_build_object(
     'is_configured', exists (select from app.ai_providers p where p.name = 'openai'),
     'dimensions', (select k.dimensions
                      from app.collections c
                      join app.collection_columns k on k.collection_id = c.id
-                    where c.name = ai_embedding_target.collection and k.name = ai_embedding_target.column_name))
+                    where c.name = ai_embedding_target.collection and k.name = ai_embedding_target.column_name)))
 $$;
-comment on function internal.ai_embedding_target is 'Whether there is a provider of embeddings, and the dimensions of a vector column, null where there is none.';
-
-create or replace function api.ai_embedding_target(collection text, column_name text) returns api.reply
-language sql stable as $$
-  select internal.reply(200, internal.ai_embedding_target(ai_embedding_target.collection, ai_embedding_target.column_name))
-$$;
-comment on function api.ai_embedding_target is 'internal.ai_embedding_target, for the server, which makes a vector of a text.';
+comment on function api.ai_embedding_target is
+  'For the server, which makes a vector of a text: whether there is a provider of embeddings, and the dimensions of a vector column, null where there
+   is none.';

@@ -1,5 +1,5 @@
 -- The trail of a project's own database, for the webhooks of the control plane.
-create or replace function internal.audit_sealed_since(since timestamptz, after bigint, most int) returns json
+create or replace function api.audit_sealed_since(since timestamptz, after bigint, most int) returns api.reply
 language plpgsql stable security definer set search_path = '' as $$
 declare
   own_scope constant uuid := internal.audit_scope();
@@ -12,7 +12,7 @@ begin
   if internal.caller() <> 'worker' then
     raise exception 'workers report trails, not %', internal.caller();
   end if;
-  return (
+  return internal.reply(200, (
     select json_build_object('events', coalesce(json_agg(t.event order by t.position) filter (where t.event is not null), '[]'),
                              'last', coalesce(max(t.position), former), 'is_over', count(*) < audit_sealed_since.most)
       from (select s.position, case when e.id is not null then internal.audit_json(e) end as event
@@ -20,13 +20,8 @@ begin
               left join app.audit_events e on e.id = s.event_id and e.occurred_at = s.occurred_at
              where s.scope = own_scope and s.position > former
              order by s.position
-             limit audit_sealed_since.most) t);
+             limit audit_sealed_since.most) t));
 end $$;
-comment on function internal.audit_sealed_since is
-  'Sealed rows of the trail after a position, or since a time where that is null: {events, last, is_over}; last is the position of the last one.';
-
-create or replace function api.audit_sealed_since(since timestamptz, after bigint, most int) returns api.reply
-language sql stable as $$
-  select internal.reply(200, internal.audit_sealed_since(audit_sealed_since.since, audit_sealed_since.after, audit_sealed_since.most))
-$$;
-comment on function api.audit_sealed_since is 'internal.audit_sealed_since, for workers.';
+comment on function api.audit_sealed_since is
+  'For workers: sealed rows of the trail after a position, or since a time where that is null: {events, last, is_over}; last is the position of the
+   last one.';

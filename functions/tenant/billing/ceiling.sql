@@ -51,7 +51,7 @@ comment on function internal.spend_check is
   'Refuses 402 SPEND_CEILING_REACHED when the ceiling is reached, or would be by a call that costs up to so much; never in a comped project. Where there is a ceiling,
    holds its lock to the end of the transaction, in which the caller reserves.';
 
-create or replace function internal.spend_ceiling_set(amount_usd numeric) returns json
+create or replace function api.spend_ceiling_put(amount_usd numeric default null) returns api.reply
 language plpgsql volatile security definer set search_path = '' as $$
 declare
   was constant numeric := internal.spend_ceiling();
@@ -59,17 +59,13 @@ begin
   if internal.caller() <> 'developer' then
     raise exception 'the spend ceiling is set by administrators, not by %', internal.caller();
   end if;
-  if was is distinct from spend_ceiling_set.amount_usd then
-    perform internal.set_setting('spend_ceiling_usd', coalesce(to_jsonb(spend_ceiling_set.amount_usd), 'null'));
+  if was is distinct from spend_ceiling_put.amount_usd then
+    perform internal.set_setting('spend_ceiling_usd', coalesce(to_jsonb(spend_ceiling_put.amount_usd), 'null'));
     perform internal.audit('billing.update', 'billing', null,
-                           json_build_object('spend_ceiling_usd', json_build_array(was, spend_ceiling_set.amount_usd)));
+                           json_build_object('spend_ceiling_usd', json_build_array(was, spend_ceiling_put.amount_usd)));
   end if;
-  return json_build_object('spend_ceiling_usd', spend_ceiling_set.amount_usd);
+  return internal.reply(200, json_build_object('spend_ceiling_usd', spend_ceiling_put.amount_usd));
 end $$;
-comment on function internal.spend_ceiling_set is 'Sets the spend ceiling, or takes it away with null, and records it in the audit trail: {spend_ceiling_usd}.';
-
-create or replace function api.spend_ceiling_put(amount_usd numeric default null) returns api.reply
-language sql volatile as $$
-  select internal.reply(200, internal.spend_ceiling_set(spend_ceiling_put.amount_usd))
-$$;
-comment on function api.spend_ceiling_put is 'Sets or takes away the spend ceiling: 200 {spend_ceiling_usd}. Calls that were admitted before go on. Supplement A9.';
+comment on function api.spend_ceiling_put is
+  'Sets the spend ceiling, or takes it away with null, and records it in the audit trail: 200 {spend_ceiling_usd}. Calls that were admitted before go
+   on. Supplement A9.';

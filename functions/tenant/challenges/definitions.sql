@@ -221,7 +221,7 @@ language sql volatile as $$
 $$;
 comment on function api.challenge_recur is 'For the worker: the next occurrence of a challenge.';
 
-create or replace function internal.challenge_recount(run_id uuid, challenge_id uuid, batch int) returns json
+create or replace function api.challenges_recount_step(run_id uuid, challenge_id uuid, batch int) returns api.reply
 language plpgsql volatile security definer set search_path = '' as $$
 declare
   challenge app.challenges;
@@ -235,15 +235,15 @@ begin
     raise exception 'challenges are recounted by a worker, not by %', internal.caller();
   end if;
   -- one that is being deleted is waited for, and is counted no more; one that is there stays until this step ends
-  select c.* into challenge from app.challenges c where c.id = challenge_recount.challenge_id for key share;
+  select c.* into challenge from app.challenges c where c.id = challenges_recount_step.challenge_id for key share;
   if challenge.id is null then
-    return json_build_object('done', 0, 'changed', 0, 'is_over', true);
+    return internal.reply(200, json_build_object('done', 0, 'changed', 0, 'is_over', true));
   end if;
-  insert into app.challenge_recounts (operation_id, challenge_id) values (challenge_recount.run_id, challenge.id)
+  insert into app.challenge_recounts (operation_id, challenge_id) values (challenges_recount_step.run_id, challenge.id)
   on conflict on constraint challenge_recounts_pkey do nothing;
-  select r.* into run from app.challenge_recounts r where r.operation_id = challenge_recount.run_id for update;
+  select r.* into run from app.challenge_recounts r where r.operation_id = challenges_recount_step.run_id for update;
   if not run.is_over then
-    wanted := array(select u.id from app.users u where run.cursor_id is null or u.id > run.cursor_id order by u.id limit challenge_recount.batch);
+    wanted := array(select u.id from app.users u where run.cursor_id is null or u.id > run.cursor_id order by u.id limit challenges_recount_step.batch);
     counted := internal.lock_users(array(
       select v.app_user_id from internal.challenge_values(challenge, wanted) v
       union
@@ -258,21 +258,15 @@ begin
     end if;
     update app.challenge_recounts r
        set cursor_id = coalesce(wanted[cardinality(wanted)], r.cursor_id), done = r.done + cardinality(wanted),
-           changed = r.changed + moved, is_over = cardinality(wanted) < challenge_recount.batch
+           changed = r.changed + moved, is_over = cardinality(wanted) < challenges_recount_step.batch
      where r.operation_id = run.operation_id
     returning r.* into run;
   end if;
-  return json_build_object('done', run.done, 'changed', run.changed, 'is_over', run.is_over);
+  return internal.reply(200, json_build_object('done', run.done, 'changed', run.changed, 'is_over', run.is_over));
 end $$;
-comment on function internal.challenge_recount is
-  'Recounts the next users; is_over for a challenge that was deleted. One transaction: after a crash, the next step continues after the last committed one.
-   Emits no events. Locks the challenge against its deletion, then users.';
-
-create or replace function api.challenges_recount_step(run_id uuid, challenge_id uuid, batch int) returns api.reply
-language sql volatile as $$
-  select internal.reply(200, internal.challenge_recount(challenges_recount_step.run_id, challenges_recount_step.challenge_id, challenges_recount_step.batch))
-$$;
-comment on function api.challenges_recount_step is 'For the worker: a step of a recount.';
+comment on function api.challenges_recount_step is
+  'For the worker: recounts the next users; is_over for a challenge that was deleted. One transaction: after a crash, the next step continues after
+   the last committed one. Emits no events. Locks the challenge against its deletion, then users.';
 
 create or replace function internal.segment_used__challenges(segment_id uuid) returns text[]
 language sql stable security definer set search_path = '' as $$

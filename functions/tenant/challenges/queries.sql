@@ -108,7 +108,7 @@ language sql stable security definer set search_path = '' as $$
 $$;
 comment on function internal.challenge_rank is 'The place of a participant: by progress, then who was first. Granted to nobody.';
 
-create or replace function internal.challenge_join(challenge_id uuid, group_id uuid) returns api.reply
+create or replace function api.challenge_join(challenge_id uuid, group_id uuid default null) returns api.reply
 language plpgsql volatile security definer set search_path = '' as $$
 declare
   c constant app.challenges := internal.challenge_find(challenge_join.challenge_id);
@@ -163,18 +163,12 @@ begin
   select m.* into p from app.challenge_participants m where (m.app_user_id, m.challenge_id) = (me, c.id);
   return internal.reply(case when is_new then 201 else 200 end, internal.participant_json(p, c, internal.challenge_rank(p)));
 end $$;
-comment on function internal.challenge_join is
-  'Joins the caller, 201, or 200 when the caller is in already; in a challenge of teams for a group of theirs, which may be another one later. Refuses 404 NOT_FOUND,
-   403 NOT_ELIGIBLE, 409 CHALLENGE_NOT_ACTIVE, 400 VALIDATION_ERROR (group_id). Locks the user.';
-
-create or replace function api.challenge_join(challenge_id uuid, group_id uuid default null) returns api.reply
-language sql volatile as $$
-  select internal.challenge_join(challenge_join.challenge_id, challenge_join.group_id)
-$$;
 comment on function api.challenge_join is
-  'Joins a challenge, also before it starts. Refuses 404 NOT_FOUND, 403 NOT_ELIGIBLE, 409 CHALLENGE_NOT_ACTIVE, 400 VALIDATION_ERROR (group_id).';
+  'Joins the caller, also before the challenge starts: 201, or 200 when the caller is in already; in a challenge of teams for a group of theirs,
+   which may be another one later. Refuses 404 NOT_FOUND, 403 NOT_ELIGIBLE, 409 CHALLENGE_NOT_ACTIVE, 400 VALIDATION_ERROR (group_id). Locks the
+   user.';
 
-create or replace function internal.challenge_leave(challenge_id uuid) returns api.reply
+create or replace function api.challenge_leave(challenge_id uuid) returns api.reply
 language plpgsql volatile security definer set search_path = '' as $$
 declare
   c constant app.challenges := internal.challenge_find(challenge_leave.challenge_id);
@@ -193,13 +187,9 @@ begin
   end if;
   return internal.reply(200, internal.participant_json(p, c, null));
 end $$;
-comment on function internal.challenge_leave is 'Takes the caller out: counting stops. What is completed stays completed. Refuses 404 NOT_FOUND. Locks the user.';
-
-create or replace function api.challenge_leave(challenge_id uuid) returns api.reply
-language sql volatile as $$
-  select internal.challenge_leave(challenge_leave.challenge_id)
-$$;
-comment on function api.challenge_leave is 'Leaves a challenge. Refuses 404 NOT_FOUND for one that the caller is not in.';
+comment on function api.challenge_leave is
+  'Takes the caller out: counting stops. What is completed stays completed. Refuses 404 NOT_FOUND for a challenge that the caller is not in. Locks
+   the user.';
 
 create or replace function internal.challenge_leaderboard_page(challenge_id uuid, scope text, page_limit int) returns json
 language plpgsql stable security definer set search_path = '' as $$

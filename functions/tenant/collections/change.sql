@@ -210,11 +210,11 @@ begin
 end $$;
 comment on function internal.collection_column_find is 'A column by its name. Refuses 404 NOT_FOUND. Granted to nobody.';
 
-create or replace function internal.collection_column_drop(name text, col text, confirm text, dry_run boolean) returns json
+create or replace function api.collection_column_drop(name text, "column" text, confirm text default null, dry_run boolean default false) returns api.reply
 language plpgsql volatile security definer set search_path = '' as $$
 declare
   c constant app.collections := internal.collection_lock(collection_column_drop.name);
-  k constant app.collection_columns := internal.collection_column_find(c, collection_column_drop.col);
+  k constant app.collection_columns := internal.collection_column_find(c, collection_column_drop."column");
   lost constant uuid[] := array(select i.id from app.collection_indexes i
                                  where i.collection_id = c.id
                                    and (k.name = any (i.columns) or internal.filter_names_column(i.where_filter, k.name)) order by i.created_at);
@@ -231,19 +231,19 @@ begin
     || case when k.references_collection_id is not null
             then array(select s from internal.collection_trigger_sql(c.name, internal.collection_reference_names(c.id, k.name)) as s) else '{}' end;
   if collection_column_drop.dry_run then
-    return internal.collection_plan_json(statements, false, rows, 10, array['The values of all rows are deleted.']
-      || array(select 'The index ' || i.name || ' goes with it.' from app.collection_indexes i where i.id = any (lost) order by i.created_at));
+    return internal.reply(200, internal.collection_plan_json(statements, false, rows, 10, array['The values of all rows are deleted.']
+                          || array(select 'The index ' || i.name || ' goes with it.' from app.collection_indexes i where i.id = any (lost) order by i.created_at)));
   end if;
   perform internal.collection_confirm(collection_column_drop.confirm, k.name);
   perform internal.collection_execute(internal.rest_view_drop_sql(c.name) || statements);
   delete from app.collection_indexes i where i.id = any (lost);
   delete from app.collection_columns o where o.id = k.id;
   perform internal.collection_changed(c.id);
-  return json_build_object('name', k.name, 'deleted', true);
+  return internal.reply(200, json_build_object('name', k.name, 'deleted', true));
 end $$;
-comment on function internal.collection_column_drop is
-  'Drops a column, its values and the indexes that use it. With dry_run returns the plan. Refuses 404 COLLECTION_NOT_FOUND, NOT_FOUND,
-   400 CONFIRMATION_REQUIRED, 409 CONFLICT. Locks the table briefly.';
+comment on function api.collection_column_drop is
+  'Drops a column, its values and the indexes that use it. With dry_run returns the plan. Refuses 404 COLLECTION_NOT_FOUND, NOT_FOUND, 400
+   CONFIRMATION_REQUIRED, 409 CONFLICT. Locks the table briefly.';
 
 create or replace function internal.filter_names_column(filter json, col text) returns boolean
 language sql immutable as $$

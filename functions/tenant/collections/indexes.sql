@@ -78,7 +78,7 @@ comment on function internal.collection_index_add is
   'Adds an index: 201; 202, with nothing done, when the collection has over 100000 rows and a job must build it. With dry_run returns the plan.
    Refuses 404 COLLECTION_NOT_FOUND, 400 VALIDATION_ERROR, 409 CONFLICT, INDEX_LIMIT_REACHED. Locks the table against writers while it builds.';
 
-create or replace function internal.collection_index_drop(name text, index text, dry_run boolean) returns json
+create or replace function api.collection_index_drop(name text, index text, dry_run boolean default false) returns api.reply
 language plpgsql volatile security definer set search_path = '' as $$
 declare
   c constant app.collections := internal.collection_lock(collection_index_drop.name);
@@ -94,14 +94,14 @@ begin
   -- a DBA may have dropped it already
   statements := array[format('drop index if exists collections.%I', i.index_name)];
   if collection_index_drop.dry_run then
-    return internal.collection_plan_json(statements, false, internal.collection_rows_estimate(c.name), 10, '{}');
+    return internal.reply(200, internal.collection_plan_json(statements, false, internal.collection_rows_estimate(c.name), 10, '{}'));
   end if;
   perform internal.collection_execute(statements);
   delete from app.collection_indexes o where o.id = i.id;
   perform internal.collection_changed(c.id);
-  return json_build_object('name', i.name, 'deleted', true);
+  return internal.reply(200, json_build_object('name', i.name, 'deleted', true));
 end $$;
-comment on function internal.collection_index_drop is
+comment on function api.collection_index_drop is
   'Drops a declared index. With dry_run returns the plan. Refuses 404 COLLECTION_NOT_FOUND, NOT_FOUND, 409 CONFLICT. Locks the table briefly.';
 
 create or replace function internal.collection_index_end(index_id uuid, is_built boolean) returns void

@@ -59,24 +59,11 @@ language sql volatile as $$
 $$;
 comment on function api.collection_column_change is 'Changes a column. Refuses as internal.collection_column_change.';
 
-create or replace function api.collection_column_drop(name text, "column" text, confirm text default null, dry_run boolean default false) returns api.reply
-language sql volatile as $$
-  select internal.reply(200, internal.collection_column_drop(collection_column_drop.name, collection_column_drop."column",
-                                                             collection_column_drop.confirm, collection_column_drop.dry_run))
-$$;
-comment on function api.collection_column_drop is 'Drops a column. Refuses as internal.collection_column_drop.';
-
 create or replace function api.collection_index_add(name text, definition json, dry_run boolean default false) returns api.reply
 language sql volatile as $$
   select internal.collection_index_add(collection_index_add.name, collection_index_add.definition, collection_index_add.dry_run)
 $$;
 comment on function api.collection_index_add is 'Adds an index. Refuses as internal.collection_index_add, which also says when a job must build it.';
-
-create or replace function api.collection_index_drop(name text, index text, dry_run boolean default false) returns api.reply
-language sql volatile as $$
-  select internal.reply(200, internal.collection_index_drop(collection_index_drop.name, collection_index_drop.index, collection_index_drop.dry_run))
-$$;
-comment on function api.collection_index_drop is 'Drops an index. Refuses as internal.collection_index_drop.';
 
 create or replace function api.collection_index_end(index_id uuid, is_built boolean) returns api.reply
 language plpgsql volatile as $$

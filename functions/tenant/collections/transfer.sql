@@ -54,7 +54,7 @@ comment on function api.collection_export is
   'The next rows in the order of their ids, which is that of their creation, as JSON texts: at most 500 and 8 MB. next_cursor is null after the last. columns
    are their names in order, types those of the developer''s columns. Refuses 404 COLLECTION_NOT_FOUND.';
 
-create or replace function internal.collection_import_begin(name text) returns json
+create or replace function api.collection_import_begin(name text) returns api.reply
 language plpgsql volatile security definer set search_path = '' as $$
 declare
   c constant app.collections := internal.collection_find(collection_import_begin.name);
@@ -67,16 +67,10 @@ begin
     perform internal.collection_find(collection_import_begin.name);
   end if;
   insert into app.collection_imports as i (collection_id) values (c.id) returning i.id into import_id;
-  return json_build_object('import_id', import_id, 'columns', (
-    select coalesce(json_object_agg(k.name, k.type), '{}') from app.collection_columns k where k.collection_id = c.id));
+  return internal.reply(200, json_build_object('import_id', import_id, 'columns', (
+    select coalesce(json_object_agg(k.name, k.type), '{}') from app.collection_columns k where k.collection_id = c.id)));
 end $$;
-comment on function internal.collection_import_begin is 'Begins an import: its id, and the types of the columns. Refuses 404 COLLECTION_NOT_FOUND.';
-
-create or replace function api.collection_import_begin(name text) returns api.reply
-language sql volatile as $$
-  select internal.reply(200, internal.collection_import_begin(collection_import_begin.name))
-$$;
-comment on function api.collection_import_begin is 'Begins an import. Refuses as internal.collection_import_begin.';
+comment on function api.collection_import_begin is 'Begins an import: its id, and the types of the columns. Refuses 404 COLLECTION_NOT_FOUND.';
 
 create or replace function internal.collection_import_add(import_id uuid, place int, rows json) returns void
 language plpgsql volatile security definer set search_path = '' as $$

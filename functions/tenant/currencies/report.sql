@@ -99,7 +99,7 @@ language sql stable as $$
 $$;
 comment on function api.currencies_integrity is 'The newest finished check that every balance is the sum of its ledger; null before the first check.';
 
-create or replace function internal.currencies_check(check_id uuid, batch int) returns json
+create or replace function api.currencies_check(check_id uuid default null, batch int default 1000) returns api.reply
 language plpgsql volatile security definer set search_path = '' as $$
 declare
   proof app.currency_checks;
@@ -144,13 +144,8 @@ begin
          finished_at = case when found.reached is null then internal.now() end
    where k.id = proof.id
   returning k.* into proof;
-  return json_build_object('id', proof.id, 'is_over', proof.finished_at is not null, 'mismatched', proof.mismatched);
+  return internal.reply(200, json_build_object('id', proof.id, 'is_over', proof.finished_at is not null, 'mismatched', proof.mismatched));
 end $$;
-comment on function internal.currencies_check is
-  'One step of a check: compares the balances of a batch of users with their ledgers. A null id begins a new check. For workers only.';
-
-create or replace function api.currencies_check(check_id uuid default null, batch int default 1000) returns api.reply
-language sql volatile as $$
-  select internal.reply(200, internal.currencies_check(currencies_check.check_id, currencies_check.batch))
-$$;
-comment on function api.currencies_check is 'A step of the nightly check: {id, is_over, mismatched}.';
+comment on function api.currencies_check is
+  'For workers: one step of the nightly check, which compares the balances of a batch of users with their ledgers: {id, is_over, mismatched}. A null
+   id begins a new check.';

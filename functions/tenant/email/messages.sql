@@ -273,24 +273,19 @@ language sql volatile as $$
 $$;
 comment on function api.email_message_cancel is 'Cancels a message while it is queued. Refuses 404 NOT_FOUND, 409 CONFLICT.';
 
-create or replace function internal.email_message_from(message_id uuid) returns json
-language sql stable security definer set search_path = '' as $$
-  select json_build_object('from', substring(m.from_address from '([^<>[:space:]]+)>?$'), 'to', m.to_address,
-                           'has_own_server', internal.email_has_own_server())
-    from app.email_messages m
-   where m.id = email_message_from.message_id and m.status = 'queued'
-$$;
-comment on function internal.email_message_from is
-  'The address that a queued message asks to be sent from, which may be null, its recipient, and whether the project''s own mail server carries it: {from, to,
-   has_own_server}; null when nothing is queued.';
-
 create or replace function api.email_message_from(message_id uuid) returns api.reply
-language sql stable as $$
-  select internal.reply(200, internal.email_message_from(email_message_from.message_id))
+language sql stable security definer set search_path = '' as $$
+  select internal.reply(200, (
+    select json_build_object('from', substring(m.from_address from '([^<>[:space:]]+)>?$'), 'to', m.to_address,
+                             'has_own_server', internal.email_has_own_server())
+      from app.email_messages m
+     where m.id = email_message_from.message_id and m.status = 'queued'))
 $$;
-comment on function api.email_message_from is 'internal.email_message_from for workers.';
+comment on function api.email_message_from is
+  'For workers: the address that a queued message asks to be sent from, which may be null, its recipient, and whether the project''s own mail server
+   carries it: {from, to, has_own_server}; null when nothing is queued.';
 
-create or replace function internal.email_attempt_begin(message_id uuid, unsubscribe_mark text) returns json
+create or replace function api.email_attempt_begin(message_id uuid, unsubscribe_mark text default '{{unsubscribe_url}}') returns api.reply
 language plpgsql volatile security definer set search_path = '' as $$
 declare
   m app.email_messages;
@@ -299,19 +294,19 @@ begin
   perform internal.email_message_users_lock(email_attempt_begin.message_id);
   select e.* into m from app.email_messages e where e.id = email_attempt_begin.message_id for update;
   if m.id is null or m.status <> 'queued' then
-    return null;
+    return internal.reply(200, null);
   end if;
   if m.attempting_at is null and internal.email_campaign_is_over(m.delivery_id) then
     perform internal.email_message_end(m.id, 'cancelled');
-    return null;
+    return internal.reply(200, null);
   end if;
   if internal.email_is_suppressed(m.to_address, m.category, m.app_user_id) then
     perform internal.email_message_end(m.id, 'suppressed');
-    return null;
+    return internal.reply(200, null);
   end if;
   if m.attempting_at is not null and m.category <> 'transactional' then
     perform internal.email_message_end(m.id, 'failed', 'OUTCOME_UNKNOWN: a worker ended during the attempt, and the message may have been sent');
-    return null;
+    return internal.reply(200, null);
   end if;
   update app.email_messages e
      set attempts = e.attempts + 1, attempting_at = internal.now(), updated_at = internal.now(),
@@ -320,23 +315,17 @@ begin
    where e.id = m.id
   returning e.* into m;
   select b.* into body from app.email_bodies b where b.message_id = m.id;
-  return json_build_object(
+  return internal.reply(200, json_build_object(
     'id', m.id, 'to', m.to_address, 'from', m.from_address, 'reply_to', m.reply_to, 'headers', m.headers, 'subject', m.subject, 'category', m.category,
     'track', m.track, 'attempts', m.attempts,
     'html', replace(body.html, coalesce(body.unsubscribe_mark, '{{unsubscribe_url}}'), email_attempt_begin.unsubscribe_mark),
     'text', replace(body.text, coalesce(body.unsubscribe_mark, '{{unsubscribe_url}}'), email_attempt_begin.unsubscribe_mark),
-    'smtp_sealed', (select i.config_sealed from app.integrations i where i.provider = 'smtp' and i.is_active));
+    'smtp_sealed', (select i.config_sealed from app.integrations i where i.provider = 'smtp' and i.is_active)));
 end $$;
-comment on function internal.email_attempt_begin is
-  'Notes an attempt and returns what to send, with the config of the project''s own mail server; null when there is nothing to send. A message whose last
-   attempt has no outcome is sent again if it is transactional, and fails otherwise. unsubscribe_mark stands where the link to unsubscribe belongs. Locks
-   the message.';
-
-create or replace function api.email_attempt_begin(message_id uuid, unsubscribe_mark text default '{{unsubscribe_url}}') returns api.reply
-language sql volatile as $$
-  select internal.reply(200, internal.email_attempt_begin(email_attempt_begin.message_id, email_attempt_begin.unsubscribe_mark))
-$$;
-comment on function api.email_attempt_begin is 'internal.email_attempt_begin for workers.';
+comment on function api.email_attempt_begin is
+  'For workers: notes an attempt and returns what to send, with the config of the project''s own mail server; null when there is nothing to send. A
+   message whose last attempt has no outcome is sent again if it is transactional, and fails otherwise. unsubscribe_mark stands where the link to
+   unsubscribe belongs. Locks the message.';
 
 create or replace function internal.email_attempt_end(message_id uuid, attempt int, outcome text, detail text) returns timestamptz
 language plpgsql volatile security definer set search_path = '' as $$

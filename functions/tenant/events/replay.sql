@@ -68,12 +68,12 @@ end $$;
 comment on function internal.replay_run is
   'Replays one target for users, who are locked; a dry run is rolled back. Answers the differences. Granted to nobody.';
 
-create or replace function internal.replay_step(operation_id uuid, target text, input jsonb, batch int) returns json
+create or replace function api.events_replay_step(operation_id uuid, target text, input jsonb, batch int) returns api.reply
 language plpgsql volatile security definer set search_path = '' as $$
 declare
-  is_dry_run constant boolean := (replay_step.input ->> 'dry_run')::boolean;
-  since constant timestamptz := (replay_step.input ->> 'since')::timestamptz;
-  until constant timestamptz := (replay_step.input ->> 'until')::timestamptz;
+  is_dry_run constant boolean := (events_replay_step.input ->> 'dry_run')::boolean;
+  since constant timestamptz := (events_replay_step.input ->> 'since')::timestamptz;
+  until constant timestamptz := (events_replay_step.input ->> 'until')::timestamptz;
   replay app.event_replays;
   wanted uuid[];
   active uuid[];
@@ -82,27 +82,27 @@ begin
   if internal.caller() <> 'worker' then
     raise exception 'replays are run by a worker, not by %', internal.caller();
   end if;
-  insert into app.event_replays (operation_id, target, is_dry_run) values (replay_step.operation_id, replay_step.target, is_dry_run)
+  insert into app.event_replays (operation_id, target, is_dry_run) values (events_replay_step.operation_id, events_replay_step.target, is_dry_run)
   on conflict on constraint event_replays_pkey do nothing;
   select r.* into replay
     from app.event_replays r
-   where (r.operation_id, r.target) = (replay_step.operation_id, replay_step.target)
+   where (r.operation_id, r.target) = (events_replay_step.operation_id, events_replay_step.target)
      for update;
   if not replay.is_over then
     -- by id, so that a replay knows where it is whatever users come and go
     wanted := array(
       select u.id from app.users u
        where (replay.cursor_id is null or u.id > replay.cursor_id)
-         and (jsonb_typeof(replay_step.input -> 'user_ids') is distinct from 'array' or replay_step.input -> 'user_ids' ? u.id::text)
-       order by u.id limit replay_step.batch);
+         and (jsonb_typeof(events_replay_step.input -> 'user_ids') is distinct from 'array' or events_replay_step.input -> 'user_ids' ? u.id::text)
+       order by u.id limit events_replay_step.batch);
     active := internal.lock_users(array(
       select w.id from unnest(wanted) as w (id)
        where exists (select from app.engagement_events e
                       where e.app_user_id = w.id and e.occurred_at >= since and e.occurred_at < until)));
-    found_ones := case when active is null then '[]' else internal.replay_run(replay_step.target, active, since, until, is_dry_run) end;
+    found_ones := case when active is null then '[]' else internal.replay_run(events_replay_step.target, active, since, until, is_dry_run) end;
     update app.event_replays r
        set cursor_id = coalesce(wanted[cardinality(wanted)], r.cursor_id),
-           is_over = cardinality(wanted) < replay_step.batch,
+           is_over = cardinality(wanted) < events_replay_step.batch,
            done = r.done + cardinality(wanted),
            users = r.users + (select count(distinct f.value ->> 'app_user_id') from jsonb_array_elements(found_ones) f),
            changes = r.changes + jsonb_array_length(found_ones),
@@ -114,18 +114,11 @@ begin
      where (r.operation_id, r.target) = (replay.operation_id, replay.target)
     returning r.* into replay;
   end if;
-  return json_build_object('done', replay.done, 'is_over', replay.is_over);
+  return internal.reply(200, json_build_object('done', replay.done, 'is_over', replay.is_over));
 end $$;
-comment on function internal.replay_step is
-  'Replays the next users and stores the progress in the same transaction: after a crash, the next step continues after the last committed one. Locks the
-   users.';
-
-create or replace function api.events_replay_step(operation_id uuid, target text, input jsonb, batch int) returns api.reply
-language sql volatile as $$
-  select internal.reply(200, internal.replay_step(events_replay_step.operation_id, events_replay_step.target, events_replay_step.input,
-                                                  events_replay_step.batch))
-$$;
-comment on function api.events_replay_step is 'For the job: a step of a replay.';
+comment on function api.events_replay_step is
+  'For the job: replays the next users and stores the progress in the same transaction: after a crash, the next step continues after the last
+   committed one. Locks the users.';
 
 create or replace function api.events_replay_total(input jsonb) returns api.reply
 language sql stable as $$
@@ -143,19 +136,14 @@ $$;
 comment on function internal.replay_total is 'Users times targets.';
 
 create or replace function api.events_replay_result(operation_id uuid) returns api.reply
-language sql stable as $$
-  select internal.reply(200, internal.replay_result(events_replay_result.operation_id))
-$$;
-comment on function api.events_replay_result is 'For the job: the result of a replay, by target.';
-
-create or replace function internal.replay_result(operation_id uuid) returns json
 language sql stable security definer set search_path = '' as $$
-  select json_build_object(
+  select internal.reply(200, json_build_object(
     'dry_run', bool_and(r.is_dry_run),
     'targets', json_object_agg(r.target, json_build_object(
-      'users', r.users, 'changes', r.changes, 'differences', r.differences, 'truncated', r.changes > jsonb_array_length(r.differences))))
+      'users', r.users, 'changes', r.changes, 'differences', r.differences, 'truncated', r.changes > jsonb_array_length(r.differences)))))
     from app.event_replays r
-   where r.operation_id = replay_result.operation_id
+   where r.operation_id = events_replay_result.operation_id
 $$;
-comment on function internal.replay_result is
-  'Per target how many users differ, in how many ways, and the first thousand differences; truncated when there are more.';
+comment on function api.events_replay_result is
+  'For the job: the result of a replay, by target: how many users differ, in how many ways, and the first thousand differences; truncated when there
+   are more.';

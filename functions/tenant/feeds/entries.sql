@@ -33,7 +33,50 @@ $$;
 comment on function internal.feed_hidden_actions is
   'The actions that the caller does not want to see in the feeds of others: the property feed_hidden_actions, where it is an array. Supplement D11.';
 
-create or replace function internal.feed_home(since timestamptz, page_offset bigint, page_limit bigint) returns api.reply
+create or replace function internal.feed_scope(group_id uuid) returns json
+language sql stable security definer set search_path = '' as $$
+  select json_build_object(
+    'hidden', internal.feed_hidden_actions(),
+    'unseen', array(select b
+                      from internal.blocked_ids() b
+                     where exists (select from app.group_members m where (m.group_id, m.app_user_id) = (feed_scope.group_id, b))
+                        or exists (select from app.feed_counts c where (c.actor_key, c.group_key) = (b, feed_scope.group_id))))
+$$;
+comment on function internal.feed_scope is
+  'What a listener to a group is not told of its feed: {hidden, actions that the caller does not want to see; unseen, members and former actors who block the caller or
+   are blocked}. At most as many as the group has, whomever the caller blocks.';
+
+create or replace function internal.feed_write(actor_id uuid, action text, target_id text, group_id uuid, metadata jsonb) returns json
+language plpgsql volatile security definer set search_path = '' as $$
+declare
+  e app.feed_entries;
+  is_public boolean;
+begin
+  select g.is_public into is_public from app.groups g where g.id = feed_write.group_id for key share;
+  if not found and feed_write.group_id is not null then
+    perform internal.group_not_found();
+  end if;
+  insert into app.feed_entries as made (actor_id, action, target_id, group_id, is_home, metadata)
+  values (feed_write.actor_id, feed_write.action, feed_write.target_id, feed_write.group_id,
+          feed_write.group_id is null or is_public and feed_write.actor_id is not null, coalesce(feed_write.metadata, '{}'))
+  returning made.* into e;
+  -- as it is now: a rule of moderation may have hidden its metadata
+  return (select internal.feed_entry_json(k) from app.feed_entries k where k.id = e.id);
+end $$;
+comment on function internal.feed_write is
+  'Writes an entry. What the system posts to a group appears there only. Refuses 404 NOT_FOUND for a group that does not exist. Locks the group against deletion.
+   Granted to nobody.';
+
+create or replace function internal.feed_delete(entry_id uuid) returns void
+language plpgsql volatile security definer set search_path = '' as $$
+begin
+  perform internal.lock_users(array[internal.user_id()]);
+  delete from app.feed_entries e where (e.id, e.actor_id) = (feed_delete.entry_id, internal.user_id());
+  perform internal.check_found(found, 'entry');
+end $$;
+comment on function internal.feed_delete is 'Deletes an entry of the caller. Refuses 404 NOT_FOUND, for entries of others too. Locks the user.';
+
+create or replace function api.feed_home(since timestamptz default null, page_limit int default 20, page_offset int default 0) returns api.reply
 language plpgsql stable security definer set search_path = '' as $$
 declare
   hidden constant text[] := internal.feed_hidden_actions();
@@ -120,11 +163,12 @@ begin
        left join app.users u on u.id = e.actor_id),
     coalesce(feed.entries, 0), feed_home.page_offset, feed_home.page_limit);
 end $$;
-comment on function internal.feed_home is
-  'A page of the caller''s home feed, newest first: entries of the caller, of accepted friends who are not banned, and of the system; of groups only what was posted
-   while the group was public, and is public now. Without the hidden actions of the caller. since: entries from that time on. The total is exact.';
+comment on function api.feed_home is
+  'A page of the caller''s home feed, newest first: entries of the caller, of accepted friends who are not banned, and of the system; of groups only
+   what was posted while the group was public, and is public now. Without the hidden actions of the caller. since: entries from that time on. The
+   total is exact.';
 
-create or replace function internal.feed_own(page_offset bigint, page_limit bigint) returns api.reply
+create or replace function api.feed_own(page_limit int default 20, page_offset int default 0) returns api.reply
 language sql stable security definer set search_path = '' as $$
   select internal.reply_page(
     (select json_agg(internal.feed_entry_of(e, u) order by e.created_at desc, e.id desc)
@@ -144,9 +188,9 @@ language sql stable security definer set search_path = '' as $$
     (select coalesce(sum(c.entries), 0)::bigint from app.feed_counts c where c.actor_key = internal.user_id()),
     feed_own.page_offset, feed_own.page_limit)
 $$;
-comment on function internal.feed_own is 'A page of the caller''s own entries, newest first, those in private groups too.';
+comment on function api.feed_own is 'A page of the caller''s own entries, newest first, those in private groups too.';
 
-create or replace function internal.feed_of_group(group_id uuid, page_offset bigint, page_limit bigint) returns api.reply
+create or replace function api.feed_of_group(group_id uuid, page_limit int default 20, page_offset int default 0) returns api.reply
 language plpgsql stable security definer set search_path = '' as $$
 declare
   g app.groups;
@@ -179,45 +223,11 @@ begin
       where c.group_key = g.id and c.group_key <> internal.feed_nobody() and c.action <> all (hidden) and c.actor_key <> all (unseen)),
     feed_of_group.page_offset, feed_of_group.page_limit);
 end $$;
-comment on function internal.feed_of_group is
-  'A page of what was posted to a group, newest first, for its members; without the entries of banned users, of users who block the caller or are blocked, and of hidden
-   actions. Refuses 404 NOT_FOUND for a group that the caller does not see, 403 NOT_A_MEMBER.';
+comment on function api.feed_of_group is
+  'A page of what was posted to a group, newest first, for its members; without the entries of banned users, of users who block the caller or are
+   blocked, and of hidden actions. Refuses 404 NOT_FOUND for a group that the caller does not see, 403 NOT_A_MEMBER.';
 
-create or replace function internal.feed_scope(group_id uuid) returns json
-language sql stable security definer set search_path = '' as $$
-  select json_build_object(
-    'hidden', internal.feed_hidden_actions(),
-    'unseen', array(select b
-                      from internal.blocked_ids() b
-                     where exists (select from app.group_members m where (m.group_id, m.app_user_id) = (feed_scope.group_id, b))
-                        or exists (select from app.feed_counts c where (c.actor_key, c.group_key) = (b, feed_scope.group_id))))
-$$;
-comment on function internal.feed_scope is
-  'What a listener to a group is not told of its feed: {hidden, actions that the caller does not want to see; unseen, members and former actors who block the caller or
-   are blocked}. At most as many as the group has, whomever the caller blocks.';
-
-create or replace function internal.feed_write(actor_id uuid, action text, target_id text, group_id uuid, metadata jsonb) returns json
-language plpgsql volatile security definer set search_path = '' as $$
-declare
-  e app.feed_entries;
-  is_public boolean;
-begin
-  select g.is_public into is_public from app.groups g where g.id = feed_write.group_id for key share;
-  if not found and feed_write.group_id is not null then
-    perform internal.group_not_found();
-  end if;
-  insert into app.feed_entries as made (actor_id, action, target_id, group_id, is_home, metadata)
-  values (feed_write.actor_id, feed_write.action, feed_write.target_id, feed_write.group_id,
-          feed_write.group_id is null or is_public and feed_write.actor_id is not null, coalesce(feed_write.metadata, '{}'))
-  returning made.* into e;
-  -- as it is now: a rule of moderation may have hidden its metadata
-  return (select internal.feed_entry_json(k) from app.feed_entries k where k.id = e.id);
-end $$;
-comment on function internal.feed_write is
-  'Writes an entry. What the system posts to a group appears there only. Refuses 404 NOT_FOUND for a group that does not exist. Locks the group against deletion.
-   Granted to nobody.';
-
-create or replace function internal.feed_post(action text, target_id text, group_id uuid, metadata jsonb) returns json
+create or replace function api.feed_post(action text, target_id text default null, group_id uuid default null, metadata jsonb default null) returns api.reply
 language plpgsql volatile security definer set search_path = '' as $$
 declare
   me constant uuid := internal.user_id();
@@ -239,44 +249,12 @@ begin
     end if;
   end if;
   perform internal.check_rate('feed posts ' || me, 30, 3600, 'A user posts at most 30 entries an hour.');
-  return internal.feed_write(me, feed_post.action, feed_post.target_id, feed_post.group_id, feed_post.metadata);
+  return internal.reply(201, internal.feed_write(me, feed_post.action, feed_post.target_id, feed_post.group_id, feed_post.metadata));
 end $$;
-comment on function internal.feed_post is
-  'Posts an entry of the caller, at most 30 an hour. Refuses 400 VALIDATION_ERROR (an action that events make), 404 NOT_FOUND (group), 403 NOT_A_MEMBER,
-   GROUP_ROLE_FORBIDDEN (viewers), USER_MUTED, 400 CONTENT_REJECTED where a rule blocks a text in the metadata, 429 RATE_LIMITED. Locks the user.';
-
-create or replace function internal.feed_delete(entry_id uuid) returns void
-language plpgsql volatile security definer set search_path = '' as $$
-begin
-  perform internal.lock_users(array[internal.user_id()]);
-  delete from app.feed_entries e where (e.id, e.actor_id) = (feed_delete.entry_id, internal.user_id());
-  perform internal.check_found(found, 'entry');
-end $$;
-comment on function internal.feed_delete is 'Deletes an entry of the caller. Refuses 404 NOT_FOUND, for entries of others too. Locks the user.';
-
-create or replace function api.feed_home(since timestamptz default null, page_limit int default 20, page_offset int default 0) returns api.reply
-language sql stable as $$
-  select internal.feed_home(feed_home.since, feed_home.page_offset, feed_home.page_limit)
-$$;
-comment on function api.feed_home is 'The home feed: internal.feed_home states what it shows.';
-
-create or replace function api.feed_own(page_limit int default 20, page_offset int default 0) returns api.reply
-language sql stable as $$
-  select internal.feed_own(feed_own.page_offset, feed_own.page_limit)
-$$;
-comment on function api.feed_own is 'The caller''s own entries, newest first.';
-
-create or replace function api.feed_of_group(group_id uuid, page_limit int default 20, page_offset int default 0) returns api.reply
-language sql stable as $$
-  select internal.feed_of_group(feed_of_group.group_id, feed_of_group.page_offset, feed_of_group.page_limit)
-$$;
-comment on function api.feed_of_group is 'The feed of a group. Refuses as internal.feed_of_group.';
-
-create or replace function api.feed_post(action text, target_id text default null, group_id uuid default null, metadata jsonb default null) returns api.reply
-language sql volatile as $$
-  select internal.reply(201, internal.feed_post(feed_post.action, feed_post.target_id, feed_post.group_id, feed_post.metadata))
-$$;
-comment on function api.feed_post is 'Posts an entry. Refuses as internal.feed_post. Supplement D11.';
+comment on function api.feed_post is
+  'Posts an entry of the caller, at most 30 an hour. Refuses 400 VALIDATION_ERROR (an action that events make), 404 NOT_FOUND (group), 403
+   NOT_A_MEMBER, GROUP_ROLE_FORBIDDEN (viewers), USER_MUTED, 400 CONTENT_REJECTED where a rule blocks a text in the metadata, 429 RATE_LIMITED. Locks
+   the user. Supplement D11.';
 
 create or replace function api.feed_delete(entry_id uuid) returns api.reply
 language plpgsql volatile as $$

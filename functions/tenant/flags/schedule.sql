@@ -192,7 +192,7 @@ create or replace trigger tg_flags__event_plans
   after insert or delete or update of ramp on app.flags
   for each statement execute function internal.tg_event_plans();
 
-create or replace function internal.flag_guard(flag_id uuid) returns json
+create or replace function api.flag_guard(flag_id uuid) returns api.reply
 language plpgsql volatile security definer set search_path = '' as $$
 declare
   flag app.flags;
@@ -207,7 +207,7 @@ begin
   perform internal.flags_apply_schedule();
   select f.* into flag from app.flags f where f.id = flag_guard.flag_id for no key update;
   if not found or not internal.flag_guarded(flag) then
-    return null;
+    return internal.reply(200, null);
   end if;
   select count(*) into exposed from app.flag_exposures e where e.flag_id = flag.id;
   select count(distinct v.app_user_id) into hit
@@ -217,7 +217,7 @@ begin
      and v.occurred_at >= (flag.ramp ->> 'started_at')::timestamptz and v.occurred_at >= e.first_at;
   rate := round(hit::numeric / nullif(exposed, 0), 6);
   if rate is null or exposed < (flag.ramp #>> '{guardrail,min_users}')::numeric or rate <= (flag.ramp #>> '{guardrail,max_rate}')::numeric then
-    return null;
+    return internal.reply(200, null);
   end if;
   update app.flags f
      set rules = jsonb_set(flag.rules, array[flag.ramp ->> 'rule_index', 'percentage'], '0'),
@@ -228,14 +228,8 @@ begin
   returning f.* into flag;
   perform internal.audit('flags.guardrail', 'flags', flag.id::text, json_build_object('ramp', json_build_array(null, flag.ramp)));
   perform internal.enqueue('flags__notify', flag.id || ' ' || flag.version, jsonb_build_object('flag_id', flag.id, 'key', flag.key, 'ramp', flag.ramp));
-  return internal.flag_ramp_json(flag.ramp);
+  return internal.reply(200, internal.flag_ramp_json(flag.ramp));
 end $$;
-comment on function internal.flag_guard is
-  'Checks a ramp: when the guardrail''s event is too frequent among users who got the rule''s value, sets the rule to nobody, ends the ramp, audits it,
-   and queues the owner''s mail. Returns the ramp when it was stopped, else null. Locks the flag.';
-
-create or replace function api.flag_guard(flag_id uuid) returns api.reply
-language sql volatile as $$
-  select internal.reply(200, internal.flag_guard(flag_guard.flag_id))
-$$;
-comment on function api.flag_guard is 'For the worker: internal.flag_guard.';
+comment on function api.flag_guard is
+  'For the worker: checks a ramp. When the guardrail''s event is too frequent among users who got the rule''s value, sets the rule to nobody, ends
+   the ramp, audits it, and queues the owner''s mail. Returns the ramp when it was stopped, else null. Locks the flag.';

@@ -9,7 +9,7 @@ begin
 end $$;
 comment on function internal.friend_admin_check is 'Raises unless the caller is an administrator. Granted to nobody.';
 
-create or replace function internal.friends_of_user(user_id uuid, status text, page_offset bigint, page_limit bigint) returns api.reply
+create or replace function api.friends_of_user(user_id uuid, status text default 'accepted', page_offset bigint default 0, page_limit bigint default 50) returns api.reply
 language plpgsql stable security definer set search_path = '' as $$
 begin
   perform internal.friend_admin_check();
@@ -20,16 +20,9 @@ begin
                from internal.friendships_listed(friends_of_user.user_id, friends_of_user.status, friends_of_user.page_offset, friends_of_user.page_limit) l) f),
     internal.friendships_count(friends_of_user.user_id, friends_of_user.status), friends_of_user.page_offset, friends_of_user.page_limit);
 end $$;
-comment on function internal.friends_of_user is 'A page of a user''s friends or requests, newest first, for administrators. Refuses 404 USER_NOT_FOUND.';
+comment on function api.friends_of_user is 'A page of a user''s friends or requests, newest first, for administrators. Refuses 404 USER_NOT_FOUND.';
 
-create or replace function api.friends_of_user(user_id uuid, status text default 'accepted', page_offset bigint default 0, page_limit bigint default 50)
-returns api.reply
-language sql stable as $$
-  select internal.friends_of_user(friends_of_user.user_id, friends_of_user.status, friends_of_user.page_offset, friends_of_user.page_limit)
-$$;
-comment on function api.friends_of_user is 'The friends or requests of a user. Refuses as internal.friends_of_user.';
-
-create or replace function internal.friend_add(user_id uuid, friend_id uuid, status text) returns api.reply
+create or replace function api.friend_add(user_id uuid, friend_id uuid, status text default 'accepted') returns api.reply
 language plpgsql volatile security definer set search_path = '' as $$
 declare
   is_wanted constant boolean := friend_add.status = 'accepted';
@@ -68,34 +61,22 @@ begin
                          case when is_known then 200 else 201 end);
   return internal.reply(case when is_known then 200 else 201 end, internal.friend_admin_json(f, friend_add.user_id));
 end $$;
-comment on function internal.friend_add is
-  'An administrator makes two users friends, or sends a request from one to the other: 201, or 200 when there is a request or friendship already. Refuses 400
-   SELF_FRIEND, 404 USER_NOT_FOUND, 409 CONFLICT (a block), FRIEND_LIMIT_REACHED. Locks both users. Audited as friends.add.';
+comment on function api.friend_add is
+  'An administrator makes two users friends, or sends a request from one to the other: 201, or 200 when there is a request or friendship already.
+   Refuses 400 SELF_FRIEND, 404 USER_NOT_FOUND, 409 CONFLICT (a block), FRIEND_LIMIT_REACHED. Locks both users. Audited as friends.add.';
 
-create or replace function api.friend_add(user_id uuid, friend_id uuid, status text default 'accepted') returns api.reply
-language sql volatile as $$
-  select internal.friend_add(friend_add.user_id, friend_add.friend_id, friend_add.status)
-$$;
-comment on function api.friend_add is 'Makes two users friends. Refuses as internal.friend_add.';
-
-create or replace function internal.friend_take_away(user_id uuid, friend_id uuid) returns api.reply
+create or replace function api.friend_delete(user_id uuid, friend_id uuid) returns api.reply
 language plpgsql volatile security definer set search_path = '' as $$
 declare
   was text;
 begin
   perform internal.friend_admin_check();
-  perform internal.lock_users(array[friend_take_away.user_id, friend_take_away.friend_id]);
-  was := internal.friend_end(friend_take_away.user_id, friend_take_away.friend_id, null);
+  perform internal.lock_users(array[friend_delete.user_id, friend_delete.friend_id]);
+  was := internal.friend_end(friend_delete.user_id, friend_delete.friend_id, null);
   perform internal.check_found(was is not null, 'friend');
-  perform internal.audit('friends.remove', 'users', friend_take_away.user_id::text,
-                         json_build_object('friend_id', json_build_array(friend_take_away.friend_id, null), 'status', json_build_array(was, null)));
+  perform internal.audit('friends.remove', 'users', friend_delete.user_id::text,
+                         json_build_object('friend_id', json_build_array(friend_delete.friend_id, null), 'status', json_build_array(was, null)));
   return internal.reply_deleted();
 end $$;
-comment on function internal.friend_take_away is
+comment on function api.friend_delete is
   'An administrator ends a friendship or a request of two users. Refuses 404 NOT_FOUND. Locks both users. Audited as friends.remove.';
-
-create or replace function api.friend_delete(user_id uuid, friend_id uuid) returns api.reply
-language sql volatile as $$
-  select internal.friend_take_away(friend_delete.user_id, friend_delete.friend_id)
-$$;
-comment on function api.friend_delete is 'Ends a friendship or a request. Refuses as internal.friend_take_away.';

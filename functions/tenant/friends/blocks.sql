@@ -8,7 +8,7 @@ comment on function internal.block_json is 'A block as its user sees it. Granted
 
 select internal.list_declare('blocks_page', null::app.blocks, 'block_json', '{created_at,blocked}', required => '{blocker}');
 
-create or replace function internal.friend_block(user_id uuid) returns api.reply
+create or replace function api.friend_block(user_id uuid) returns api.reply
 language plpgsql volatile security definer set search_path = '' as $$
 declare
   me constant uuid := internal.friend_caller();
@@ -26,15 +26,9 @@ begin
   perform internal.friend_end(me, friend_block.user_id, me);
   return internal.reply(201, internal.block_json(b));
 end $$;
-comment on function internal.friend_block is
-  'The caller blocks a user, which ends their friendship or request: 201, or 200 when the user is blocked already. A user who has blocked the caller can
-   be blocked too. Refuses 400 SELF_FRIEND, 404 USER_NOT_FOUND, 409 FRIEND_LIMIT_REACHED (10,000 blocks). Locks both users.';
-
-create or replace function api.friend_block(user_id uuid) returns api.reply
-language sql volatile as $$
-  select internal.friend_block(friend_block.user_id)
-$$;
-comment on function api.friend_block is 'Blocks a user. Refuses as internal.friend_block.';
+comment on function api.friend_block is
+  'The caller blocks a user, which ends their friendship or request: 201, or 200 when the user is blocked already. A user who has blocked the caller
+   can be blocked too. Refuses 400 SELF_FRIEND, 404 USER_NOT_FOUND, 409 FRIEND_LIMIT_REACHED (10,000 blocks). Locks both users.';
 
 create or replace function api.friend_unblock(user_id uuid) returns api.reply
 language sql volatile as $$
@@ -42,14 +36,8 @@ language sql volatile as $$
 $$;
 comment on function api.friend_unblock is 'Unblocks a user. Refuses 404 NOT_FOUND.';
 
-create or replace function internal.friends_blocked(page_offset bigint, page_limit bigint) returns api.reply
+create or replace function api.friends_blocked(page_offset bigint default 0, page_limit bigint default 50) returns api.reply
 language sql stable security definer set search_path = '' as $$
   select internal.blocks_page(internal.friend_caller(), friends_blocked.page_offset, friends_blocked.page_limit)
 $$;
-comment on function internal.friends_blocked is 'The users whom the caller has blocked, newest first, by blocks_newest.';
-
-create or replace function api.friends_blocked(page_offset bigint default 0, page_limit bigint default 50) returns api.reply
-language sql stable as $$
-  select internal.friends_blocked(friends_blocked.page_offset, friends_blocked.page_limit)
-$$;
-comment on function api.friends_blocked is 'The users whom the caller has blocked, newest first.';
+comment on function api.friends_blocked is 'The users whom the caller has blocked, newest first, by blocks_newest.';

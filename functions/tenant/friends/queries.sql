@@ -87,7 +87,7 @@ language sql stable as $$
 $$;
 comment on function api.friend_requests is 'The requests that the caller received (incoming) or sent (outgoing), newest first.';
 
-create or replace function internal.friends_suggested() returns json
+create or replace function api.friend_suggestions() returns api.reply
 language plpgsql stable security definer set search_path = '' as $$
 declare
   me constant uuid := internal.friend_caller();
@@ -121,14 +121,8 @@ begin
   select json_agg(json_build_object('user', internal.friend_person(s.id), 'common_count', s.common) order by s.common desc, s.id) into suggested
     from (select c.id, (select count(*) from internal.friends_of(c.id) t (id) join mine m on m.id = t.id) as common
             from found_ones c) s;
-  return coalesce(suggested, '[]');
+  return internal.reply(200, coalesce(suggested, '[]'));
 end $$;
-comment on function internal.friends_suggested is
-  'At most 20 friends of friends, most mutual friends first, from the newest 200 friends and the newest 400 of each; common_count counts all.
-   Excludes friends, users with a request in either direction, blocked in either direction, or banned.';
-
-create or replace function api.friend_suggestions() returns api.reply
-language sql stable as $$
-  select internal.reply(200, internal.friends_suggested())
-$$;
-comment on function api.friend_suggestions is 'Suggestions of friends: [{user, common_count}]. Supplement B7.';
+comment on function api.friend_suggestions is
+  'At most 20 friends of friends, most mutual friends first: [{user, common_count}], from the newest 200 friends and the newest 400 of each;
+   common_count counts all. Excludes friends, users with a request in either direction, blocked in either direction, or banned. Supplement B7.';

@@ -1,6 +1,6 @@
 -- Friend requests, their answers, and the notes of friends.
 
-create or replace function internal.friend_request(user_id uuid, friend_code text) returns api.reply
+create or replace function api.friend_request(user_id uuid default null, friend_code text default null) returns api.reply
 language plpgsql volatile security definer set search_path = '' as $$
 declare
   me constant uuid := internal.friend_caller();
@@ -54,16 +54,11 @@ begin
   perform internal.friend_emit(f, 'svc.friend.requested', me);
   return internal.reply(201, internal.friend_json(f, me));
 end $$;
-comment on function internal.friend_request is
-  'The caller sends a friend request to a user, given by id or code: 201; 200 when there is a request or friendship already, or when the other user''s
-   request is accepted thereby. Refuses 400 VALIDATION_ERROR, SELF_FRIEND; returns 404 USER_NOT_FOUND (also for a user who is banned, or blocked in
-   either direction), 409 FRIEND_LIMIT_REACHED, 429 RATE_LIMITED, so that the attempt is counted. Locks both users, then the limit. Supplement B7.';
-
-create or replace function api.friend_request(user_id uuid default null, friend_code text default null) returns api.reply
-language sql volatile as $$
-  select internal.friend_request(friend_request.user_id, friend_request.friend_code)
-$$;
-comment on function api.friend_request is 'Sends a friend request. Refuses as internal.friend_request.';
+comment on function api.friend_request is
+  'The caller sends a friend request to a user, given by id or code: 201; 200 when there is a request or friendship already, or when the other
+   user''s request is accepted thereby. Refuses 400 VALIDATION_ERROR, SELF_FRIEND; returns 404 USER_NOT_FOUND (also for a user who is banned, or
+   blocked in either direction), 409 FRIEND_LIMIT_REACHED, 429 RATE_LIMITED, so that the attempt is counted. Locks both users, then the limit.
+   Supplement B7.';
 
 create or replace function internal.friend_answer(user_id uuid, is_accepted boolean) returns api.reply
 language plpgsql volatile security definer set search_path = '' as $$
@@ -141,28 +136,22 @@ language sql volatile as $$
 $$;
 comment on function api.friend_remove is 'Ends a friendship. Refuses 404 NOT_FOUND.';
 
-create or replace function internal.friend_note(user_id uuid, patch jsonb) returns api.reply
+create or replace function api.friend_update(user_id uuid, patch jsonb) returns api.reply
 language plpgsql volatile security definer set search_path = '' as $$
 declare
   me constant uuid := internal.friend_caller();
   f app.friendships;
 begin
   update app.friendships k
-     set metadata_a = case when k.user_a = me and friend_note.patch ? 'metadata' then friend_note.patch -> 'metadata' else k.metadata_a end,
-         metadata_b = case when k.user_b = me and friend_note.patch ? 'metadata' then friend_note.patch -> 'metadata' else k.metadata_b end
-   where (k.user_a, k.user_b) = (least(me, friend_note.user_id), greatest(me, friend_note.user_id))
+     set metadata_a = case when k.user_a = me and friend_update.patch ? 'metadata' then friend_update.patch -> 'metadata' else k.metadata_a end,
+         metadata_b = case when k.user_b = me and friend_update.patch ? 'metadata' then friend_update.patch -> 'metadata' else k.metadata_b end
+   where (k.user_a, k.user_b) = (least(me, friend_update.user_id), greatest(me, friend_update.user_id))
   returning k.* into f;
   perform internal.check_found(f.user_a is not null, 'friend');
   return internal.reply(200, internal.friend_json(f, me));
 end $$;
-comment on function internal.friend_note is
+comment on function api.friend_update is
   'Replaces the caller''s private note about a friend, or about the other user of a request. Refuses 404 NOT_FOUND. Locks the row of the pair.';
-
-create or replace function api.friend_update(user_id uuid, patch jsonb) returns api.reply
-language sql volatile as $$
-  select internal.friend_note(friend_update.user_id, friend_update.patch)
-$$;
-comment on function api.friend_update is 'Changes the caller''s note about a friend. Refuses as internal.friend_note.';
 
 create or replace function internal.friend_code_mine(is_new boolean) returns json
 language plpgsql volatile security definer set search_path = '' as $$

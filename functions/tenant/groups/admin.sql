@@ -67,7 +67,7 @@ begin
 end $$;
 comment on function api.group_show is 'A group. Refuses 404 NOT_FOUND.';
 
-create or replace function internal.group_update_any(group_id uuid, patch jsonb) returns json
+create or replace function api.group_update_any(group_id uuid, patch jsonb) returns api.reply
 language plpgsql volatile security definer set search_path = '' as $$
 declare
   was constant app.groups := internal.group_administered(group_update_any.group_id);
@@ -75,16 +75,10 @@ declare
 begin
   perform internal.audit(a.action, 'groups', a.target_id, a.changes, a.status, a.scope)
      from internal.audit_change('groups', '{}', to_jsonb(was), to_jsonb(is_now)) a;
-  return internal.group_json(is_now);
+  return internal.reply(200, internal.group_json(is_now));
 end $$;
-comment on function internal.group_update_any is
+comment on function api.group_update_any is
   'An administrator changes a group. Refuses 404 NOT_FOUND, 409 GROUP_FULL, GROUP_OWNS_ROWS. Locks the owner and the group. Audited as groups.update.';
-
-create or replace function api.group_update_any(group_id uuid, patch jsonb) returns api.reply
-language sql volatile as $$
-  select internal.reply(200, internal.group_update_any(group_update_any.group_id, group_update_any.patch))
-$$;
-comment on function api.group_update_any is 'Changes a group. Refuses as internal.group_update_any.';
 
 create or replace function internal.group_delete_any(group_id uuid) returns void
 language plpgsql volatile security definer set search_path = '' as $$
@@ -120,7 +114,7 @@ begin
 end $$;
 comment on function api.group_members_any is 'The members of a group, longest membership first. Refuses 404 NOT_FOUND.';
 
-create or replace function internal.group_member_update_any(group_id uuid, user_id uuid, patch jsonb) returns json
+create or replace function api.group_member_update_any(group_id uuid, user_id uuid, patch jsonb) returns api.reply
 language plpgsql volatile security definer set search_path = '' as $$
 declare
   g constant app.groups := internal.group_administered(group_member_update_any.group_id, group_member_update_any.user_id);
@@ -140,18 +134,11 @@ begin
       'app_user_id', json_build_array(was.app_user_id, was.app_user_id), 'role', json_build_array(was.role, is_now.role),
       'metadata', json_build_array(was.metadata, is_now.metadata)));
   end if;
-  return shown;
+  return internal.reply(200, shown);
 end $$;
-comment on function internal.group_member_update_any is
-  'An administrator changes a member; a new owner makes the former owner an admin. Refuses 404 NOT_FOUND, 409 CONFLICT (the owner''s role). Locks
-   the user, the owner and the group. Audited as groups.member_update.';
-
-create or replace function api.group_member_update_any(group_id uuid, user_id uuid, patch jsonb) returns api.reply
-language sql volatile as $$
-  select internal.reply(200, internal.group_member_update_any(group_member_update_any.group_id, group_member_update_any.user_id,
-                                                              group_member_update_any.patch))
-$$;
-comment on function api.group_member_update_any is 'Changes a member. Refuses as internal.group_member_update_any.';
+comment on function api.group_member_update_any is
+  'An administrator changes a member; a new owner makes the former owner an admin. Refuses 404 NOT_FOUND, 409 CONFLICT (the owner''s role). Locks the
+   user, the owner and the group. Audited as groups.member_update.';
 
 create or replace function internal.group_member_remove(group_id uuid, user_id uuid) returns void
 language plpgsql volatile security definer set search_path = '' as $$

@@ -40,8 +40,9 @@ language sql stable security definer set search_path = '' as $$
 $$;
 comment on function internal.group_member is 'A member of a group, or null. Granted to nobody.';
 
-create or replace function internal.group_create(name text, description text, avatar_url text, is_public boolean, max_members int, metadata jsonb)
-returns json
+create or replace function api.group_create(name text, description text default null, avatar_url text default null, is_public boolean default true,
+                                            max_members int default 100, metadata jsonb default '{}')
+returns api.reply
 language plpgsql volatile security definer set search_path = '' as $$
 declare
   me constant uuid := internal.user_id();
@@ -55,22 +56,13 @@ begin
   returning mine.id into g.id;
   perform internal.group_enter(g.id, me, 'owner');
   select k.* into g from app.groups k where k.id = g.id;
-  return internal.group_json(g);
+  return internal.reply(201, internal.group_json(g));
 end $$;
-comment on function internal.group_create is
+comment on function api.group_create is
   'Creates a group with the caller as its owner. Refuses 404 USER_NOT_FOUND, 409 GROUP_LIMIT_REACHED, 400 CONTENT_REJECTED, 403 USER_MUTED, 429
    RATE_LIMITED. Locks the caller''s row.';
 
-create or replace function api.group_create(name text, description text default null, avatar_url text default null, is_public boolean default true,
-                                            max_members int default 100, metadata jsonb default '{}')
-returns api.reply
-language sql volatile as $$
-  select internal.reply(201, internal.group_create(group_create.name, group_create.description, group_create.avatar_url, group_create.is_public,
-                                                   group_create.max_members, group_create.metadata))
-$$;
-comment on function api.group_create is 'Creates a group with the caller as its owner. Refuses as internal.group_create.';
-
-create or replace function internal.group_join(group_id uuid) returns api.reply
+create or replace function api.group_join(group_id uuid) returns api.reply
 language plpgsql volatile security definer set search_path = '' as $$
 declare
   me constant uuid := internal.user_id();
@@ -90,17 +82,11 @@ begin
   perform internal.group_limit_check(me);
   return internal.reply(201, internal.group_enter(group_join.group_id, me, 'member'));
 end $$;
-comment on function internal.group_join is
-  'The caller joins a public group: 201 with the member, or 200 for a member. Refuses 404 NOT_FOUND, 409 GROUP_FULL, GROUP_LIMIT_REACHED.
-   Locks the caller''s row and the group.';
+comment on function api.group_join is
+  'The caller joins a public group: 201 with the member, or 200 for a member. Refuses 404 NOT_FOUND, 409 GROUP_FULL, GROUP_LIMIT_REACHED. Locks the
+   caller''s row and the group.';
 
-create or replace function api.group_join(group_id uuid) returns api.reply
-language sql volatile as $$
-  select internal.group_join(group_join.group_id)
-$$;
-comment on function api.group_join is 'Joins a public group. Refuses as internal.group_join.';
-
-create or replace function internal.group_leave(group_id uuid) returns json
+create or replace function api.group_leave(group_id uuid) returns api.reply
 language plpgsql volatile security definer set search_path = '' as $$
 declare
   me constant uuid := internal.user_id();
@@ -116,18 +102,12 @@ begin
   end if;
   delete from app.group_members m where (m.group_id, m.app_user_id) = (group_leave.group_id, me);
   perform internal.emit(me, 'svc.group.left', jsonb_build_object('group_id', group_leave.group_id, 'role', role));
-  return json_build_object('left', true);
+  return internal.reply(200, json_build_object('left', true));
 end $$;
-comment on function internal.group_leave is
+comment on function api.group_leave is
   'The caller leaves a group. Refuses 404 NOT_FOUND, 400 OWNER_CANNOT_LEAVE. Locks the caller''s row and the group.';
 
-create or replace function api.group_leave(group_id uuid) returns api.reply
-language sql volatile as $$
-  select internal.reply(200, internal.group_leave(group_leave.group_id))
-$$;
-comment on function api.group_leave is 'Leaves a group. Refuses as internal.group_leave.';
-
-create or replace function internal.group_member_add(group_id uuid, app_user_id uuid, role text) returns api.reply
+create or replace function api.group_member_add(group_id uuid, app_user_id uuid, role text default 'member') returns api.reply
 language plpgsql volatile security definer set search_path = '' as $$
 declare
   known json;
@@ -151,15 +131,9 @@ begin
                                            'role', json_build_array(null, group_member_add.role)), 201);
   return internal.reply(201, known);
 end $$;
-comment on function internal.group_member_add is
-  'An administrator adds a user to a group, public or private: 201, or 200 for a member. Refuses 404 NOT_FOUND (group), USER_NOT_FOUND,
-   409 GROUP_FULL, GROUP_LIMIT_REACHED. Locks the user''s row and the group. Audited as groups.member_add.';
-
-create or replace function api.group_member_add(group_id uuid, app_user_id uuid, role text default 'member') returns api.reply
-language sql volatile as $$
-  select internal.group_member_add(group_member_add.group_id, group_member_add.app_user_id, group_member_add.role)
-$$;
-comment on function api.group_member_add is 'Adds a member. Refuses as internal.group_member_add.';
+comment on function api.group_member_add is
+  'An administrator adds a user to a group, public or private: 201, or 200 for a member. Refuses 404 NOT_FOUND (group), USER_NOT_FOUND, 409
+   GROUP_FULL, GROUP_LIMIT_REACHED. Locks the user''s row and the group. Audited as groups.member_add.';
 
 create or replace function internal.merge__group_members(survivor uuid, other uuid) returns int
 language plpgsql volatile security definer set search_path = '' as $$

@@ -17,7 +17,7 @@ language sql stable as $$
 $$;
 comment on function internal.group_invite_json is 'An invite as the group''s admins see it. url is null: Trellis has no page that accepts a code.';
 
-create or replace function internal.group_invite_create(group_id uuid, max_uses int, expires_in_hours int, role text) returns json
+create or replace function api.group_invite_create(group_id uuid, max_uses int default 1, expires_in_hours int default 168, role text default 'member') returns api.reply
 language plpgsql volatile security definer set search_path = '' as $$
 declare
   rank constant int := (internal.group_led(group_invite_create.group_id, 'admin')).my_rank;
@@ -34,21 +34,13 @@ begin
   values (group_invite_create.group_id, internal.random_code(12), group_invite_create.role, group_invite_create.max_uses, internal.user_id(),
           internal.now() + make_interval(hours => group_invite_create.expires_in_hours))
   returning i.* into made;
-  return internal.group_invite_json(made);
+  return internal.reply(201, internal.group_invite_json(made));
 end $$;
-comment on function internal.group_invite_create is
+comment on function api.group_invite_create is
   'The caller, at least admin, creates an invite to a group with a role below the caller''s. Refuses 404 NOT_FOUND, 403 GROUP_ROLE_FORBIDDEN, 409
    LIMIT_REACHED (100 open invites). Locks the caller and the group.';
 
-create or replace function api.group_invite_create(group_id uuid, max_uses int default 1, expires_in_hours int default 168, role text default 'member')
-returns api.reply
-language sql volatile as $$
-  select internal.reply(201, internal.group_invite_create(group_invite_create.group_id, group_invite_create.max_uses,
-                                                          group_invite_create.expires_in_hours, group_invite_create.role))
-$$;
-comment on function api.group_invite_create is 'Creates an invite to a group. Refuses as internal.group_invite_create.';
-
-create or replace function internal.group_invites_list(group_id uuid, page_offset bigint, page_limit bigint) returns api.reply
+create or replace function api.group_invites_list(group_id uuid, page_offset bigint default 0, page_limit bigint default 50) returns api.reply
 language plpgsql stable security definer set search_path = '' as $$
 declare
   rank constant int := internal.group_rank_check(group_invites_list.group_id, 'admin');
@@ -62,14 +54,8 @@ begin
       where i.group_id = group_invites_list.group_id and internal.group_invite_is_open(i) and internal.group_rank(i.role) < rank),
     group_invites_list.page_offset, group_invites_list.page_limit);
 end $$;
-comment on function internal.group_invites_list is
+comment on function api.group_invites_list is
   'The open invites of a group, newest first; an admin does not see invites for the role admin. Refuses 404 NOT_FOUND, 403 GROUP_ROLE_FORBIDDEN.';
-
-create or replace function api.group_invites_list(group_id uuid, page_offset bigint default 0, page_limit bigint default 50) returns api.reply
-language sql stable as $$
-  select internal.group_invites_list(group_invites_list.group_id, group_invites_list.page_offset, group_invites_list.page_limit)
-$$;
-comment on function api.group_invites_list is 'The open invites of a group. Refuses as internal.group_invites_list.';
 
 create or replace function internal.group_invite_delete(group_id uuid, invite_id uuid) returns void
 language plpgsql volatile security definer set search_path = '' as $$
@@ -92,7 +78,7 @@ begin
 end $$;
 comment on function api.group_invite_delete is 'Deletes an invite. Refuses as internal.group_invite_delete.';
 
-create or replace function internal.group_join_by_code(code text) returns api.reply
+create or replace function api.group_join_by_code(code text) returns api.reply
 language plpgsql volatile security definer set search_path = '' as $$
 declare
   me constant uuid := internal.user_id();
@@ -114,15 +100,9 @@ begin
   update app.group_invites i set uses = i.uses + 1 where i.id = invite.id;
   return internal.reply(201, internal.group_enter(invite.group_id, me, invite.role));
 end $$;
-comment on function internal.group_join_by_code is
-  'The caller joins a group by an invite: 201 with the member, or 200 for a member, which does not count as a use. Refuses 404 NOT_FOUND (unknown, expired,
-   used up), 409 GROUP_FULL, GROUP_LIMIT_REACHED. Locks the caller and the group.';
-
-create or replace function api.group_join_by_code(code text) returns api.reply
-language sql volatile as $$
-  select internal.group_join_by_code(group_join_by_code.code)
-$$;
-comment on function api.group_join_by_code is 'Joins a group by an invite. Refuses as internal.group_join_by_code.';
+comment on function api.group_join_by_code is
+  'The caller joins a group by an invite: 201 with the member, or 200 for a member, which does not count as a use. Refuses 404 NOT_FOUND (unknown,
+   expired, used up), 409 GROUP_FULL, GROUP_LIMIT_REACHED. Locks the caller and the group.';
 
 create or replace function internal.tg_group_members__invites() returns trigger
 language plpgsql volatile security definer set search_path = '' as $$

@@ -73,20 +73,14 @@ language sql stable as $$
 $$;
 comment on function internal.group_led_json is 'A group with the caller''s role, null when the caller is not a member.';
 
-create or replace function internal.group_update(group_id uuid, patch jsonb) returns json
+create or replace function api.group_update(group_id uuid, patch jsonb) returns api.reply
 language plpgsql volatile security definer set search_path = '' as $$
 begin
-  return internal.group_led_json(internal.group_change((internal.group_led(group_update.group_id, 'admin')).g, group_update.patch));
+  return internal.reply(200, internal.group_led_json(internal.group_change((internal.group_led(group_update.group_id, 'admin')).g, group_update.patch)));
 end $$;
-comment on function internal.group_update is
+comment on function api.group_update is
   'The caller, at least admin, changes a group. Refuses 404 NOT_FOUND, 403 GROUP_ROLE_FORBIDDEN, 409 GROUP_FULL, GROUP_OWNS_ROWS, 400
-   CONTENT_REJECTED, 403 USER_MUTED. Locks the caller and the group.';
-
-create or replace function api.group_update(group_id uuid, patch jsonb) returns api.reply
-language sql volatile as $$
-  select internal.reply(200, internal.group_update(group_update.group_id, group_update.patch))
-$$;
-comment on function api.group_update is 'Changes a group. Refuses as internal.group_update. Supplement B8.';
+   CONTENT_REJECTED, 403 USER_MUTED. Locks the caller and the group. Supplement B8.';
 
 create or replace function internal.group_end(group_id uuid) returns void
 language plpgsql volatile security definer set search_path = '' as $$
@@ -154,7 +148,7 @@ end $$;
 comment on function internal.group_member_change is
   'Changes role and metadata of a locked member; returns the member. Emits svc.group.role_changed for a new role. Granted to nobody.';
 
-create or replace function internal.group_member_update(group_id uuid, user_id uuid, patch jsonb) returns json
+create or replace function api.group_member_update(group_id uuid, user_id uuid, patch jsonb) returns api.reply
 language plpgsql volatile security definer set search_path = '' as $$
 declare
   rank constant int := (internal.group_led(group_member_update.group_id, 'admin', group_member_update.user_id)).my_rank;
@@ -164,17 +158,11 @@ begin
   if not is_own_metadata and (internal.group_rank(member.role) >= rank or internal.group_rank(group_member_update.patch ->> 'role') >= rank) then
     perform internal.group_rank_refusal();
   end if;
-  return internal.group_member_change(member, group_member_update.patch);
+  return internal.reply(200, internal.group_member_change(member, group_member_update.patch));
 end $$;
-comment on function internal.group_member_update is
+comment on function api.group_member_update is
   'The caller, at least admin, changes a member of a lower rank: to another role below the caller''s, or metadata; also the caller''s own metadata.
    Refuses 404 NOT_FOUND, 403 GROUP_ROLE_FORBIDDEN. Locks both users and the group.';
-
-create or replace function api.group_member_update(group_id uuid, user_id uuid, patch jsonb) returns api.reply
-language sql volatile as $$
-  select internal.reply(200, internal.group_member_update(group_member_update.group_id, group_member_update.user_id, group_member_update.patch))
-$$;
-comment on function api.group_member_update is 'Changes a member. Refuses as internal.group_member_update.';
 
 create or replace function internal.group_exit(m app.group_members) returns void
 language plpgsql volatile security definer set search_path = '' as $$
@@ -219,19 +207,14 @@ begin
 end $$;
 comment on function internal.group_hand_over is 'Makes a member the owner, and the owner an admin. Both are locked. Granted to nobody.';
 
-create or replace function internal.group_transfer(group_id uuid, user_id uuid) returns json
+create or replace function api.group_transfer(group_id uuid, user_id uuid) returns api.reply
 language plpgsql volatile security definer set search_path = '' as $$
 declare
   g constant app.groups := (internal.group_led(group_transfer.group_id, 'owner', group_transfer.user_id)).g;
 begin
   perform internal.group_hand_over(internal.group_member_found(g.id, internal.user_id()), internal.group_member_found(g.id, group_transfer.user_id));
-  return internal.group_led_json(g);
+  return internal.reply(200, internal.group_led_json(g));
 end $$;
-comment on function internal.group_transfer is
-  'The owner transfers a group to another member and becomes an admin. Refuses 404 NOT_FOUND, 403 GROUP_ROLE_FORBIDDEN. Locks both users and the group.';
-
-create or replace function api.group_transfer(group_id uuid, user_id uuid) returns api.reply
-language sql volatile as $$
-  select internal.reply(200, internal.group_transfer(group_transfer.group_id, group_transfer.user_id))
-$$;
-comment on function api.group_transfer is 'Transfers the ownership of a group. Refuses as internal.group_transfer.';
+comment on function api.group_transfer is
+  'The owner transfers a group to another member and becomes an admin. Refuses 404 NOT_FOUND, 403 GROUP_ROLE_FORBIDDEN. Locks both users and the
+   group.';

@@ -57,7 +57,7 @@ comment on function internal.is_group_public is 'Whether a group is public.';
 
 select internal.list_declare('groups_page', null::app.groups, 'group_json', '{created_at,id}', condition => 'is_group_public');
 
-create or replace function internal.groups_search(q text, page_limit int, page_offset int) returns api.reply
+create or replace function api.groups_search(q text default '', page_limit int default 20, page_offset int default 0) returns api.reply
 language plpgsql stable security definer set search_path = '' as $$
 declare
   pattern constant text := '%' || replace(replace(replace(groups_search.q, '\', '\\'), '%', '\%'), '_', '\_') || '%';
@@ -79,13 +79,8 @@ begin
               order by g.created_at desc, g.id desc limit groups_search.page_limit offset groups_search.page_offset) as f),
     (select count(*) from app.groups g where g.is_public and g.name ilike pattern), groups_search.page_offset, groups_search.page_limit);
 end $$;
-comment on function internal.groups_search is 'A page of the public groups whose name contains a text, ignoring case; newest first.';
-
-create or replace function api.groups_search(q text default '', page_limit int default 20, page_offset int default 0) returns api.reply
-language sql stable as $$
-  select internal.groups_search(groups_search.q, groups_search.page_limit, groups_search.page_offset)
-$$;
-comment on function api.groups_search is 'Public groups by a part of their name, newest first, with the total. % and _ are literal.';
+comment on function api.groups_search is
+  'A page of the public groups whose name contains a text, ignoring case, newest first, with the total. % and _ are literal.';
 
 create or replace function internal.group_members_json(group_id uuid, page_limit bigint, page_offset bigint) returns json
 language sql stable as $$
@@ -97,23 +92,18 @@ language sql stable as $$
 $$;
 comment on function internal.group_members_json is 'Some members of a group, longest membership first. Runs with the caller''s rights.';
 
-create or replace function internal.group_roster(group_id uuid, page_limit int, page_offset int) returns api.reply
+create or replace function api.group_members(group_id uuid, page_limit int default 100, page_offset int default 0) returns api.reply
 language plpgsql stable security definer set search_path = '' as $$
 declare
+  mine constant uuid[] := array(select internal.my_group_ids());
   g app.groups;
 begin
-  select k.* into g from app.groups k where k.id = group_roster.group_id;
-  if g.id is null or not internal.group_is_visible(g, array(select internal.my_group_ids())) then
+  select k.* into g from app.groups k where k.id = group_members.group_id;
+  if g.id is null or not internal.group_is_visible(g, mine) then
     perform internal.group_not_found();
   end if;
-  return internal.reply_page(internal.group_members_json(g.id, group_roster.page_limit, group_roster.page_offset), g.member_count,
-                             group_roster.page_offset, group_roster.page_limit);
+  return internal.reply_page(internal.group_members_json(g.id, group_members.page_limit, group_members.page_offset), g.member_count,
+                             group_members.page_offset, group_members.page_limit);
 end $$;
-comment on function internal.group_roster is
+comment on function api.group_members is
   'A page of a group''s members, longest membership first. Only members see a private group. Refuses 404 NOT_FOUND.';
-
-create or replace function api.group_members(group_id uuid, page_limit int default 100, page_offset int default 0) returns api.reply
-language sql stable as $$
-  select internal.group_roster(group_members.group_id, group_members.page_limit, group_members.page_offset)
-$$;
-comment on function api.group_members is 'The members of a group. Refuses as internal.group_roster.';

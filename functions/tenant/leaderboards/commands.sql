@@ -27,7 +27,8 @@ end $$;
 comment on function internal.leaderboard_stored is
   'Checks that a first entry was stored: a run that was deleted concurrently accepts none. Refuses 404 NOT_FOUND, 409 LEADERBOARD_NOT_ACTIVE. Granted to nobody.';
 
-create or replace function internal.leaderboard_submit(id_or_key text, score numeric, metadata jsonb, idempotency_key text, body_hash text) returns api.reply
+create or replace function api.leaderboard_submit(id_or_key text, score numeric, metadata jsonb default null, idempotency_key text default null,
+                                                  body_hash text default null) returns api.reply
 language plpgsql volatile security definer set search_path = '' as $$
 declare
   me constant uuid := internal.user_id();
@@ -83,18 +84,10 @@ begin
   end if;
   return answer;
 end $$;
-comment on function internal.leaderboard_submit is 'The body of api.leaderboard_submit. Locks the user.';
-
-create or replace function api.leaderboard_submit(id_or_key text, score numeric, metadata jsonb default null, idempotency_key text default null,
-                                                  body_hash text default null)
-returns api.reply
-language sql volatile as $$
-  select internal.leaderboard_submit(leaderboard_submit.id_or_key, leaderboard_submit.score, leaderboard_submit.metadata,
-                                     leaderboard_submit.idempotency_key, leaderboard_submit.body_hash)
-$$;
 comment on function api.leaderboard_submit is
-  'Submits a score of the caller, 201 for the first of the run, else 200: {entry, previous, improved}. Refuses 404 NOT_FOUND, 409 LEADERBOARD_NOT_MANUAL,
-   LEADERBOARD_NOT_ACTIVE, IDEMPOTENCY_CONFLICT, 403 SERVER_KEY_REQUIRED, 400 SCORE_OUT_OF_RANGE, 429 RATE_LIMITED. Supplement D5.';
+  'Submits a score of the caller, 201 for the first of the run, else 200: {entry, previous, improved}. Refuses 404 NOT_FOUND, 409
+   LEADERBOARD_NOT_MANUAL, LEADERBOARD_NOT_ACTIVE, IDEMPOTENCY_CONFLICT, 403 SERVER_KEY_REQUIRED, 400 SCORE_OUT_OF_RANGE, 429 RATE_LIMITED.
+   Supplement D5. Locks the user.';
 
 create or replace function internal.leaderboard_admin_only() returns void
 language plpgsql stable as $$

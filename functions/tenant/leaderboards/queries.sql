@@ -206,11 +206,11 @@ comment on function api.leaderboard_get is
   'A page of a board: {data, total, offset, limit, run, me}; around centers it on the caller or another user. With the scope friends or group, ranks are
    computed within that scope. Refuses 404 NOT_FOUND: no such board, run, group of the caller, or entry to center on. Supplement D5.';
 
-create or replace function internal.leaderboard_mine(id_or_key text, run text) returns json
+create or replace function api.leaderboard_me(id_or_key text, run text default 'current') returns api.reply
 language plpgsql stable security definer set search_path = '' as $$
 declare
-  board constant app.leaderboards := internal.leaderboard_for_me(leaderboard_mine.id_or_key);
-  found_run constant app.leaderboard_runs := internal.leaderboard_run_find(board, leaderboard_mine.run);
+  board constant app.leaderboards := internal.leaderboard_for_me(leaderboard_me.id_or_key);
+  found_run constant app.leaderboard_runs := internal.leaderboard_run_find(board, leaderboard_me.run);
   mine constant record := internal.leaderboard_entry_of(found_run.id, internal.user_id());
   total bigint;
 begin
@@ -218,19 +218,14 @@ begin
     perform internal.fail(404, 'NOT_FOUND', 'You have no entry in this run.');
   end if;
   total := greatest(internal.leaderboard_total(found_run.id), mine.rank);
-  return internal.json_merge(internal.leaderboard_entry_shown(mine.entry, mine.rank), json_build_object(
-    'percentile', round(100.0 * (total - mine.rank + 1) / total, 2)));
+  return internal.reply(200, internal.json_merge(internal.leaderboard_entry_shown(mine.entry, mine.rank), json_build_object(
+    'percentile', round(100.0 * (total - mine.rank + 1) / total, 2))));
 end $$;
-comment on function internal.leaderboard_mine is 'The body of api.leaderboard_me.';
-
-create or replace function api.leaderboard_me(id_or_key text, run text default 'current') returns api.reply
-language sql stable as $$
-  select internal.reply(200, internal.leaderboard_mine(leaderboard_me.id_or_key, leaderboard_me.run))
-$$;
 comment on function api.leaderboard_me is
-  'The caller''s entry, with percentile: the share of entries, in hundredths, that it is at or above. Refuses 404 NOT_FOUND: no board, run or entry. Supplement D5.';
+  'The caller''s entry, with percentile: the share of entries, in hundredths, that it is at or above. Refuses 404 NOT_FOUND: no board, run or entry.
+   Supplement D5.';
 
-create or replace function internal.leaderboards_mine(page_offset int, page_limit int) returns api.reply
+create or replace function api.leaderboards_list(page_offset int default 0, page_limit int default 50) returns api.reply
 language plpgsql stable security definer set search_path = '' as $$
 declare
   seen app.leaderboards[];
@@ -246,15 +241,10 @@ begin
               'id', b.id, 'key', b.key, 'name', b.name, 'description', b.description, 'scoring', b.scoring, 'sort', b.sort, 'period', b.period,
               'timezone', b.timezone, 'starts_at', internal.iso(b.starts_at), 'ends_at', internal.iso(b.ends_at), 'client_writable', b.client_writable,
               'rewards', b.rewards, 'run', internal.leaderboard_run_json(internal.leaderboard_run_at(b, internal.now()))) order by p.n)
-       from generate_series(leaderboards_mine.page_offset + 1,
-                            least(leaderboards_mine.page_offset + leaderboards_mine.page_limit, cardinality(seen))) as p (n)
+       from generate_series(leaderboards_list.page_offset + 1,
+                            least(leaderboards_list.page_offset + leaderboards_list.page_limit, cardinality(seen))) as p (n)
       cross join lateral unnest(seen[p.n : p.n]) b),
-    cardinality(seen), leaderboards_mine.page_offset, leaderboards_mine.page_limit);
+    cardinality(seen), leaderboards_list.page_offset, leaderboards_list.page_limit);
 end $$;
-comment on function internal.leaderboards_mine is 'The body of api.leaderboards_list.';
-
-create or replace function api.leaderboards_list(page_offset int default 0, page_limit int default 50) returns api.reply
-language sql stable as $$
-  select internal.leaderboards_mine(leaderboards_list.page_offset, leaderboards_list.page_limit)
-$$;
-comment on function api.leaderboards_list is 'Boards that the caller may see, newest first, each with its current run. Their sources are not shown. Supplement D5.';
+comment on function api.leaderboards_list is
+  'Boards that the caller may see, newest first, each with its current run. Their sources are not shown. Supplement D5.';

@@ -61,7 +61,7 @@ begin
 end $$;
 comment on function internal.leaderboard_begin_shadow is 'The shadow of a rebuild, or null where it was made just now: writers see it from the next step on. Granted to nobody.';
 
-create or replace function internal.leaderboard_rebuild(operation_id uuid, leaderboard_id uuid, batch int) returns json
+create or replace function api.leaderboard_rebuild_step(operation_id uuid, leaderboard_id uuid, batch int) returns api.reply
 language plpgsql volatile security definer set search_path = '' as $$
 declare
   board app.leaderboards;
@@ -74,33 +74,33 @@ begin
   if internal.caller() <> 'worker' then
     raise exception 'runs are rebuilt by a worker, not by %', internal.caller();
   end if;
-  select b.* into board from app.leaderboards b where b.id = leaderboard_rebuild.leaderboard_id;
+  select b.* into board from app.leaderboards b where b.id = leaderboard_rebuild_step.leaderboard_id;
   -- done before, and asked again after a crash
-  select r.* into live from app.leaderboard_runs r where r.operation_id = leaderboard_rebuild.operation_id and r.state = 'live';
+  select r.* into live from app.leaderboard_runs r where r.operation_id = leaderboard_rebuild_step.operation_id and r.state = 'live';
   if board.id is null or live.id is not null then
-    return json_build_object('state', 'done', 'users', live.frozen, 'entries', internal.leaderboard_total(live.id), 'swapped', live.id is not null);
+    return internal.reply(200, json_build_object('state', 'done', 'users', live.frozen, 'entries', internal.leaderboard_total(live.id), 'swapped', live.id is not null));
   end if;
   live := internal.leaderboard_run_at(board, internal.now());
   if not internal.leaderboard_is_open(live) then
-    return json_build_object('state', 'done', 'users', 0, 'entries', 0, 'swapped', false);
+    return internal.reply(200, json_build_object('state', 'done', 'users', 0, 'entries', 0, 'swapped', false));
   end if;
   live := internal.leaderboard_run_make(live);
   select r.* into live from app.leaderboard_runs r where r.id = live.id for no key update;
   if not found then
-    return json_build_object('state', 'done', 'users', 0, 'entries', 0, 'swapped', false);
+    return internal.reply(200, json_build_object('state', 'done', 'users', 0, 'entries', 0, 'swapped', false));
   end if;
   -- another rebuild of this run took over: two that took over from each other in turn would never end
   if exists (select from app.leaderboard_runs r
-              where r.leaderboard_id = board.id and r.run_key = live.run_key and r.operation_id = leaderboard_rebuild.operation_id and r.state = 'doomed') then
-    return json_build_object('state', 'done', 'users', 0, 'entries', internal.leaderboard_total(live.id), 'swapped', false);
+              where r.leaderboard_id = board.id and r.run_key = live.run_key and r.operation_id = leaderboard_rebuild_step.operation_id and r.state = 'doomed') then
+    return internal.reply(200, json_build_object('state', 'done', 'users', 0, 'entries', internal.leaderboard_total(live.id), 'swapped', false));
   end if;
-  shadow := internal.leaderboard_begin_shadow(board, live, leaderboard_rebuild.operation_id);
+  shadow := internal.leaderboard_begin_shadow(board, live, leaderboard_rebuild_step.operation_id);
   if shadow.id is null then
-    return json_build_object('state', 'more', 'users', 0);
+    return internal.reply(200, json_build_object('state', 'more', 'users', 0));
   elsif not internal.leaderboard_fenced(shadow) then
-    return json_build_object('state', case when shadow.fence is null then 'more' else 'wait' end, 'users', shadow.frozen);
+    return internal.reply(200, json_build_object('state', case when shadow.fence is null then 'more' else 'wait' end, 'users', shadow.frozen));
   end if;
-  wanted := array(select u.id from app.users u where shadow.cursor_id is null or u.id > shadow.cursor_id order by u.id limit leaderboard_rebuild.batch);
+  wanted := array(select u.id from app.users u where shadow.cursor_id is null or u.id > shadow.cursor_id order by u.id limit leaderboard_rebuild_step.batch);
   perform internal.lock_users(wanted);
   for tally in select t.* from internal.leaderboard_log(board, live, wanted) t order by t.app_user_id loop
     entry := null;
@@ -112,24 +112,17 @@ begin
      set cursor_id = coalesce(wanted[cardinality(wanted)], r.cursor_id), frozen = r.frozen + cardinality(wanted)
    where r.id = shadow.id
   returning r.* into shadow;
-  if cardinality(wanted) = leaderboard_rebuild.batch then
-    return json_build_object('state', 'more', 'users', shadow.frozen);
+  if cardinality(wanted) = leaderboard_rebuild_step.batch then
+    return internal.reply(200, json_build_object('state', 'more', 'users', shadow.frozen));
   end if;
   update app.leaderboard_runs r set state = 'doomed', shadow_id = null, fence = null where r.id = live.id;
   update app.leaderboard_runs r set state = 'live', fence = null, frozen = 0, cursor_id = null where r.id = shadow.id;
   perform internal.enqueue('leaderboards__rollover', board.id::text);
-  return json_build_object('state', 'done', 'users', shadow.frozen, 'entries', internal.leaderboard_total(shadow.id), 'swapped', true);
+  return internal.reply(200, json_build_object('state', 'done', 'users', shadow.frozen, 'entries', internal.leaderboard_total(shadow.id), 'swapped', true));
 end $$;
-comment on function internal.leaderboard_rebuild is
-  'Processes the next users of a rebuild of the current run, into a shadow that replaces the run at the end; until then readers see the old run, and writers
-   write both. One transaction for each step. {state: more, wait or done, users, entries, swapped}. Locks the run, then users.';
-
-create or replace function api.leaderboard_rebuild_step(operation_id uuid, leaderboard_id uuid, batch int) returns api.reply
-language sql volatile as $$
-  select internal.reply(200, internal.leaderboard_rebuild(leaderboard_rebuild_step.operation_id, leaderboard_rebuild_step.leaderboard_id,
-                                                          leaderboard_rebuild_step.batch))
-$$;
-comment on function api.leaderboard_rebuild_step is 'For the job: a step of a rebuild.';
+comment on function api.leaderboard_rebuild_step is
+  'For the job: processes the next users of a rebuild of the current run, into a shadow that replaces the run at the end; until then readers see the
+   old run, and writers write both. One transaction for each step. {state: more, wait or done, users, entries, swapped}. Locks the run, then users.';
 
 create or replace function api.leaderboard_rebuild_check(id_or_key text) returns api.reply
 language plpgsql stable as $$

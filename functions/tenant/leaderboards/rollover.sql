@@ -111,7 +111,7 @@ end $$;
 comment on function internal.leaderboard_sweep is
   'Deletes a batch of entries of an obsolete run: beyond keep_runs, or replaced. Returns more, wait, or done. Granted to nobody.';
 
-create or replace function internal.leaderboard_rollover(leaderboard_id uuid, batch int) returns json
+create or replace function api.leaderboard_rollover(leaderboard_id uuid, batch int) returns api.reply
 language plpgsql volatile security definer set search_path = '' as $$
 declare
   board app.leaderboards;
@@ -123,11 +123,11 @@ begin
   if internal.caller() <> 'worker' then
     raise exception 'boards are turned by a worker, not by %', internal.caller();
   elsif not internal.try_advisory_lock('leaderboard_rollover', leaderboard_rollover.leaderboard_id::text) then
-    return json_build_object('state', 'wait');
+    return internal.reply(200, json_build_object('state', 'wait'));
   end if;
   select b.* into board from app.leaderboards b where b.id = leaderboard_rollover.leaderboard_id;
   if board.id is null then
-    return json_build_object('state', 'done');
+    return internal.reply(200, json_build_object('state', 'done'));
   end if;
   -- made ahead, so that the first scores of a period do not wait for each other
   if board.is_active then
@@ -148,13 +148,13 @@ begin
   if over.closed_at is null and over.id is not null then
     update app.leaderboard_runs r set closed_at = internal.now(), shadow_id = null, fence = null where r.id = over.id;
     update app.leaderboard_runs r set state = 'doomed', fence = null where r.id = over.shadow_id;
-    return json_build_object('state', 'more');
+    return internal.reply(200, json_build_object('state', 'more'));
   elsif over.id is not null then
     if not internal.leaderboard_fenced(over) then
-      return json_build_object('state', case when over.fence is null then 'more' else 'wait' end);
+      return internal.reply(200, json_build_object('state', case when over.fence is null then 'more' else 'wait' end));
     end if;
     perform internal.leaderboard_freeze(board, over, leaderboard_rollover.batch);
-    return json_build_object('state', 'more');
+    return internal.reply(200, json_build_object('state', 'more'));
   end if;
   state := internal.leaderboard_sweep(board);
   if state = 'done' then
@@ -163,16 +163,11 @@ begin
       from app.leaderboard_runs r
      where r.leaderboard_id = board.id and r.state = 'live' and not r.is_frozen;
   end if;
-  return json_build_object('state', state, 'due_at', internal.iso(due));
+  return internal.reply(200, json_build_object('state', state, 'due_at', internal.iso(due)));
 end $$;
-comment on function internal.leaderboard_rollover is
-  'Performs the next due step of a board: {state: more, wait (for running writers), or done, due_at}. One at a time for each board. Locks the run.';
-
-create or replace function api.leaderboard_rollover(leaderboard_id uuid, batch int) returns api.reply
-language sql volatile as $$
-  select internal.reply(200, internal.leaderboard_rollover(leaderboard_rollover.leaderboard_id, leaderboard_rollover.batch))
-$$;
-comment on function api.leaderboard_rollover is 'For the worker: performs the next due step of a board.';
+comment on function api.leaderboard_rollover is
+  'For the worker: performs the next due step of a board: {state: more, wait (for running writers), or done, due_at}. One at a time for each board.
+   Locks the run.';
 
 create or replace function internal.leaderboard_notify(run_id uuid, by uuid, passed json, displaced uuid, displaced_reason text) returns int
 language plpgsql volatile security definer set search_path = '' as $$

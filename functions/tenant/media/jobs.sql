@@ -101,7 +101,7 @@ language sql stable as $$
 $$;
 comment on function api.media_jobs_list is 'A page of jobs, newest first, all or those of an asset or a status.';
 
-create or replace function internal.media_job_begin(job_id uuid) returns json
+create or replace function api.media_job_begin(job_id uuid) returns api.reply
 language plpgsql volatile security definer set search_path = '' as $$
 declare
   j app.media_jobs;
@@ -109,7 +109,7 @@ declare
 begin
   select n.* into j from app.media_jobs n where n.id = media_job_begin.job_id and n.status in ('queued', 'running') for update;
   if j.id is null then
-    return null;
+    return internal.reply(200, null);
   end if;
   select m.* into a from app.media_assets m where m.id = j.asset_id and m.status = 'committed' and m.object_version = j.version;
   if a.id is null or j.attempts >= 3 then
@@ -117,20 +117,15 @@ begin
        set status = 'failed', finished_at = internal.now(), error_code = case when a.id is null then 'ASSET_GONE' else 'IMAGE_FAILED' end,
            error_message = case when a.id is null then 'The file was deleted or replaced.' else 'The work was broken off three times.' end
      where n.id = j.id;
-    return null;
+    return internal.reply(200, null);
   end if;
   update app.media_jobs n set status = 'running', attempts = n.attempts + 1, started_at = internal.now() where n.id = j.id returning n.* into j;
-  return json_build_object('asset_id', j.asset_id, 'version', j.version, 'operations', j.operations, 'is_thumbnail', j.is_thumbnail, 'attempts', j.attempts,
-                           'key', a.key, 'filename', a.filename, 'mime_type', a.mime_type, 'result_id', internal.new_id(), 'result_version', internal.media_new_version());
+  return internal.reply(200, json_build_object('asset_id', j.asset_id, 'version', j.version, 'operations', j.operations, 'is_thumbnail', j.is_thumbnail, 'attempts', j.attempts,
+                                               'key', a.key, 'filename', a.filename, 'mime_type', a.mime_type, 'result_id', internal.new_id(), 'result_version', internal.media_new_version()));
 end $$;
-comment on function internal.media_job_begin is
-  'Begins an attempt and answers what is to be done; null when the job is over. A job whose file is gone, or that was broken off three times, fails. Locks the job.';
-
-create or replace function api.media_job_begin(job_id uuid) returns api.reply
-language sql volatile as $$
-  select internal.reply(200, internal.media_job_begin(media_job_begin.job_id))
-$$;
-comment on function api.media_job_begin is 'For the task media__job: internal.media_job_begin.';
+comment on function api.media_job_begin is
+  'For the task media__job: begins an attempt and answers what is to be done; null when the job is over. A job whose file is gone, or that was broken
+   off three times, fails. Locks the job.';
 
 create or replace function internal.media_job_fail(job_id uuid, code text, message text, is_final boolean) returns boolean
 language plpgsql volatile security definer set search_path = '' as $$

@@ -1,5 +1,5 @@
 -- Keys of files read as paths: what a folder of a key's path holds, as storage-js lists it.
-create or replace function internal.media_names(folder text, beginning text, is_descending boolean, page_offset int, page_limit int) returns json
+create or replace function api.media_names(folder text, beginning text, is_descending boolean, page_offset int, page_limit int) returns api.reply
 language plpgsql stable security definer set search_path = '' as $$
 declare
   base constant text := case when media_names.folder = '' then '' else media_names.folder || '/' end;
@@ -52,14 +52,8 @@ begin
           'created_at', internal.iso(found_asset.created_at), 'updated_at', internal.iso(found_asset.updated_at)) end;
     end if;
   end loop;
-  return to_json(entries);
+  return internal.reply(200, to_json(entries));
 end $$;
-comment on function internal.media_names is
-  'What is in a folder of keys, of those that the caller reads: [{name, id, version, mime_type, size_bytes, created_at, updated_at}] for files, [{name}] for folders, by name. beginning:
-   only names that begin so.';
-
-create or replace function api.media_names(folder text, beginning text, is_descending boolean, page_offset int, page_limit int) returns api.reply
-language sql stable as $$
-  select internal.reply(200, internal.media_names(media_names.folder, media_names.beginning, media_names.is_descending, media_names.page_offset, media_names.page_limit))
-$$;
-comment on function api.media_names is 'For storage-js: internal.media_names.';
+comment on function api.media_names is
+  'What is in a folder of keys, of those that the caller reads: [{name, id, version, mime_type, size_bytes, created_at, updated_at}] for files,
+   [{name}] for folders, by name. beginning: only names that begin so.';

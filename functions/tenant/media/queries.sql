@@ -18,18 +18,15 @@ begin
 end $$;
 comment on function api.media_list is 'A page of committed assets, newest first: the caller''s own, or all of them for a server key without a user.';
 
-create or replace function internal.media_public(asset_id uuid) returns json
+create or replace function api.media_public(asset_id uuid) returns api.reply
 language plpgsql stable security definer set search_path = '' as $$
 declare
   a app.media_assets;
 begin
   select m.* into a from app.media_assets m where m.id = media_public.asset_id;
   perform internal.check_found(internal.media_is_public(a), 'file');
-  return json_build_object('asset_id', a.id, 'key', a.key, 'object', a.object_version, 'mime_type', a.mime_type, 'filename', a.filename);
+  return internal.reply(200, json_build_object('asset_id', a.id, 'key', a.key, 'object', a.object_version, 'mime_type', a.mime_type, 'filename', a.filename));
 end $$;
-comment on function internal.media_public is 'What the public address of an asset leads to. Refuses 404 NOT_FOUND for an asset that is not public, pending, deleted or hidden.';
-
-create or replace function api.media_public(asset_id uuid) returns api.reply
-language sql stable
-return internal.reply(200, internal.media_public(media_public.asset_id));
-comment on function api.media_public is 'For the server, at each request of a public address: internal.media_public.';
+comment on function api.media_public is
+  'For the server, at each request of a public address: what the public address of an asset leads to. Refuses 404 NOT_FOUND for an asset that is not
+   public, pending, deleted or hidden.';

@@ -57,18 +57,12 @@ begin
 end $$;
 comment on function api.media_removed is 'For the server: the bytes of these assets have been removed.';
 
-create or replace function internal.media_removals_next(most int) returns json
+create or replace function api.media_removals_next(most int) returns api.reply
 language sql stable security definer set search_path = '' as $$
-  select coalesce(json_agg(r.asset_id), '[]')
+  select internal.reply(200, coalesce(json_agg(r.asset_id), '[]'))
     from (select d.asset_id from app.media_removals d order by d.requested_at, d.asset_id limit media_removals_next.most) r
 $$;
-comment on function internal.media_removals_next is 'The assets whose bytes have waited longest for their removal.';
-
-create or replace function api.media_removals_next(most int) returns api.reply
-language sql stable as $$
-  select internal.reply(200, internal.media_removals_next(media_removals_next.most))
-$$;
-comment on function api.media_removals_next is 'For the task media__remove: internal.media_removals_next.';
+comment on function api.media_removals_next is 'For the task media__remove: the assets whose bytes have waited longest for their removal.';
 
 create or replace function internal.tg_media_assets__remove() returns trigger
 language plpgsql volatile security definer set search_path = '' as $$
@@ -118,38 +112,28 @@ comment on function internal.purge__media is
   'Daily: records of assets that were deleted more than seven days ago. Queues media__clean, which compares what is stored with the rows, and unites the slots of
    app.media_totals.';
 
-create or replace function internal.media_unused(stored json) returns json
+create or replace function api.media_unused(stored json) returns api.reply
 language sql stable security definer set search_path = '' as $$
-  select coalesce(json_agg(s.path), '[]')
+  select internal.reply(200, coalesce(json_agg(s.path), '[]'))
     from json_to_recordset(media_unused.stored) as s (path text, asset_id text, version text, is_upload boolean)
     left join app.media_assets a on a.id = internal.as_uuid(s.asset_id) and a.status <> 'deleted'
    where a.id is null
       or case when s.is_upload then s.version is distinct from a.upload_version
               else s.version is distinct from a.object_version and s.version is distinct from a.upload_version end
 $$;
-comment on function internal.media_unused is 'Of what is stored, [{path, asset_id, version, is_upload}]: the paths that belong to no asset, or to a version that was replaced.';
+comment on function api.media_unused is
+  'For the task media__clean: of what is stored, [{path, asset_id, version, is_upload}], the paths that belong to no asset, or to a version that was
+   replaced.';
 
-create or replace function api.media_unused(stored json) returns api.reply
-language sql stable as $$
-  select internal.reply(200, internal.media_unused(media_unused.stored))
-$$;
-comment on function api.media_unused is 'For the task media__clean: internal.media_unused.';
-
-create or replace function internal.media_pending_old(after uuid, most int) returns json
+create or replace function api.media_pending_old(after uuid default null, most int default 100) returns api.reply
 language sql stable security definer set search_path = '' as $$
-  select coalesce(json_agg(internal.media_upload_json(p.a) order by (p.a).id), '[]')
+  select internal.reply(200, coalesce(json_agg(internal.media_upload_json(p.a) order by (p.a).id), '[]'))
     from (select m as a from app.media_assets m
            where m.status = 'pending' and m.created_at < internal.now() - interval '24 hours' and m.upload_expires_at < internal.now()
              and m.id > coalesce(media_pending_old.after, '00000000-0000-0000-0000-000000000000')
            order by m.id limit media_pending_old.most) p
 $$;
-comment on function internal.media_pending_old is 'Uploads that are pending for more than 24 hours, in the order of their ids.';
-
-create or replace function api.media_pending_old(after uuid default null, most int default 100) returns api.reply
-language sql stable as $$
-  select internal.reply(200, internal.media_pending_old(media_pending_old.after, media_pending_old.most))
-$$;
-comment on function api.media_pending_old is 'For the task media__clean: internal.media_pending_old.';
+comment on function api.media_pending_old is 'For the task media__clean: uploads that are pending for more than 24 hours, in the order of their ids.';
 
 create or replace function internal.media_pending_drop(asset_ids uuid[]) returns bigint
 language plpgsql volatile security definer set search_path = '' as $$

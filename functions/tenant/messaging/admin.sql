@@ -2,37 +2,31 @@
 
 select internal.count_declare('conversations', 'app.conversations');
 
-create or replace function internal.conversations_all(user_id uuid, page_limit int, page_offset int) returns api.reply
+create or replace function api.conversations_admin(user_id uuid default null, page_limit int default 50, page_offset int default 0) returns api.reply
 language plpgsql stable security definer set search_path = '' as $$
 begin
   if internal.caller() <> 'developer' then
     raise exception 'all conversations are shown to administrators, not to %', internal.caller();
-  elsif conversations_all.user_id is null then
+  elsif conversations_admin.user_id is null then
     return internal.reply_page(
       internal.conversations_json(array(select c.id from app.conversations c order by c.created_at desc, c.id desc
-                                         limit conversations_all.page_limit offset conversations_all.page_offset)),
-      coalesce(internal.counted('conversations'), (select count(*) from app.conversations c)), conversations_all.page_offset, conversations_all.page_limit);
+                                         limit conversations_admin.page_limit offset conversations_admin.page_offset)),
+      coalesce(internal.counted('conversations'), (select count(*) from app.conversations c)), conversations_admin.page_offset, conversations_admin.page_limit);
   end if;
   return internal.reply_page(
     internal.conversations_json(array(
       select c.id
         from app.conversation_participants p
         join app.conversations c on c.id = p.conversation_id
-       where p.app_user_id = conversations_all.user_id
+       where p.app_user_id = conversations_admin.user_id
        order by c.created_at desc, c.id desc
-       limit conversations_all.page_limit offset conversations_all.page_offset)),
-    (select count(*) from app.conversation_participants p where p.app_user_id = conversations_all.user_id),
-    conversations_all.page_offset, conversations_all.page_limit);
+       limit conversations_admin.page_limit offset conversations_admin.page_offset)),
+    (select count(*) from app.conversation_participants p where p.app_user_id = conversations_admin.user_id),
+    conversations_admin.page_offset, conversations_admin.page_limit);
 end $$;
-comment on function internal.conversations_all is 'A page of all conversations, or of those of a user, newest first. For administrators only.';
+comment on function api.conversations_admin is 'For administrators: a page of all conversations, or of those of a user, newest first.';
 
-create or replace function api.conversations_admin(user_id uuid default null, page_limit int default 50, page_offset int default 0) returns api.reply
-language sql stable as $$
-  select internal.conversations_all(conversations_admin.user_id, conversations_admin.page_limit, conversations_admin.page_offset)
-$$;
-comment on function api.conversations_admin is 'Conversations, newest first; with user_id those of a user.';
-
-create or replace function internal.messages_all(conversation_id uuid, page_limit int, page_offset int) returns api.reply
+create or replace function api.messages_admin(conversation_id uuid, page_limit int default 50, page_offset int default 0) returns api.reply
 language plpgsql stable security definer set search_path = '' as $$
 declare
   total bigint;
@@ -40,21 +34,15 @@ begin
   if internal.caller() <> 'developer' then
     raise exception 'messages of others are shown to administrators, not to %', internal.caller();
   end if;
-  select c.message_count into total from app.conversations c where c.id = messages_all.conversation_id;
+  select c.message_count into total from app.conversations c where c.id = messages_admin.conversation_id;
   perform internal.check_found(total is not null, 'conversation', 'CONVERSATION_NOT_FOUND');
   return internal.reply_page(
-    internal.messages_json(array(select m.id from app.messages m where m.conversation_id = messages_all.conversation_id
-                                  order by m.created_at desc limit messages_all.page_limit offset messages_all.page_offset)),
-    total, messages_all.page_offset, messages_all.page_limit);
+    internal.messages_json(array(select m.id from app.messages m where m.conversation_id = messages_admin.conversation_id
+                                  order by m.created_at desc limit messages_admin.page_limit offset messages_admin.page_offset)),
+    total, messages_admin.page_offset, messages_admin.page_limit);
 end $$;
-comment on function internal.messages_all is
-  'A page of the messages of a conversation with replies, newest first, by messages_in_order. For administrators only. Refuses 404 CONVERSATION_NOT_FOUND.';
-
-create or replace function api.messages_admin(conversation_id uuid, page_limit int default 50, page_offset int default 0) returns api.reply
-language sql stable as $$
-  select internal.messages_all(messages_admin.conversation_id, messages_admin.page_limit, messages_admin.page_offset)
-$$;
-comment on function api.messages_admin is 'All messages of a conversation. Refuses as internal.messages_all.';
+comment on function api.messages_admin is
+  'For administrators: a page of the messages of a conversation with replies, newest first, by messages_in_order. Refuses 404 CONVERSATION_NOT_FOUND.';
 
 create or replace function internal.message_post_as(conversation_id uuid, as_user_id uuid, body text, message_type text, metadata jsonb,
                                                     parent_message_id uuid, attachments jsonb)
@@ -127,13 +115,13 @@ begin
 end $$;
 comment on function api.message_delete_admin is 'Deletes a message. Refuses as internal.message_delete_by_administrator.';
 
-create or replace function internal.messaging_figures() returns json
+create or replace function api.messaging_stats() returns api.reply
 language plpgsql stable security definer set search_path = '' as $$
 begin
   if internal.caller() <> 'developer' then
     raise exception 'statistics are for administrators, not for %', internal.caller();
   end if;
-  return (
+  return internal.reply(200, (
     select json_build_object(
              'conversations', json_build_object('total', c.direct + c.group, 'direct', c.direct, 'group', c.group),
              'messages', json_build_object('total', c.messages, 'last_24h', m.day, 'last_7d', m.week),
@@ -144,13 +132,7 @@ begin
      cross join (select count(*) as week, count(*) filter (where is_of_day) as day,
                         count(distinct w.sender_id) as senders_week, count(distinct w.sender_id) filter (where is_of_day) as senders_day
                    from (select k.sender_id, k.created_at > internal.now() - interval '24 hours' as is_of_day
-                           from app.messages k where k.created_at > internal.now() - interval '7 days') w) m);
+                           from app.messages k where k.created_at > internal.now() - interval '7 days') w) m));
 end $$;
-comment on function internal.messaging_figures is
-  'Conversations by type, and messages and senders of the last day and week, by messages_by_time. For administrators only.';
-
-create or replace function api.messaging_stats() returns api.reply
-language sql stable as $$
-  select internal.reply(200, internal.messaging_figures())
-$$;
-comment on function api.messaging_stats is 'Statistics of conversations and messages: internal.messaging_figures.';
+comment on function api.messaging_stats is
+  'For administrators: conversations by type, and messages and senders of the last day and week, by messages_by_time.';

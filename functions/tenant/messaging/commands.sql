@@ -72,7 +72,7 @@ language sql volatile as $$
 $$;
 comment on function api.conversation_create is 'Creates a conversation. Refuses as internal.conversation_create.';
 
-create or replace function internal.conversation_update(conversation_id uuid, patch jsonb) returns json
+create or replace function api.conversation_update(conversation_id uuid, patch jsonb) returns api.reply
 language plpgsql volatile security definer set search_path = '' as $$
 declare
   me constant uuid := internal.user_id();
@@ -93,17 +93,11 @@ begin
            is_archived = coalesce((conversation_update.patch ->> 'archived')::boolean, p.is_archived)
      where (p.conversation_id, p.app_user_id) = (conversation_update.conversation_id, me);
   end if;
-  return internal.conversations_json(array[conversation_update.conversation_id], me) -> 0;
+  return internal.reply(200, internal.conversations_json(array[conversation_update.conversation_id], me) -> 0);
 end $$;
-comment on function internal.conversation_update is
-  'Changes the name of a conversation, and muted_until and archived for the caller only. Refuses as internal.conversation_enter, and 403 USER_MUTED for a
-   name. Locks the conversation for its name.';
-
-create or replace function api.conversation_update(conversation_id uuid, patch jsonb) returns api.reply
-language sql volatile as $$
-  select internal.reply(200, internal.conversation_update(conversation_update.conversation_id, conversation_update.patch))
-$$;
-comment on function api.conversation_update is 'Changes a conversation. Refuses as internal.conversation_update.';
+comment on function api.conversation_update is
+  'Changes the name of a conversation, and muted_until and archived for the caller only. Refuses as internal.conversation_enter, and 403 USER_MUTED
+   for a name. Locks the conversation for its name.';
 
 create or replace function internal.participant_add(conversation_id uuid, app_user_id uuid) returns json
 language plpgsql volatile security definer set search_path = '' as $$

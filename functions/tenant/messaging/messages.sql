@@ -161,7 +161,7 @@ language sql volatile as $$
 $$;
 comment on function api.message_send is 'Sends a message. Refuses as internal.message_send, and 400 INVALID_CONVERSATION_ID.';
 
-create or replace function internal.message_edit(conversation_id uuid, message_id uuid, patch jsonb) returns json
+create or replace function api.message_edit(conversation_id uuid, message_id uuid, patch jsonb) returns api.reply
 language plpgsql volatile security definer set search_path = '' as $$
 declare
   me constant uuid := internal.user_id();
@@ -183,17 +183,12 @@ begin
     message.metadata := coalesce(message_edit.patch -> 'metadata', message.metadata);
     message := internal.message_write(message);
   end if;
-  return internal.message_shown(message.id, me);
+  return internal.reply(200, internal.message_shown(message.id, me));
 end $$;
-comment on function internal.message_edit is
-  'The sender changes body or metadata of a message that is less than 15 minutes old. Refuses as internal.reactions_of, and 403 FORBIDDEN, USER_MUTED, 409
-   EDIT_WINDOW_CLOSED, 400 CONTENT_REJECTED where a rule blocks the text, or hides the message. Locks the conversation and its participants.';
-
-create or replace function api.message_edit(conversation_id uuid, message_id uuid, patch jsonb) returns api.reply
-language sql volatile as $$
-  select internal.reply(200, internal.message_edit(message_edit.conversation_id, message_edit.message_id, message_edit.patch))
-$$;
-comment on function api.message_edit is 'Edits a message. Refuses as internal.message_edit.';
+comment on function api.message_edit is
+  'The sender changes body or metadata of a message that is less than 15 minutes old. Refuses as internal.reactions_of, and 403 FORBIDDEN,
+   USER_MUTED, 409 EDIT_WINDOW_CLOSED, 400 CONTENT_REJECTED where a rule blocks the text, or hides the message. Locks the conversation and its
+   participants.';
 
 create or replace function internal.message_remove(conversation_id uuid, message_id uuid) returns void
 language plpgsql volatile security definer set search_path = '' as $$

@@ -97,7 +97,7 @@ language sql stable
 return internal.messages_json(array[message_shown.message_id], message_shown.viewer) -> 0;
 comment on function internal.message_shown is 'One message, as internal.messages_json shows it, or null. Granted to nobody.';
 
-create or replace function internal.conversations_mine(archived boolean, page_limit int, page_offset int) returns api.reply
+create or replace function api.conversations_list(archived boolean default false, page_limit int default 20, page_offset int default 0) returns api.reply
 language plpgsql stable security definer set search_path = '' as $$
 declare
   me constant uuid := internal.user_id();
@@ -107,36 +107,25 @@ begin
     internal.conversations_json(array(
       select p.conversation_id
         from app.conversation_participants p
-       where p.app_user_id = me and p.is_archived = conversations_mine.archived and (p.peer_id is null or p.peer_id <> all (blocked))
+       where p.app_user_id = me and p.is_archived = conversations_list.archived and (p.peer_id is null or p.peer_id <> all (blocked))
        order by p.last_activity_at desc, p.conversation_id desc
-       limit conversations_mine.page_limit offset conversations_mine.page_offset), me),
+       limit conversations_list.page_limit offset conversations_list.page_offset), me),
     (select count(*) from app.conversation_participants p
-      where p.app_user_id = me and p.is_archived = conversations_mine.archived and (p.peer_id is null or p.peer_id <> all (blocked))),
-    conversations_mine.page_offset, conversations_mine.page_limit);
+      where p.app_user_id = me and p.is_archived = conversations_list.archived and (p.peer_id is null or p.peer_id <> all (blocked))),
+    conversations_list.page_offset, conversations_list.page_limit);
 end $$;
-comment on function internal.conversations_mine is
-  'A page of the caller''s conversations, newest activity first, by conversation_participants_newest; without direct ones with a block in either direction.';
-
-create or replace function api.conversations_list(archived boolean default false, page_limit int default 20, page_offset int default 0) returns api.reply
-language sql stable as $$
-  select internal.conversations_mine(conversations_list.archived, conversations_list.page_limit, conversations_list.page_offset)
-$$;
-comment on function api.conversations_list is 'The caller''s conversations: internal.conversations_mine.';
-
-create or replace function internal.conversation_shown(conversation_id uuid) returns json
-language plpgsql stable security definer set search_path = '' as $$
-begin
-  perform internal.conversation_enter(conversation_shown.conversation_id);
-  return internal.conversations_json(array[conversation_shown.conversation_id], internal.user_id()) -> 0;
-end $$;
-comment on function internal.conversation_shown is
-  'A conversation of the caller. Refuses 404 CONVERSATION_NOT_FOUND, USER_NOT_FOUND, 403 NOT_A_PARTICIPANT.';
+comment on function api.conversations_list is
+  'A page of the caller''s conversations, newest activity first, by conversation_participants_newest; without direct ones with a block in either
+   direction.';
 
 create or replace function api.conversation_get(conversation_id uuid) returns api.reply
-language sql stable as $$
-  select internal.reply(200, internal.conversation_shown(conversation_get.conversation_id))
-$$;
-comment on function api.conversation_get is 'A conversation of the caller. Refuses as internal.conversation_shown.';
+language plpgsql stable security definer set search_path = '' as $$
+begin
+  perform internal.conversation_enter(conversation_get.conversation_id);
+  return internal.reply(200, internal.conversations_json(array[conversation_get.conversation_id], internal.user_id()) -> 0);
+end $$;
+comment on function api.conversation_get is
+  'A conversation of the caller. Refuses 404 CONVERSATION_NOT_FOUND, USER_NOT_FOUND, 403 NOT_A_PARTICIPANT.';
 
 create or replace function internal.messages_in(conversation_id uuid, parent_message_id uuid, page_limit int, page_offset int) returns api.reply
 language plpgsql stable security definer set search_path = '' as $$
@@ -221,13 +210,13 @@ $$;
 comment on function api.receipts_get is
   'Who has read a message. Refuses as internal.receipts_of, and 400 INVALID_CONVERSATION_ID, INVALID_ID.';
 
-create or replace function internal.unread_mine(page_limit int) returns json
+create or replace function api.unread_get(page_limit int default 200) returns api.reply
 language plpgsql stable security definer set search_path = '' as $$
 declare
   me constant uuid := internal.user_id();
   blocked constant uuid[] := array(select internal.blocked_ids());
 begin
-  return json_build_object(
+  return internal.reply(200, json_build_object(
     'total', (select coalesce(sum(p.unread_count), 0) from app.conversation_participants p
                where p.app_user_id = me and p.unread_count > 0 and (p.peer_id is null or p.peer_id <> all (blocked))),
     'conversations', (
@@ -237,23 +226,17 @@ begin
                 from app.conversation_participants p
                where p.app_user_id = me and p.unread_count > 0 and (p.peer_id is null or p.peer_id <> all (blocked))
                order by p.last_activity_at desc, p.conversation_id desc
-               limit unread_mine.page_limit) n));
+               limit unread_get.page_limit) n)));
 end $$;
-comment on function internal.unread_mine is
+comment on function api.unread_get is
   'The caller''s unread messages: the total over all conversations, and the conversations with unread messages, newest activity first, by
    conversation_participants_unread.';
 
-create or replace function api.unread_get(page_limit int default 200) returns api.reply
-language sql stable as $$
-  select internal.reply(200, internal.unread_mine(unread_get.page_limit))
-$$;
-comment on function api.unread_get is 'The caller''s unread messages: internal.unread_mine.';
-
-create or replace function internal.messages_found(q text, page_limit int, page_offset int) returns api.reply
+create or replace function api.messages_search(q text, page_limit int default 50, page_offset int default 0) returns api.reply
 -- planned for each text: its frequency decides between the trigram index and the messages of the caller's conversations
 language plpgsql stable security definer set search_path = '' set plan_cache_mode = 'force_custom_plan' as $$
 declare
-  pattern constant text := '%' || replace(replace(replace(messages_found.q, '\', '\\'), '%', '\%'), '_', '\_') || '%';
+  pattern constant text := '%' || replace(replace(replace(messages_search.q, '\', '\\'), '%', '\%'), '_', '\_') || '%';
   ids uuid[];
   total bigint;
 begin
@@ -263,15 +246,10 @@ begin
      where m.conversation_id in (select internal.my_conversation_ids()) and m.body ilike pattern
   )
   select (select count(*) from found),
-         array(select f.id from found f order by f.created_at desc, f.id desc limit messages_found.page_limit offset messages_found.page_offset)
+         array(select f.id from found f order by f.created_at desc, f.id desc limit messages_search.page_limit offset messages_search.page_offset)
     into total, ids;
-  return internal.reply_page(internal.messages_json(ids, internal.user_id()), total, messages_found.page_offset, messages_found.page_limit);
+  return internal.reply_page(internal.messages_json(ids, internal.user_id()), total, messages_search.page_offset, messages_search.page_limit);
 end $$;
-comment on function internal.messages_found is
-  'A page of the messages in the caller''s conversations whose body contains a text, ignoring case; newest first, with the total. % and _ are literal.';
-
-create or replace function api.messages_search(q text, page_limit int default 50, page_offset int default 0) returns api.reply
-language sql stable as $$
-  select internal.messages_found(messages_search.q, messages_search.page_limit, messages_search.page_offset)
-$$;
-comment on function api.messages_search is 'Messages of the caller''s conversations by a part of their text: internal.messages_found.';
+comment on function api.messages_search is
+  'A page of the messages in the caller''s conversations whose body contains a text, ignoring case; newest first, with the total. % and _ are
+   literal.';

@@ -178,7 +178,7 @@ language sql volatile as $$
 $$;
 comment on function api.moderation_escalate is 'Escalates an item. Refuses as internal.moderation_move.';
 
-create or replace function internal.moderation_trust_put(app_user_id uuid, patch jsonb) returns json
+create or replace function api.moderation_trust_put(app_user_id uuid, patch jsonb) returns api.reply
 language plpgsql volatile security definer set search_path = '' as $$
 declare
   was app.moderation_trust_levels;
@@ -199,16 +199,10 @@ begin
   returning t.* into trust;
   perform internal.audit('moderation.trust', 'users', trust.app_user_id::text, json_build_object(
     'trust_level', json_build_array(was.trust_level, trust.trust_level), 'auto_approve', json_build_array(was.auto_approve, trust.auto_approve)));
-  return internal.moderation_trust_json(trust);
+  return internal.reply(200, internal.moderation_trust_json(trust));
 end $$;
-comment on function internal.moderation_trust_put is
+comment on function api.moderation_trust_put is
   'Sets the trust level of a user: inserts a row, or updates the fields that were sent. Refuses 404 USER_NOT_FOUND. Locks the user.';
-
-create or replace function api.moderation_trust_put(app_user_id uuid, patch jsonb) returns api.reply
-language sql volatile as $$
-  select internal.reply(200, internal.moderation_trust_put(moderation_trust_put.app_user_id, moderation_trust_put.patch))
-$$;
-comment on function api.moderation_trust_put is 'Sets the trust level of a user: internal.moderation_trust_put.';
 
 create or replace function api.moderation_trust_list(page_offset int default 0, page_limit int default 50) returns api.reply
 language sql stable as $$

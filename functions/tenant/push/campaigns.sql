@@ -219,95 +219,6 @@ comment on function internal.push_campaign_create is
   'A campaign: 201 with a draft, or 202 with {id, workflow_id, status} when send_at or send_now schedules it. Refuses 400 VALIDATION_ERROR, AUDIENCE_EMPTY,
    PUSH_NOT_CONFIGURED, 409 ALREADY_SCHEDULED (the workflow id is taken), LIMIT_REACHED (100 a day).';
 
-create or replace function internal.push_campaign_update(campaign_id uuid, patch jsonb, channel text) returns json
-language plpgsql volatile security definer set search_path = '' as $$
-declare
-  campaign app.push_campaigns := internal.push_campaign_locked(push_campaign_update.campaign_id, push_campaign_update.channel);
-  was constant timestamptz := campaign.send_at;
-begin
-  if push_campaign_update.patch = '{}' then
-    return internal.push_campaign_json(campaign);
-  elsif campaign.status not in ('draft', 'scheduled') then
-    perform internal.push_campaign_refuse('A campaign changes only before it is sent.');
-  end if;
-  campaign := internal.push_campaign_patched(campaign, push_campaign_update.patch);
-  if campaign.status = 'scheduled' then
-    if campaign.send_at is distinct from was then
-      -- at null a campaign starts: whoever takes the time away does not mean to send it to everybody at once
-      if campaign.send_at is null then
-        perform internal.invalid('send_at', 'must be a time: the campaign is scheduled');
-      end if;
-      campaign.scheduled_at := greatest(campaign.send_at, internal.now());
-      perform internal.enqueue('push__plan', campaign.id::text, due_at => campaign.scheduled_at);
-    end if;
-    if internal.push_audience_is_empty(campaign.audience, campaign.exclude_segment_id) then
-      perform internal.fail(400, 'AUDIENCE_EMPTY', 'Nobody is in this audience.', '{"field": "audience", "reason": "has nobody"}');
-    end if;
-  end if;
-  return internal.push_campaign_json(internal.push_campaign_store(campaign));
-end $$;
-comment on function internal.push_campaign_update is
-  'Changes a campaign before it is sent. Refuses 404 NOT_FOUND, 409 CAMPAIGN_LOCKED, 400 VALIDATION_ERROR, AUDIENCE_EMPTY. Locks the campaign.';
-
-create or replace function internal.push_campaign_schedule(campaign_id uuid, send_at timestamptz, is_production boolean, channel text) returns json
-language plpgsql volatile security definer set search_path = '' as $$
-declare
-  campaign app.push_campaigns := internal.push_campaign_locked(push_campaign_schedule.campaign_id, push_campaign_schedule.channel);
-begin
-  if campaign.status <> 'draft' then
-    perform internal.fail(409, 'ALREADY_SCHEDULED', 'This campaign was scheduled before.');
-  end if;
-  campaign.updated_at := internal.now();
-  campaign := internal.push_campaign_store(
-    internal.push_campaign_start(campaign, coalesce(push_campaign_schedule.send_at, campaign.send_at), push_campaign_schedule.is_production));
-  return json_build_object('id', campaign.id, 'workflow_id', campaign.workflow_id, 'status', campaign.status);
-end $$;
-comment on function internal.push_campaign_schedule is
-  'Schedules a draft, at its own send_at or now by default. Refuses 404 NOT_FOUND, 409 ALREADY_SCHEDULED, 400 AUDIENCE_EMPTY, PUSH_NOT_CONFIGURED. Locks the
-   campaign.';
-
-create or replace function internal.push_campaign_move(campaign_id uuid, verb text, channel text) returns json
-language plpgsql volatile security definer set search_path = '' as $$
-declare
-  campaign app.push_campaigns := internal.push_campaign_locked(push_campaign_move.campaign_id, push_campaign_move.channel);
-begin
-  if push_campaign_move.verb = 'pause' and campaign.status = 'sending' then
-    campaign.status := 'paused';
-  elsif push_campaign_move.verb = 'resume' and campaign.status = 'paused' then
-    campaign.status := 'sending';
-    perform internal.enqueue('push__send', campaign.id::text);
-  elsif push_campaign_move.verb = 'cancel' and campaign.status in ('scheduled', 'sending', 'paused') then
-    campaign.status := 'cancelled';
-    campaign.finished_at := internal.now();
-    perform internal.enqueue('push__plan', campaign.id::text);
-  else
-    perform internal.push_campaign_refuse(format('A campaign that is %s cannot be %s.', campaign.status,
-                                                 case push_campaign_move.verb when 'pause' then 'paused' when 'resume' then 'resumed' else 'cancelled' end));
-  end if;
-  campaign.updated_at := internal.now();
-  return internal.push_campaign_json(internal.push_campaign_store(campaign));
-end $$;
-comment on function internal.push_campaign_move is
-  'Pauses, resumes or cancels a campaign. Messages that are being sent at this moment still go out. Refuses 404 NOT_FOUND, 409 CAMPAIGN_LOCKED. Locks the campaign.';
-
-create or replace function internal.push_campaign_duplicate(campaign_id uuid, channel text) returns json
-language plpgsql volatile security definer set search_path = '' as $$
-declare
-  campaign app.push_campaigns := internal.push_campaign_locked(push_campaign_duplicate.campaign_id, push_campaign_duplicate.channel);
-begin
-  return (internal.push_campaign_create(jsonb_build_object(
-    'name', left('Copy of ' || campaign.name, 200), 'audience', campaign.audience,
-    'exclude_segment_id', campaign.exclude_segment_id,
-    'schedule', jsonb_build_object('mode', campaign.mode, 'local_time', campaign.local_time, 'weekdays', campaign.weekdays),
-    'throttle_per_minute', campaign.throttle_per_minute, 'quiet_hours', campaign.quiet_hours, 'frequency_cap', campaign.frequency_cap,
-    'goal_event', campaign.goal_event)
-    || case campaign.channel when 'email' then internal.email_campaign_content(campaign.message, campaign.variants)::jsonb
-       else jsonb_build_object('message', campaign.message, 'variants', campaign.variants, 'inbox', campaign.inbox) end,
-    false, campaign.channel)).body -> 'data';
-end $$;
-comment on function internal.push_campaign_duplicate is
-  'A draft with the content of a campaign, without its workflow id and time. Refuses 404 NOT_FOUND, 409 LIMIT_REACHED, 400 VALIDATION_ERROR (a segment that is gone).';
-
 create or replace function internal.push_campaign_delete(campaign_id uuid, channel text) returns void
 language plpgsql volatile security definer set search_path = '' as $$
 declare
@@ -331,30 +242,95 @@ $$;
 comment on function api.push_campaign_create is 'Makes a campaign. Refuses as internal.push_campaign_create. Supplement F1.';
 
 create or replace function api.push_campaign_update(campaign_id uuid, patch jsonb, channel text default 'push') returns api.reply
-language sql volatile as $$
-  select internal.reply(200, internal.push_campaign_update(push_campaign_update.campaign_id, push_campaign_update.patch, push_campaign_update.channel))
-$$;
-comment on function api.push_campaign_update is 'Changes a campaign. Refuses as internal.push_campaign_update.';
+language plpgsql volatile security definer set search_path = '' as $$
+declare
+  campaign app.push_campaigns := internal.push_campaign_locked(push_campaign_update.campaign_id, push_campaign_update.channel);
+  was constant timestamptz := campaign.send_at;
+begin
+  if push_campaign_update.patch = '{}' then
+    return internal.reply(200, internal.push_campaign_json(campaign));
+  elsif campaign.status not in ('draft', 'scheduled') then
+    perform internal.push_campaign_refuse('A campaign changes only before it is sent.');
+  end if;
+  campaign := internal.push_campaign_patched(campaign, push_campaign_update.patch);
+  if campaign.status = 'scheduled' then
+    if campaign.send_at is distinct from was then
+      -- at null a campaign starts: whoever takes the time away does not mean to send it to everybody at once
+      if campaign.send_at is null then
+        perform internal.invalid('send_at', 'must be a time: the campaign is scheduled');
+      end if;
+      campaign.scheduled_at := greatest(campaign.send_at, internal.now());
+      perform internal.enqueue('push__plan', campaign.id::text, due_at => campaign.scheduled_at);
+    end if;
+    if internal.push_audience_is_empty(campaign.audience, campaign.exclude_segment_id) then
+      perform internal.fail(400, 'AUDIENCE_EMPTY', 'Nobody is in this audience.', '{"field": "audience", "reason": "has nobody"}');
+    end if;
+  end if;
+  return internal.reply(200, internal.push_campaign_json(internal.push_campaign_store(campaign)));
+end $$;
+comment on function api.push_campaign_update is
+  'Changes a campaign before it is sent. Refuses 404 NOT_FOUND, 409 CAMPAIGN_LOCKED, 400 VALIDATION_ERROR, AUDIENCE_EMPTY. Locks the campaign.';
 
-create or replace function api.push_campaign_schedule(campaign_id uuid, is_production boolean, send_at timestamptz default null, channel text default 'push')
-returns api.reply
-language sql volatile as $$
-  select internal.reply(202, internal.push_campaign_schedule(push_campaign_schedule.campaign_id, push_campaign_schedule.send_at,
-                                                             push_campaign_schedule.is_production, push_campaign_schedule.channel))
-$$;
-comment on function api.push_campaign_schedule is 'Schedules a draft, 202. Refuses 404 NOT_FOUND, 409 ALREADY_SCHEDULED, 400 AUDIENCE_EMPTY, and of a push what internal.push_campaign_schedule says.';
+create or replace function api.push_campaign_schedule(campaign_id uuid, is_production boolean, send_at timestamptz default null, channel text default 'push') returns api.reply
+language plpgsql volatile security definer set search_path = '' as $$
+declare
+  campaign app.push_campaigns := internal.push_campaign_locked(push_campaign_schedule.campaign_id, push_campaign_schedule.channel);
+begin
+  if campaign.status <> 'draft' then
+    perform internal.fail(409, 'ALREADY_SCHEDULED', 'This campaign was scheduled before.');
+  end if;
+  campaign.updated_at := internal.now();
+  campaign := internal.push_campaign_store(
+    internal.push_campaign_start(campaign, coalesce(push_campaign_schedule.send_at, campaign.send_at), push_campaign_schedule.is_production));
+  return internal.reply(202, json_build_object('id', campaign.id, 'workflow_id', campaign.workflow_id, 'status', campaign.status));
+end $$;
+comment on function api.push_campaign_schedule is
+  'Schedules a draft, at its own send_at or now by default: 202. Refuses 404 NOT_FOUND, 409 ALREADY_SCHEDULED, 400 AUDIENCE_EMPTY. A push also needs
+   a provider: 400 PUSH_NOT_CONFIGURED. Locks the campaign.';
 
 create or replace function api.push_campaign_move(campaign_id uuid, verb text, channel text default 'push') returns api.reply
-language sql volatile as $$
-  select internal.reply(200, internal.push_campaign_move(push_campaign_move.campaign_id, push_campaign_move.verb, push_campaign_move.channel))
-$$;
-comment on function api.push_campaign_move is 'pause, resume or cancel. Refuses as internal.push_campaign_move.';
+language plpgsql volatile security definer set search_path = '' as $$
+declare
+  campaign app.push_campaigns := internal.push_campaign_locked(push_campaign_move.campaign_id, push_campaign_move.channel);
+begin
+  if push_campaign_move.verb = 'pause' and campaign.status = 'sending' then
+    campaign.status := 'paused';
+  elsif push_campaign_move.verb = 'resume' and campaign.status = 'paused' then
+    campaign.status := 'sending';
+    perform internal.enqueue('push__send', campaign.id::text);
+  elsif push_campaign_move.verb = 'cancel' and campaign.status in ('scheduled', 'sending', 'paused') then
+    campaign.status := 'cancelled';
+    campaign.finished_at := internal.now();
+    perform internal.enqueue('push__plan', campaign.id::text);
+  else
+    perform internal.push_campaign_refuse(format('A campaign that is %s cannot be %s.', campaign.status,
+                                                 case push_campaign_move.verb when 'pause' then 'paused' when 'resume' then 'resumed' else 'cancelled' end));
+  end if;
+  campaign.updated_at := internal.now();
+  return internal.reply(200, internal.push_campaign_json(internal.push_campaign_store(campaign)));
+end $$;
+comment on function api.push_campaign_move is
+  'Pauses, resumes or cancels a campaign. Messages that are being sent at this moment still go out. Refuses 404 NOT_FOUND, 409 CAMPAIGN_LOCKED. Locks
+   the campaign.';
 
 create or replace function api.push_campaign_duplicate(campaign_id uuid, channel text default 'push') returns api.reply
-language sql volatile as $$
-  select internal.reply(201, internal.push_campaign_duplicate(push_campaign_duplicate.campaign_id, push_campaign_duplicate.channel))
-$$;
-comment on function api.push_campaign_duplicate is 'A copy as a draft, 201. Refuses as internal.push_campaign_duplicate.';
+language plpgsql volatile security definer set search_path = '' as $$
+declare
+  campaign app.push_campaigns := internal.push_campaign_locked(push_campaign_duplicate.campaign_id, push_campaign_duplicate.channel);
+begin
+  return internal.reply(201, (internal.push_campaign_create(jsonb_build_object(
+    'name', left('Copy of ' || campaign.name, 200), 'audience', campaign.audience,
+    'exclude_segment_id', campaign.exclude_segment_id,
+    'schedule', jsonb_build_object('mode', campaign.mode, 'local_time', campaign.local_time, 'weekdays', campaign.weekdays),
+    'throttle_per_minute', campaign.throttle_per_minute, 'quiet_hours', campaign.quiet_hours, 'frequency_cap', campaign.frequency_cap,
+    'goal_event', campaign.goal_event)
+    || case campaign.channel when 'email' then internal.email_campaign_content(campaign.message, campaign.variants)::jsonb
+       else jsonb_build_object('message', campaign.message, 'variants', campaign.variants, 'inbox', campaign.inbox) end,
+    false, campaign.channel)).body -> 'data');
+end $$;
+comment on function api.push_campaign_duplicate is
+  'A draft with the content of a campaign, without its workflow id and time: 201. Refuses 404 NOT_FOUND, 409 LIMIT_REACHED, 400 VALIDATION_ERROR (a
+   segment that is gone).';
 
 create or replace function api.push_campaign_delete(campaign_id uuid, channel text default 'push') returns api.reply
 language plpgsql volatile as $$
@@ -364,7 +340,7 @@ begin
 end $$;
 comment on function api.push_campaign_delete is 'Deletes a campaign. Refuses as internal.push_campaign_delete.';
 
-create or replace function internal.push_campaign_preview(campaign_id uuid, user_id uuid, channel text) returns json
+create or replace function api.push_campaign_preview(campaign_id uuid, user_id uuid default null, channel text default 'push') returns api.reply
 language plpgsql volatile security definer set search_path = '' as $$
 declare
   campaign app.push_campaigns;
@@ -375,15 +351,9 @@ begin
    where c.id = push_campaign_preview.campaign_id and c.channel = push_campaign_preview.channel and not c.is_deleted;
   perform internal.check_found(campaign.id is not null, 'campaign');
   if campaign.channel = 'email' then
-    return internal.email_preview(campaign, push_campaign_preview.user_id);
+    return internal.reply(200, internal.email_preview(campaign, push_campaign_preview.user_id));
   end if;
-  return internal.push_preview(campaign, push_campaign_preview.user_id);
+  return internal.reply(200, internal.push_preview(campaign, push_campaign_preview.user_id));
 end $$;
-comment on function internal.push_campaign_preview is 'internal.push_preview or internal.email_preview of a campaign. Refuses 404 NOT_FOUND, USER_NOT_FOUND.';
-
-create or replace function api.push_campaign_preview(campaign_id uuid, user_id uuid default null, channel text default 'push') returns api.reply
-language sql volatile as $$
-  select internal.reply(200, internal.push_campaign_preview(push_campaign_preview.campaign_id, push_campaign_preview.user_id,
-                                                            push_campaign_preview.channel))
-$$;
-comment on function api.push_campaign_preview is 'Whom a campaign would reach now. Refuses as internal.push_campaign_preview.';
+comment on function api.push_campaign_preview is
+  'Whom a campaign would reach now: internal.push_preview or internal.email_preview of it. Refuses 404 NOT_FOUND, USER_NOT_FOUND.';

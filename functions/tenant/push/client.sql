@@ -18,7 +18,7 @@ language sql stable as $$
 $$;
 comment on function api.push_preferences_get is 'The caller''s preferences. Supplement F2.';
 
-create or replace function internal.push_preferences_put(patch jsonb) returns json
+create or replace function api.push_preferences_put(patch jsonb) returns api.reply
 language plpgsql volatile security definer set search_path = '' as $$
 declare
   p constant jsonb := push_preferences_put.patch;
@@ -35,16 +35,10 @@ begin
   values (internal.user_id(), coalesce((p ->> 'enabled')::boolean, true), coalesce(p -> 'categories', '{}'), nullif(p -> 'quiet_hours', 'null'))
   on conflict (app_user_id) do update
      set enabled = excluded.enabled, categories = excluded.categories, quiet_hours = excluded.quiet_hours, updated_at = internal.now();
-  return internal.push_preferences_json();
+  return internal.reply(200, internal.push_preferences_json());
 end $$;
-comment on function internal.push_preferences_put is
+comment on function api.push_preferences_put is
   'Replaces the caller''s preferences; a time zone that is sent becomes the caller''s. Refuses 400 VALIDATION_ERROR. Locks the user.';
-
-create or replace function api.push_preferences_put(patch jsonb) returns api.reply
-language sql volatile as $$
-  select internal.reply(200, internal.push_preferences_put(push_preferences_put.patch))
-$$;
-comment on function api.push_preferences_put is 'Replaces the caller''s preferences. Refuses as internal.push_preferences_put.';
 
 create or replace function internal.push_inbox_json(i app.push_inbox_items) returns json
 language sql stable as $$
@@ -84,7 +78,7 @@ language sql stable as $$
 $$;
 comment on function api.push_inbox_unread_count is 'How many items of the caller''s inbox are unread: {count}, at most 500.';
 
-create or replace function internal.push_inbox_read(inbox_item_id uuid) returns json
+create or replace function api.push_inbox_read(inbox_item_id uuid) returns api.reply
 language plpgsql volatile security definer set search_path = '' as $$
 declare
   item app.push_inbox_items;
@@ -94,15 +88,9 @@ begin
    where i.id = push_inbox_read.inbox_item_id and i.app_user_id = internal.user_id() and i.expires_at > internal.now()
   returning i.* into item;
   perform internal.check_found(found, 'item');
-  return internal.push_inbox_json(item);
+  return internal.reply(200, internal.push_inbox_json(item));
 end $$;
-comment on function internal.push_inbox_read is 'Marks an item of the caller as read; the first time counts. Refuses 404 NOT_FOUND.';
-
-create or replace function api.push_inbox_read(inbox_item_id uuid) returns api.reply
-language sql volatile as $$
-  select internal.reply(200, internal.push_inbox_read(push_inbox_read.inbox_item_id))
-$$;
-comment on function api.push_inbox_read is 'Marks an item as read. Refuses 404 NOT_FOUND.';
+comment on function api.push_inbox_read is 'Marks an item of the caller as read; the first time counts. Refuses 404 NOT_FOUND.';
 
 create or replace function internal.push_inbox_read_all() returns bigint
 language plpgsql volatile security definer set search_path = '' as $$

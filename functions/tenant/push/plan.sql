@@ -87,55 +87,6 @@ begin
 end $$;
 comment on function internal.push_plan_range is 'Makes the deliveries of the users after the plan''s cursor, up to an id. Returns how many. Granted to nobody.';
 
-create or replace function internal.push_plan_step(campaign_id uuid, batch int) returns json
-language plpgsql volatile security definer set search_path = '' as $$
-declare
-  c app.push_campaigns;
-  plan app.push_plans;
-  last_id uuid;
-  moved bigint;
-begin
-  if internal.caller() <> 'worker' then
-    raise exception 'campaigns are planned by workers, not by %', internal.caller();
-  end if;
-  select k.* into c from app.push_campaigns k where k.id = push_plan_step.campaign_id for no key update;
-  if not found then
-    return '{"is_over": true}';
-  elsif (c.is_deleted or c.status in ('cancelled', 'failed')) and c.channel = 'email' and internal.email_campaign_cancel(c.id, 500) > 0 then
-    return '{"is_over": false}';
-  elsif c.is_deleted then
-    return internal.push_plan_delete(c.id, push_plan_step.batch);
-  elsif c.status in ('cancelled', 'failed') then
-    return internal.push_plan_cancel(c.id, push_plan_step.batch);
-  elsif c.status = 'scheduled' then
-    if c.scheduled_at > internal.now() then
-      return json_build_object('is_over', true, 'next_at', internal.iso(c.scheduled_at));
-    end if;
-    update app.push_campaigns k set status = 'sending', started_at = internal.now() where k.id = c.id returning k.* into c;
-    insert into app.push_plans (campaign_id, query, parameters, user_ids)
-    select c.id, a.ranged, a.parameters, internal.push_audience_user_ids(c.audience)
-      from internal.push_audience_compile(c.audience, c.exclude_segment_id) a;
-  elsif c.status not in ('sending', 'paused') then
-    return '{"is_over": true}';
-  end if;
-  select p.* into plan from app.push_plans p where p.campaign_id = c.id;
-  if plan.planned_at is not null then
-    return '{"is_over": true}';
-  end if;
-  select u.id into last_id from app.users u where u.id > plan.cursor_id order by u.id offset push_plan_step.batch - 1 limit 1;
-  moved := internal.push_plan_range(c, plan, coalesce(last_id, 'ffffffff-ffff-ffff-ffff-ffffffffffff'));
-  update app.push_plans p
-     set cursor_id = coalesce(last_id, p.cursor_id), planned_at = case when last_id is null then internal.now() end
-   where p.campaign_id = c.id;
-  if c.status = 'sending' then
-    perform internal.enqueue('push__send', c.id::text);
-  end if;
-  return json_build_object('is_over', last_id is null, 'planned', moved);
-end $$;
-comment on function internal.push_plan_step is
-  'One step of a campaign''s plan: starts it when its time has come and makes the deliveries of the next users, or skips those left of a cancelled campaign,
-   or deletes a deleted one. Answers {is_over, next_at}. Locks the campaign.';
-
 create or replace function internal.push_plan_cancel(campaign_id uuid, batch int) returns json
 language plpgsql volatile security definer set search_path = '' as $$
 declare
@@ -187,7 +138,50 @@ end $$;
 comment on function internal.push_plan_delete is 'One step of the deletion of a campaign: its deliveries, then the campaign. Granted to nobody.';
 
 create or replace function api.push_plan_step(campaign_id uuid, batch int default 20000) returns api.reply
-language sql volatile as $$
-  select internal.reply(200, internal.push_plan_step(push_plan_step.campaign_id, push_plan_step.batch))
-$$;
-comment on function api.push_plan_step is 'For the worker: a step of a campaign''s plan, {is_over, next_at}.';
+language plpgsql volatile security definer set search_path = '' as $$
+declare
+  c app.push_campaigns;
+  plan app.push_plans;
+  last_id uuid;
+  moved bigint;
+begin
+  if internal.caller() <> 'worker' then
+    raise exception 'campaigns are planned by workers, not by %', internal.caller();
+  end if;
+  select k.* into c from app.push_campaigns k where k.id = push_plan_step.campaign_id for no key update;
+  if not found then
+    return internal.reply(200, '{"is_over": true}');
+  elsif (c.is_deleted or c.status in ('cancelled', 'failed')) and c.channel = 'email' and internal.email_campaign_cancel(c.id, 500) > 0 then
+    return internal.reply(200, '{"is_over": false}');
+  elsif c.is_deleted then
+    return internal.reply(200, internal.push_plan_delete(c.id, push_plan_step.batch));
+  elsif c.status in ('cancelled', 'failed') then
+    return internal.reply(200, internal.push_plan_cancel(c.id, push_plan_step.batch));
+  elsif c.status = 'scheduled' then
+    if c.scheduled_at > internal.now() then
+      return internal.reply(200, json_build_object('is_over', true, 'next_at', internal.iso(c.scheduled_at)));
+    end if;
+    update app.push_campaigns k set status = 'sending', started_at = internal.now() where k.id = c.id returning k.* into c;
+    insert into app.push_plans (campaign_id, query, parameters, user_ids)
+    select c.id, a.ranged, a.parameters, internal.push_audience_user_ids(c.audience)
+      from internal.push_audience_compile(c.audience, c.exclude_segment_id) a;
+  elsif c.status not in ('sending', 'paused') then
+    return internal.reply(200, '{"is_over": true}');
+  end if;
+  select p.* into plan from app.push_plans p where p.campaign_id = c.id;
+  if plan.planned_at is not null then
+    return internal.reply(200, '{"is_over": true}');
+  end if;
+  select u.id into last_id from app.users u where u.id > plan.cursor_id order by u.id offset push_plan_step.batch - 1 limit 1;
+  moved := internal.push_plan_range(c, plan, coalesce(last_id, 'ffffffff-ffff-ffff-ffff-ffffffffffff'));
+  update app.push_plans p
+     set cursor_id = coalesce(last_id, p.cursor_id), planned_at = case when last_id is null then internal.now() end
+   where p.campaign_id = c.id;
+  if c.status = 'sending' then
+    perform internal.enqueue('push__send', c.id::text);
+  end if;
+  return internal.reply(200, json_build_object('is_over', last_id is null, 'planned', moved));
+end $$;
+comment on function api.push_plan_step is
+  'For the worker: one step of a campaign''s plan, {is_over, next_at}: starts it when its time has come and makes the deliveries of the next users,
+   or skips those left of a cancelled campaign, or deletes a deleted one. Locks the campaign.';

@@ -1,6 +1,6 @@
 -- What administrators do with realtime: broadcast, figures, rules for rooms.
 
-create or replace function internal.realtime_broadcast(channel text, event text, payload json, server_id uuid) returns json
+create or replace function api.realtime_broadcast(channel text, event text, payload json, server_id uuid) returns api.reply
 language plpgsql volatile security definer set search_path = '' as $$
 declare
   target constant text := realtime_broadcast.channel;
@@ -10,18 +10,13 @@ begin
   end if;
   perform internal.publish(target, realtime_broadcast.event, realtime_broadcast.payload);
   perform internal.audit_act('realtime.broadcast', 'realtime', null, json_build_object('channel', json_build_array(null, target)), 202);
-  return json_build_object('others', (select coalesce(sum((s.listeners ->> target)::int), 0)
-                                        from app.realtime_servers s
-                                       where s.expires_at > internal.now() and s.id <> realtime_broadcast.server_id));
+  return internal.reply(202, json_build_object('others', (select coalesce(sum((s.listeners ->> target)::int), 0)
+                                                            from app.realtime_servers s
+                                                           where s.expires_at > internal.now() and s.id <> realtime_broadcast.server_id)));
 end $$;
-comment on function internal.realtime_broadcast is
-  'Publishes any event to any channel; {others}: how many connections listen to it on other servers than the one that asks. Refuses 400 VALIDATION_ERROR for what cannot be a channel.';
-
-create or replace function api.realtime_broadcast(channel text, event text, payload json, server_id uuid) returns api.reply
-language sql volatile
-return internal.reply(202, internal.realtime_broadcast(realtime_broadcast.channel, realtime_broadcast.event, realtime_broadcast.payload,
-                                                       realtime_broadcast.server_id));
-comment on function api.realtime_broadcast is 'Publishes to a channel. Refuses as internal.realtime_broadcast. Supplement C4.';
+comment on function api.realtime_broadcast is
+  'Publishes any event to any channel; {others}: how many connections listen to it on other servers than the one that asks. Refuses 400
+   VALIDATION_ERROR for what cannot be a channel. Supplement C4.';
 
 create or replace function internal.realtime_rooms_json() returns json
 language sql stable security definer set search_path = ''
@@ -29,7 +24,7 @@ return (select json_build_object('rules', coalesce(json_agg(json_build_object('p
           from app.realtime_rooms r);
 comment on function internal.realtime_rooms_json is 'The rules for rooms, in their order.';
 
-create or replace function internal.realtime_rooms_put(rules jsonb) returns json
+create or replace function api.realtime_rooms_put(rules jsonb) returns api.reply
 language plpgsql volatile security definer set search_path = '' as $$
 declare
   was constant jsonb := internal.realtime_rooms_json();
@@ -45,36 +40,27 @@ begin
   if internal.is_heard() then
     perform internal.notify_servers(array(select c.channel from app.realtime_channels c where c.channel like 'room:%'), '~check');
   end if;
-  return internal.realtime_rooms_json();
+  return internal.reply(200, internal.realtime_rooms_json());
 end $$;
-comment on function internal.realtime_rooms_put is 'Replaces the rules for rooms. Locks them.';
-
-create or replace function api.realtime_rooms_put(rules jsonb) returns api.reply
-language sql volatile
-return internal.reply(200, internal.realtime_rooms_put(realtime_rooms_put.rules));
-comment on function api.realtime_rooms_put is 'Replaces the rules for rooms, at most 100. Supplement C4.';
+comment on function api.realtime_rooms_put is 'Replaces the rules for rooms, at most 100. Locks them. Supplement C4.';
 
 comment on constraint realtime_rooms_pattern_form on app.realtime_rooms is
   '400 VALIDATION_ERROR pattern: must have 1 to 64 letters, digits and _.:-, and * for any characters.';
 comment on constraint realtime_rooms_publish_known on app.realtime_rooms is '400 VALIDATION_ERROR publish: must be authenticated, server or role:<key>.';
 
-create or replace function internal.realtime_stats() returns json
+create or replace function api.realtime_stats() returns api.reply
 language plpgsql stable security definer set search_path = '' as $$
 declare
   since constant timestamptz := internal.now() - interval '60 seconds';
 begin
-  return json_build_object(
+  return internal.reply(200, json_build_object(
     'connections', (select count(*) from app.realtime_connections c join app.realtime_servers s on s.id = c.server_id where s.expires_at > internal.now()),
     'users', (select count(distinct c.app_user_id) from app.realtime_connections c join app.realtime_servers s on s.id = c.server_id
                where s.expires_at > internal.now()),
     'channels', (select count(*) from app.realtime_channels c where c.heard_until > internal.now() and c.channel not like '~%'),
     -- of the index by time, whose newest rows are at its end
-    'messages_per_second', (select round(count(*) / 60.0, 2) from app.realtime_events e where e.seq is not null and e.at > since));
+    'messages_per_second', (select round(count(*) / 60.0, 2) from app.realtime_events e where e.seq is not null and e.at > since)));
 end $$;
-comment on function internal.realtime_stats is
-  '{connections, users, channels, messages_per_second}: open connections on all servers, channels listened to within minutes, events of the last minute.';
-
-create or replace function api.realtime_stats() returns api.reply
-language sql stable
-return internal.reply(200, internal.realtime_stats());
-comment on function api.realtime_stats is 'Figures of realtime: internal.realtime_stats. Supplement C4.';
+comment on function api.realtime_stats is
+  '{connections, users, channels, messages_per_second}: open connections on all servers, channels listened to within minutes, events of the last
+   minute. Supplement C4.';

@@ -1,6 +1,6 @@
 -- Connections, tickets, subscriptions and presence, as their server asks for them.
 
-create or replace function internal.realtime_open(server_id uuid, connection_id uuid) returns json
+create or replace function api.realtime_open(server_id uuid, connection_id uuid) returns api.reply
 language plpgsql volatile security definer set search_path = '' as $$
 declare
   me constant uuid := internal.user_id();
@@ -16,16 +16,11 @@ begin
     perform internal.fail(429, 'RATE_LIMITED', 'A user has at most 5 connections.', '{"limit": 5}', '{"Retry-After": "30"}');
   end if;
   insert into app.realtime_connections (id, server_id, app_user_id) values (realtime_open.connection_id, realtime_open.server_id, me);
-  return json_build_object('is_new', internal.realtime_listen('~' || me, false) or internal.realtime_is_new('~' || me));
+  return internal.reply(200, json_build_object('is_new', internal.realtime_listen('~' || me, false) or internal.realtime_is_new('~' || me)));
 end $$;
-comment on function internal.realtime_open is
-  'Registers a connection of the caller. {is_new}: notices to the caller''s servers begin with it. Refuses 429 RATE_LIMITED for a sixth connection, 401 UNAUTHORIZED when the
-   user is gone. Locks the user.';
-
-create or replace function api.realtime_open(server_id uuid, connection_id uuid) returns api.reply
-language sql volatile
-return internal.reply(200, internal.realtime_open(realtime_open.server_id, realtime_open.connection_id));
-comment on function api.realtime_open is 'Opens a connection. Refuses as internal.realtime_open.';
+comment on function api.realtime_open is
+  'Registers a connection of the caller. {is_new}: notices to the caller''s servers begin with it. Refuses 429 RATE_LIMITED for a sixth connection,
+   401 UNAUTHORIZED when the user is gone. Locks the user.';
 
 create or replace function internal.realtime_close(connection_ids uuid[]) returns void
 language plpgsql volatile security definer set search_path = '' as $$
@@ -96,7 +91,7 @@ comment on function internal.realtime_authorize is
   'Whether the caller may listen to a channel, kind or kind:item, by the function internal.channel__<kind>(item, params): name is the channel as it is published to, scope what
    its server keeps of the answer. Refuses what that function refuses, and 404 NOT_FOUND for an unknown kind.';
 
-create or replace function internal.realtime_subscribe(channel text, params jsonb, since bigint, connection_id uuid) returns json
+create or replace function api.realtime_subscribe(channel text, params jsonb default '{}', since bigint default null, connection_id uuid default null) returns api.reply
 language plpgsql volatile security definer set search_path = '' as $$
 declare
   allowed record;
@@ -134,34 +129,25 @@ begin
      where e.channel = allowed.name and e.seq > realtime_subscribe.since and e.seq <= c.seq;
     is_lost := coalesce(is_lost, false);
   end if;
-  return json_build_object(
+  return internal.reply(200, json_build_object(
     'name', allowed.name, 'scope', allowed.scope, 'seq', c.seq, 'is_new', is_first or internal.realtime_is_new(allowed.name), 'missed', case when is_lost then '[]' else coalesce(missed, '[]') end,
     'is_lost', is_lost, 'is_noted', is_noted,
-    'present', case when (allowed.scope ->> 'presence')::boolean then internal.presence_state(allowed.name) end);
+    'present', case when (allowed.scope ->> 'presence')::boolean then internal.presence_state(allowed.name) end));
 end $$;
-comment on function internal.realtime_subscribe is
-  'Authorizes a subscription and begins it: {name, scope, seq, is_new, missed, is_lost, is_noted, present}. missed are the events after since; is_lost: they are not all there any
-   more, or have more than 2 MB. Who listens to a conversation or a leaderboard by a connection is noted. Refuses as internal.realtime_authorize, and 429 RATE_LIMITED for whoever opens more than 1000 rooms in ten minutes that nobody else listens to.';
+comment on function api.realtime_subscribe is
+  'Authorizes a subscription and begins it: {name, scope, seq, is_new, missed, is_lost, is_noted, present}. missed are the events after since; is_lost:
+   they are not all there any more, or have more than 2 MB. Who listens to a conversation or a leaderboard by a connection is noted. Refuses as
+   internal.realtime_authorize. Whoever opens more than 1000 rooms in ten minutes that nobody else listens to gets 429 RATE_LIMITED.';
 
-create or replace function api.realtime_subscribe(channel text, params jsonb default '{}', since bigint default null, connection_id uuid default null) returns api.reply
-language sql volatile
-return internal.reply(200, internal.realtime_subscribe(realtime_subscribe.channel, realtime_subscribe.params, realtime_subscribe.since,
-                                                       realtime_subscribe.connection_id));
-comment on function api.realtime_subscribe is 'Subscribes the caller to a channel. Refuses as internal.realtime_authorize.';
-
-create or replace function internal.realtime_leave(connection_id uuid, channel text) returns json
+create or replace function api.realtime_leave(connection_id uuid, channel text) returns api.reply
 language plpgsql volatile security definer set search_path = '' as $$
 begin
   delete from app.realtime_readers r
    where (r.channel, r.connection_id, r.app_user_id) = (realtime_leave.channel, realtime_leave.connection_id, internal.user_id());
-  return 'true';
+  return internal.reply(200, 'true');
 end $$;
-comment on function internal.realtime_leave is 'The caller does not listen to a conversation or a leaderboard any more by a connection that stays open.';
-
-create or replace function api.realtime_leave(connection_id uuid, channel text) returns api.reply
-language sql volatile
-return internal.reply(200, internal.realtime_leave(realtime_leave.connection_id, realtime_leave.channel));
-comment on function api.realtime_leave is 'Notes the end of a subscription to a conversation or a leaderboard, see internal.realtime_leave.';
+comment on function api.realtime_leave is
+  'Notes that the caller does not listen to a conversation or a leaderboard any more by a connection that stays open.';
 
 create or replace function internal.listeners_of(channel text) returns setof app.realtime_readers
 language sql stable security definer set search_path = '' as $$
@@ -179,7 +165,7 @@ language sql stable security definer set search_path = '' as $$
 $$;
 comment on function internal.readers_of is 'Who listens to a conversation now, on any server. Granted to nobody.';
 
-create or replace function internal.realtime_check(channels jsonb) returns json
+create or replace function api.realtime_check(channels jsonb) returns api.reply
 language plpgsql volatile security definer set search_path = '' as $$
 declare
   one jsonb;
@@ -194,28 +180,21 @@ begin
       checked := checked || 'null'::json;
     end;
   end loop;
-  return to_json(checked);
+  return internal.reply(200, to_json(checked));
 end $$;
-comment on function internal.realtime_check is 'Authorizes subscriptions again, [[channel, params]]: the scope of each, null where the caller may not listen any more.';
-
-create or replace function api.realtime_check(channels jsonb) returns api.reply
-language sql volatile
-return internal.reply(200, internal.realtime_check(realtime_check.channels));
-comment on function api.realtime_check is 'For servers: which of a user''s subscriptions still stand, see internal.realtime_check.';
-
-create or replace function internal.realtime_matches(filters jsonb, items jsonb) returns json
-language sql stable security definer set search_path = ''
-return (select json_agg((select json_agg(coalesce(internal.filter_truth(f.value, r.value), false) order by f.n)
-                           from jsonb_array_elements(realtime_matches.filters) with ordinality as f (value, n)) order by r.n)
-          from jsonb_array_elements(realtime_matches.items) with ordinality as r (value, n));
-comment on function internal.realtime_matches is 'For each row whether it is what each filter means: a filter is asked once for a row, however many subscribers have it.';
+comment on function api.realtime_check is
+  'For servers: authorizes subscriptions of a user again, [[channel, params]]: the scope of each, null where the caller may not listen any more.';
 
 create or replace function api.realtime_matches(filters jsonb, items jsonb) returns api.reply
-language sql stable
-return internal.reply(200, internal.realtime_matches(realtime_matches.filters, realtime_matches.items));
-comment on function api.realtime_matches is 'For servers: rows of collections against the filters of subscribers, see internal.realtime_matches.';
+language sql stable security definer set search_path = ''
+return internal.reply(200, (select json_agg((select json_agg(coalesce(internal.filter_truth(f.value, r.value), false) order by f.n)
+                                               from jsonb_array_elements(realtime_matches.filters) with ordinality as f (value, n)) order by r.n)
+                              from jsonb_array_elements(realtime_matches.items) with ordinality as r (value, n)));
+comment on function api.realtime_matches is
+  'For servers: for each row of collections whether it is what each filter of a subscriber means: a filter is asked once for a row, however many
+   subscribers have it.';
 
-create or replace function internal.realtime_publish(channel text, event text, payload json, sender uuid default null) returns json
+create or replace function api.realtime_publish(channel text, event text, payload json, sender uuid default null) returns api.reply
 language plpgsql volatile security definer set search_path = '' as $$
 declare
   allowed record;
@@ -230,16 +209,11 @@ begin
   else
     perform internal.publish_many(array[allowed.name], realtime_publish.event, realtime_publish.payload, json_build_object('sender', realtime_publish.sender));
   end if;
-  return 'true';
+  return internal.reply(200, 'true');
 end $$;
-comment on function internal.realtime_publish is
-  'The caller publishes to a channel whose scope says so: a room, by its rule. sender is for the servers: by it a client knows what it sent itself. Refuses as
-   internal.realtime_authorize, and 403 FORBIDDEN, USER_MUTED.';
-
-create or replace function api.realtime_publish(channel text, event text, payload json, sender uuid default null) returns api.reply
-language sql volatile
-return internal.reply(200, internal.realtime_publish(realtime_publish.channel, realtime_publish.event, realtime_publish.payload, realtime_publish.sender));
-comment on function api.realtime_publish is 'Publishes to a channel. Refuses as internal.realtime_publish.';
+comment on function api.realtime_publish is
+  'The caller publishes to a channel whose scope says so: a room, by its rule. sender is for the servers: by it a client knows what it sent itself.
+   Refuses as internal.realtime_authorize, and 403 FORBIDDEN, USER_MUTED.';
 
 create or replace function internal.presence_entry(app_user_id uuid, state jsonb) returns json
 language sql stable
@@ -268,7 +242,7 @@ begin
 end $$;
 comment on function internal.presence_left is 'Tells a channel that a user has left, by the last connection. Granted to nobody.';
 
-create or replace function internal.presence_set(connection_id uuid, channel text, state jsonb) returns json
+create or replace function api.presence_set(connection_id uuid, channel text, state jsonb) returns api.reply
 language plpgsql volatile security definer set search_path = '' as $$
 declare
   me constant uuid := internal.user_id();
@@ -280,7 +254,7 @@ begin
     if found then
       perform internal.presence_left(presence_set.channel, me);
     end if;
-    return json_build_object('name', presence_set.channel);
+    return internal.reply(200, json_build_object('name', presence_set.channel));
   end if;
   allowed := internal.realtime_authorize(presence_set.channel, '{}');
   if (allowed.scope ->> 'presence')::boolean is not true then
@@ -301,16 +275,12 @@ begin
     perform internal.notify_servers(array[allowed.name], 'presence',
                                     json_build_object('joins', json_build_array(internal.presence_entry(me, presence_set.state)), 'leaves', '[]'::json));
   end if;
-  return json_build_object('name', allowed.name);
+  return internal.reply(200, json_build_object('name', allowed.name));
 end $$;
-comment on function internal.presence_set is
-  'The caller is present in a channel by one of their connections, or with JSON null is not any more, then by the channel''s name: {name}, the channel as it is published to.
-   Refuses as internal.realtime_authorize, 403 FORBIDDEN where the channel has no presence, USER_MUTED, and 409 LIMIT_REACHED in the 101st channel of a connection.';
-
-create or replace function api.presence_set(connection_id uuid, channel text, state jsonb) returns api.reply
-language sql volatile
-return internal.reply(200, internal.presence_set(presence_set.connection_id, presence_set.channel, presence_set.state));
-comment on function api.presence_set is 'Sets the caller''s presence. Refuses as internal.presence_set.';
+comment on function api.presence_set is
+  'The caller is present in a channel by one of their connections, or with JSON null is not any more, then by the channel''s name: {name}, the
+   channel as it is published to. Refuses as internal.realtime_authorize, 403 FORBIDDEN where the channel has no presence, USER_MUTED, and 409
+   LIMIT_REACHED in the 101st channel of a connection.';
 
 create or replace function internal.online_ids(app_user_ids uuid[]) returns setof uuid
 language sql stable security definer set search_path = '' as $$
@@ -321,7 +291,7 @@ language sql stable security definer set search_path = '' as $$
 $$;
 comment on function internal.online_ids is 'Which of these users have a connection now, on any server. Granted to nobody.';
 
-create or replace function internal.ticket_add(hash text, credential jsonb) returns json
+create or replace function api.realtime_ticket_add(hash text, credential jsonb) returns api.reply
 language plpgsql volatile security definer set search_path = '' as $$
 begin
   -- a client that asks for tickets and opens nothing keeps the newest alone; two that forget at once do not wait for each other
@@ -329,27 +299,18 @@ begin
    where t.hash in (select o.hash from app.realtime_tickets o where o.app_user_id = internal.user_id()
                      order by o.expires_at desc, o.hash offset 19 for update skip locked);
   insert into app.realtime_tickets (hash, app_user_id, credential, expires_at)
-  values (ticket_add.hash, internal.user_id(), ticket_add.credential, internal.now() + interval '60 seconds');
-  return 'true';
+  values (realtime_ticket_add.hash, internal.user_id(), realtime_ticket_add.credential, internal.now() + interval '60 seconds');
+  return internal.reply(201, 'true');
 end $$;
-comment on function internal.ticket_add is 'Keeps a ticket of the caller for a minute, by its hash: the newest 20 of a user.';
+comment on function api.realtime_ticket_add is 'Keeps a ticket of the caller for a minute, by its hash: the newest 20 of a user.';
 
-create or replace function api.realtime_ticket_add(hash text, credential jsonb) returns api.reply
-language sql volatile
-return internal.reply(201, internal.ticket_add(realtime_ticket_add.hash, realtime_ticket_add.credential));
-comment on function api.realtime_ticket_add is 'Keeps a ticket of the caller for a minute, by its hash.';
-
-create or replace function internal.ticket_take(hash text) returns json
+create or replace function api.realtime_ticket_take(hash text) returns api.reply
 language plpgsql volatile security definer set search_path = '' as $$
 declare
   taken app.realtime_tickets;
 begin
-  delete from app.realtime_tickets t where t.hash = ticket_take.hash returning t.* into taken;
-  return case when taken.expires_at > internal.now() then taken.credential::json end;
+  delete from app.realtime_tickets t where t.hash = realtime_ticket_take.hash returning t.* into taken;
+  return internal.reply(200, case when taken.expires_at > internal.now() then taken.credential::json end);
 end $$;
-comment on function internal.ticket_take is 'Takes a ticket, which is then used up: its credential, or null when there is none, it was used or is older than a minute.';
-
-create or replace function api.realtime_ticket_take(hash text) returns api.reply
-language sql volatile
-return internal.reply(200, internal.ticket_take(realtime_ticket_take.hash));
-comment on function api.realtime_ticket_take is 'For servers: the credential of a ticket, which is then used up; null when it is not valid.';
+comment on function api.realtime_ticket_take is
+  'For servers: takes a ticket, which is then used up: its credential, or null when there is none, it was used or is older than a minute.';

@@ -190,66 +190,6 @@ end $$;
 comment on function internal.segment_differing is
   'The first users in a range of ids whose stored membership is not what a segment''s rules say. Locks nothing. Granted to nobody.';
 
-create or replace function internal.segments_refresh(segment_id uuid, batch int, scanned int) returns json
-language plpgsql volatile security definer set search_path = '' as $$
-declare
-  segment app.segments;
-  state app.segment_states;
-  after_id uuid;
-  last_id uuid;
-  is_last boolean;
-  differing uuid[];
-  moved int := 0;
-  evaluated int := segments_refresh.scanned;
-begin
-  if internal.caller() <> 'worker' then
-    raise exception 'segments are refreshed by workers, not by %', internal.caller();
-  end if;
-  select s.* into segment from app.segments s where s.id = segments_refresh.segment_id and s.is_active and s.kind = 'dynamic';
-  if found and exists (select from app.segment_states t where t.segment_id = segment.id and t.query is null) then
-    -- written before rules were compiled to queries
-    perform internal.segments_compile();
-  end if;
-  select t.* into state from app.segment_states t where t.segment_id = segment.id;
-  if not found then
-    -- switched off or deleted meanwhile
-    return json_build_object('moved', 0, 'is_over', true, 'is_resumed', false);
-  end if;
-  after_id := coalesce(state.cursor_id, '00000000-0000-0000-0000-000000000000');
-  select u.id into last_id from app.users u where u.id > after_id order by u.id offset segments_refresh.scanned - 1 limit 1;
-  is_last := last_id is null;
-  last_id := coalesce(last_id, 'ffffffff-ffff-ffff-ffff-ffffffffffff');
-  differing := internal.segment_differing(state, after_id, last_id, segments_refresh.batch + 1);
-  if cardinality(differing) > segments_refresh.batch then
-    differing := differing[1:segments_refresh.batch];
-    last_id := differing[segments_refresh.batch];
-    is_last := false;
-    evaluated := (select count(*) from app.users u where u.id > after_id and u.id <= last_id);
-  end if;
-  if cardinality(differing) > 0 then
-    -- evaluated once more under their locks: what changed meanwhile is seen, and changes from now on wait
-    moved := internal.segments_update_members(array[segment.id], internal.lock_users(differing));
-  end if;
-  perform from app.segments s where s.id = segment.id for key share;
-  if not found then
-    return json_build_object('moved', 0, 'is_over', true, 'is_resumed', false);
-  end if;
-  -- a segment whose rules changed meanwhile begins again
-  update app.segment_states t
-     set cursor_id = case when not is_last then last_id end,
-         last_evaluated_at = case when is_last then internal.now() else t.last_evaluated_at end
-   where t.segment_id = segment.id and t.cursor_id is not distinct from state.cursor_id
-     and (t.query, t.parameters) = (state.query, state.parameters);
-  if found and is_last then
-    perform internal.segment_count(segment.id);
-  end if;
-  return json_build_object('moved', moved, 'is_over', found and is_last, 'is_resumed', state.cursor_id is not null, 'evaluated', evaluated);
-end $$;
-comment on function internal.segments_refresh is
-  'One step of an evaluation of all users: the next scanned ones in the order of their ids, of whom at most batch stored memberships are corrected. Returns how many
-   were (moved), among how many users at most (evaluated), whether that was the last step, and whether an earlier step had come before it: a killed worker goes on where the
-   last step ended. Locks the corrected users.';
-
 create or replace function internal.segment_size(segment_id uuid) returns bigint
 language sql stable security definer set search_path = '' as $$
   select coalesce(internal.counted('segment_members', segment_size.segment_id),
@@ -273,7 +213,61 @@ $$;
 comment on function api.segments_due is 'For the worker: the segments that are evaluated.';
 
 create or replace function api.segments_refresh(segment_id uuid, batch int, scanned int default 20000) returns api.reply
-language sql volatile as $$
-  select internal.reply(200, internal.segments_refresh(segments_refresh.segment_id, segments_refresh.batch, segments_refresh.scanned))
-$$;
-comment on function api.segments_refresh is 'For the worker: a step of the evaluation of a segment, {moved, is_over, is_resumed, evaluated}; the last is absent where the segment is gone.';
+language plpgsql volatile security definer set search_path = '' as $$
+declare
+  segment app.segments;
+  state app.segment_states;
+  after_id uuid;
+  last_id uuid;
+  is_last boolean;
+  differing uuid[];
+  moved int := 0;
+  evaluated int := segments_refresh.scanned;
+begin
+  if internal.caller() <> 'worker' then
+    raise exception 'segments are refreshed by workers, not by %', internal.caller();
+  end if;
+  select s.* into segment from app.segments s where s.id = segments_refresh.segment_id and s.is_active and s.kind = 'dynamic';
+  if found and exists (select from app.segment_states t where t.segment_id = segment.id and t.query is null) then
+    -- written before rules were compiled to queries
+    perform internal.segments_compile();
+  end if;
+  select t.* into state from app.segment_states t where t.segment_id = segment.id;
+  if not found then
+    -- switched off or deleted meanwhile
+    return internal.reply(200, json_build_object('moved', 0, 'is_over', true, 'is_resumed', false));
+  end if;
+  after_id := coalesce(state.cursor_id, '00000000-0000-0000-0000-000000000000');
+  select u.id into last_id from app.users u where u.id > after_id order by u.id offset segments_refresh.scanned - 1 limit 1;
+  is_last := last_id is null;
+  last_id := coalesce(last_id, 'ffffffff-ffff-ffff-ffff-ffffffffffff');
+  differing := internal.segment_differing(state, after_id, last_id, segments_refresh.batch + 1);
+  if cardinality(differing) > segments_refresh.batch then
+    differing := differing[1:segments_refresh.batch];
+    last_id := differing[segments_refresh.batch];
+    is_last := false;
+    evaluated := (select count(*) from app.users u where u.id > after_id and u.id <= last_id);
+  end if;
+  if cardinality(differing) > 0 then
+    -- evaluated once more under their locks: what changed meanwhile is seen, and changes from now on wait
+    moved := internal.segments_update_members(array[segment.id], internal.lock_users(differing));
+  end if;
+  perform from app.segments s where s.id = segment.id for key share;
+  if not found then
+    return internal.reply(200, json_build_object('moved', 0, 'is_over', true, 'is_resumed', false));
+  end if;
+  -- a segment whose rules changed meanwhile begins again
+  update app.segment_states t
+     set cursor_id = case when not is_last then last_id end,
+         last_evaluated_at = case when is_last then internal.now() else t.last_evaluated_at end
+   where t.segment_id = segment.id and t.cursor_id is not distinct from state.cursor_id
+     and (t.query, t.parameters) = (state.query, state.parameters);
+  if found and is_last then
+    perform internal.segment_count(segment.id);
+  end if;
+  return internal.reply(200, json_build_object('moved', moved, 'is_over', found and is_last, 'is_resumed', state.cursor_id is not null, 'evaluated', evaluated));
+end $$;
+comment on function api.segments_refresh is
+  'For the worker: one step of the evaluation of a segment for all users, {moved, is_over, is_resumed, evaluated}: the next scanned ones in the order
+   of their ids, of whom at most batch stored memberships are corrected. moved is how many were, evaluated among how many users at most, absent where
+   the segment is gone; is_resumed: an earlier step had come before it, a killed worker goes on where the last step ended. Locks the corrected users.';

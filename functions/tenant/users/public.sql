@@ -12,7 +12,7 @@ language sql stable as $$
 $$;
 comment on function internal.public_profile is 'id, display_name, avatar_url and the keys of properties.public, where that is an object.';
 
-create or replace function internal.profile_for_user(user_id uuid) returns json
+create or replace function api.user_profile(user_id uuid) returns api.reply
 language plpgsql stable security definer set search_path = '' as $$
 declare
   them app.users;
@@ -20,19 +20,14 @@ begin
   if internal.user_id() is null then
     raise exception 'profiles are shown to users, not to %', internal.caller();
   end if;
-  select u.* into them from app.users u where u.id = profile_for_user.user_id;
+  select u.* into them from app.users u where u.id = user_profile.user_id;
   if them.id is null or internal.is_blocked(them.id) then
     perform internal.fail(404, 'USER_NOT_FOUND', 'There is no such user.');
   end if;
-  return internal.public_profile(them);
+  return internal.reply(200, internal.public_profile(them));
 end $$;
-comment on function internal.profile_for_user is 'A user''s public profile. Refuses 404 USER_NOT_FOUND, also when either user has blocked the other.';
-
-create or replace function api.user_profile(user_id uuid) returns api.reply
-language sql stable as $$
-  select internal.reply(200, internal.profile_for_user(user_profile.user_id))
-$$;
-comment on function api.user_profile is 'A user''s public profile. Refuses 404 USER_NOT_FOUND. Supplement B2.';
+comment on function api.user_profile is
+  'A user''s public profile. Refuses 404 USER_NOT_FOUND, also when either user has blocked the other. Supplement B2.';
 
 create or replace function internal.profiles_named(beginning text, most int) returns json
 language plpgsql stable security definer set search_path = '' as $$
