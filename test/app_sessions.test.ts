@@ -340,7 +340,7 @@ test('as a role in SQL a user reads own sessions only, and writes none', async (
   ]) {
     await expect(project.as('app_user', claims, sql)).rejects.toThrow(/permission denied/)
   }
-  await expect(project.as('app_user', claims, 'select internal.app_sessions_time_out($1)', [mine.id])).rejects.toThrow(
+  await expect(project.as('app_user', claims, 'select api.app_sessions_timeout($1)', [mine.id])).rejects.toThrow(
     /permission denied/,
   )
 })

@@ -195,18 +195,18 @@ describe('a team', () => {
       project.as(
         'app_worker',
         { 'app.caller': 'worker' },
-        `select (internal.challenge_team_complete('${c.id}', '${team}', false, 2) ->> 'completed')::int as n`,
+        `select ((api.challenge_team_complete('${c.id}', '${team}', false, 2)).body -> 'data' ->> 'completed')::int as n`,
       )
     const looks = await Promise.all([look(), look(), look(), look()])
     expect(looks.flat().reduce((sum: number, { n }: any) => sum + n, 0)).toBe(3)
     expect((await look())[0]).toEqual({ n: 0 })
     for (const who of members) expect((await me(who)).total).toBe(10)
-    await expect(
-      project.sql(`select internal.challenge_team_complete('${c.id}', '${team}', false, 2)`),
-    ).rejects.toThrow(/by a worker/)
+    await expect(project.sql(`select api.challenge_team_complete('${c.id}', '${team}', false, 2)`)).rejects.toThrow(
+      /by a worker/,
+    )
     for (const role of ['app_user', 'app_server', 'app_admin'] as const)
       for (const statement of [
-        `select internal.challenge_team_complete('${c.id}', '${team}', false, 2)`,
+        `select api.challenge_team_complete('${c.id}', '${team}', false, 2)`,
         `select internal.challenge_team_json(c, '${team}') from app.challenges c`,
         'delete from app.challenge_teams',
         `insert into app.challenge_teams (challenge_id, group_id) values ('${c.id}', '${team}')`,

@@ -236,7 +236,7 @@ describe('server-managed columns', () => {
       `internal.collection_create('{"name": "x"}', false)`,
       `internal.collection_execute(array['select 1'])`,
       `internal.collections_regenerate(1)`,
-      `internal.collection_drop('x', 'x', false)`,
+      `api.collection_drop('x', 'x', false)`,
       `internal.collection_changed(null)`,
     ])
       for (const role of ['app_user', 'app_server', 'app_worker'] as const)

@@ -205,9 +205,7 @@ test('a crash in the middle leaves the old', async () => {
   await client.query(`select set_config('app.caller', 'developer', true), set_config('app.developer_id', $1, true)`, [
     project.developer.id,
   ])
-  await client.query(`select internal.collection_column_change($1, 'a', '{"name": "b", "type": "bigint"}', false)`, [
-    name,
-  ])
+  await client.query(`select api.collection_column_change($1, 'a', '{"name": "b", "type": "bigint"}', false)`, [name])
   await client.query(`select internal.collection_column_add($1, '{"name": "c", "type": "text"}', false)`, [name])
   await client.query(`select internal.collection_create('{"name": "never", "columns": []}', false)`)
   await client.end()

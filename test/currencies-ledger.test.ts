@@ -181,7 +181,7 @@ describe('the ledger', () => {
       ).rejects.toThrow(/not by/)
     for (const call of [
       `select internal.currency_adjust('${id}', '[]', 'x', '{}', null, null, null)`,
-      `select internal.currency_reverse('${id}', null, null)`,
+      `select api.currency_transaction_reverse('${id}', null, null)`,
     ])
       await expect(project.as('app_admin', { 'app.caller': 'user', 'app.user_id': id }, call)).rejects.toThrow(/not by/)
     await expect(project.as('app_worker', { 'app.caller': 'user' }, 'select api.currencies_check()')).rejects.toThrow(

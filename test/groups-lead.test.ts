@@ -428,10 +428,10 @@ test('what users may do, roles of the database and other users may not', async (
     `internal.group_member_change(null, '{}')`,
     `internal.group_led('${of.id}', 'viewer')`,
     `api.group_delete_any('${of.id}')`,
-    `internal.group_member_remove('${of.id}', '${of.member.id}')`,
+    `api.group_member_remove('${of.id}', '${of.member.id}')`,
   ])
     expect(await asUser(call), call).toBe('42501')
-  expect(await asUser(`internal.group_delete('${of.id}')`)).toBe('TR000')
+  expect(await asUser(`api.group_delete('${of.id}')`)).toBe('TR000')
   expect(await asUser('code from app.group_invites')).toBe('42501')
   await expect(
     project.as('app_admin', { 'app.caller': 'none' }, `select api.group_delete_any('${of.id}')`),

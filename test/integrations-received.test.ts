@@ -87,11 +87,11 @@ describe('received webhooks', () => {
 
   test('are received and processed by the server alone', async () => {
     for (const call of [
-      `internal.inbound_receive('revenuecat', 'k', '{}')`,
-      'internal.inbound_process(internal.new_id())',
-      `internal.subscription_resume('purchase x')`,
-      'internal.restore_begin(internal.new_id())',
-      `internal.subscriptions_restore(internal.new_id(), '{}', '[]', true, now())`,
+      `api.inbound_receive('revenuecat', 'k', '{}')`,
+      'api.inbound_process(internal.new_id())',
+      `api.subscription_resume('purchase x')`,
+      'api.restore_begin(internal.new_id())',
+      `api.subscriptions_restore(internal.new_id(), '{}', '[]', true, now())`,
     ])
       await expect(project.sql(`select ${call} from set_config('app.caller', 'user', true)`)).rejects.toThrow(
         /not by user/,

@@ -72,7 +72,7 @@ test('a late worker emits every event once, with its own time, also when ten wor
   harness.setTime(minutes(10_000))
   const claims = { 'app.caller': 'worker', 'app.clock': minutes(10_000) }
   await Promise.all(
-    Array.from({ length: 10 }, () => project.as('app_worker', claims, 'select internal.inventory_expire(3)')),
+    Array.from({ length: 10 }, () => project.as('app_worker', claims, 'select api.inventory_expire(3)')),
   )
   await project.drain()
   const expected = [
@@ -103,10 +103,10 @@ test('only a worker may run the expiry', async () => {
     ['app_server', 'server_key'],
     ['app_admin', 'developer'],
   ] as const)
-    await expect(
-      project.as(role, { 'app.caller': caller }, 'select internal.inventory_expire(1)'),
-    ).rejects.toMatchObject({ code: '42501' })
+    await expect(project.as(role, { 'app.caller': caller }, 'select api.inventory_expire(1)')).rejects.toMatchObject({
+      code: '42501',
+    })
   await expect(
-    project.as('app_worker', { 'app.caller': 'developer' }, 'select internal.inventory_expire(1)'),
+    project.as('app_worker', { 'app.caller': 'developer' }, 'select api.inventory_expire(1)'),
   ).rejects.toThrow('workers')
 })

@@ -55,7 +55,7 @@ test('a message is pushed to the other participants, with its sender and its con
   ])
   expect(stored).toMatchObject({ category: 'message', data: { conversation_id: id, message_id: message.id } })
   // a task that runs again, as after a crash, pushes nothing twice
-  await project.sql(`select set_config('app.caller', 'worker', false), internal.message_push($1, true)`, [message.id])
+  await project.sql(`select set_config('app.caller', 'worker', false), api.message_push($1, true)`, [message.id])
   await project.drain()
   expect(await got(bob)).toHaveLength(1)
   // and users switch the category off as any other

@@ -93,10 +93,11 @@ describe('since', () => {
 
   test('a large transaction is numbered in parts, each in a call of its own', async () => {
     const own = await harness.project()
-    await own.sql(`select internal.realtime_beat($1, '{}')`, [randomUUID()])
+    await own.sql(`select api.realtime_beat($1, '{}')`, [randomUUID()])
     await own.sql(`select internal.realtime_listen('room:a', false)`)
     await own.sql(`select internal.publish('room:a', 'e', to_json(n)) from generate_series(1, 10500) n`)
-    const tail = async () => (await own.sql(`select internal.realtime_tail(gen_random_uuid(), 0) as tail`))[0].tail
+    const tail = async () =>
+      (await own.sql(`select (api.realtime_tail(gen_random_uuid(), 0)).body -> 'data' as tail`))[0].tail
     expect((await tail()).is_over).toBe(false)
     expect((await own.sql('select count(*)::int as n from app.realtime_publications'))[0].n).toBe(500)
     await tail()
@@ -365,7 +366,7 @@ describe('two servers', () => {
       [channel, held?.['id'], ben.id],
     )
     harness.advance(31)
-    await project.sql(`select set_config('app.clock', $1, false), internal.realtime_beat($2, '{}')`, [
+    await project.sql(`select set_config('app.clock', $1, false), api.realtime_beat($2, '{}')`, [
       harness.now().toISOString(),
       harness.running.services.realtime.serverId,
     ])

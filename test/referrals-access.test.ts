@@ -26,7 +26,7 @@ describe('in the database', () => {
   test('a user who has just gone claims nothing and gets no code', async () => {
     const code = await promo()
     const claims = { 'app.user_id': randomUUID(), 'app.caller': 'user' }
-    for (const text of ['select internal.referral_mine()', `select internal.referral_claim('${code.code}')`])
+    for (const text of ['select api.referral_mine()', `select api.referral_claim('${code.code}')`])
       await expect(project.as('app_user', claims, text)).rejects.toThrow('There is no such user')
     expect(await uses(code.id)).toBe(0)
   })
@@ -34,11 +34,11 @@ describe('in the database', () => {
   test('a definer function asks who calls', async () => {
     const user = await someone()
     for (const [role, caller, text] of [
-      ['app_user', 'client_key', `select internal.referral_claim('x')`],
-      ['app_user', 'client_key', 'select internal.referral_mine()'],
-      ['app_user', 'client_key', 'select internal.referral_referred(1, 0)'],
-      ['app_auth', 'user', `select internal.referral_preview('x')`],
-      ['app_worker', 'user', 'select internal.referral_release(internal.new_id())'],
+      ['app_user', 'client_key', `select api.referral_claim('x')`],
+      ['app_user', 'client_key', 'select api.referral_mine()'],
+      ['app_user', 'client_key', 'select api.referral_claims_mine(1, 0)'],
+      ['app_auth', 'user', `select api.referral_show('x')`],
+      ['app_worker', 'user', 'select api.referral_release(internal.new_id())'],
     ] as const)
       await expect(project.as(role, { 'app.user_id': user.id, 'app.caller': caller }, text)).rejects.toThrow(/not/)
   })

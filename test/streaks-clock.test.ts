@@ -186,7 +186,7 @@ const settle = async ({ rules, ...life }: Life, home: string) => {
   return ids
 }
 
-const tick = () => database.query('select internal.streaks_tick(500)')
+const tick = () => database.query('select api.streaks_tick(500)')
 
 /** Lives a story in the database, with the worker looking at times or only at the end; answers what was told, and the statuses at the looks. */
 const happened = async ({ life, changes, looks, end }: Story, home: string, isWorking: boolean) => {

@@ -22,7 +22,22 @@ end $$;
 comment on function internal.account_leave_organizations is
   'Deletes the organizations in which the caller is alone. Refuses 409 LAST_OWNER for one that would keep members without an owner. Granted to nobody.';
 
-create or replace function internal.account_remove(confirmation text, checked_hash text) returns void
+create or replace function internal.account_trail_remove(scopes uuid[]) returns void
+language plpgsql volatile security definer set search_path = '' as $$
+begin
+  -- the sealer would write seals of rows that go, and each scope has a chain of its own: no other trail misses these
+  perform internal.advisory_lock('audit seal');
+  delete from app.audit_digests d where d.scope = any (account_trail_remove.scopes);
+  delete from app.audit_seals s where s.scope = any (account_trail_remove.scopes);
+  delete from app.audit_heads h where h.scope = any (account_trail_remove.scopes);
+  delete from app.audit_chains c where c.scope = any (account_trail_remove.scopes);
+  delete from app.audit_events e where e.scope = any (account_trail_remove.scopes);
+end $$;
+comment on function internal.account_trail_remove is
+  'Deletes whole trails: the one of a deleted account and of its personal organization, which have its address, name and origins. Granted to nobody. Waits
+   for the sealer.';
+
+create or replace function api.account_delete(confirmation text, checked_hash text default null) returns api.reply
 language plpgsql volatile security definer set search_path = '' as $$
 declare
   own_id constant uuid := internal.developer_id();
@@ -36,11 +51,11 @@ begin
       for update;
   perform internal.lock_own_account();
   select d.* into them from app.developers d where d.id = own_id for update;
-  if internal.email_normal(account_remove.confirmation) is distinct from them.email then
+  if internal.email_normal(account_delete.confirmation) is distinct from them.email then
     perform internal.invalid('confirm', 'must be the address of your own account');
   end if;
   -- the password may have changed while it was being checked
-  if them.password_hash is distinct from account_remove.checked_hash then
+  if them.password_hash is distinct from account_delete.checked_hash then
     perform internal.fail(401, 'INVALID_CREDENTIALS', 'The current password is wrong.');
   end if;
   if them.password_hash is null
@@ -73,31 +88,9 @@ begin
   delete from app.developers d where d.id = own_id;
   perform internal.account_trail_remove(array[own_id, home]);
   perform internal.changed('developer:' || own_id);
-end $$;
-comment on function internal.account_remove is
-  'Deletes the caller''s account. confirmation is its address; checked_hash the stored hash that the server checked a password against, or null where none is
-   set: then the session must be at most ten minutes old. Refuses 400 VALIDATION_ERROR, 401 INVALID_CREDENTIALS, INVALID_DEVELOPER_TOKEN, 409 PROJECTS_EXIST,
-   LAST_OWNER. Locks the caller''s organizations, then the account.';
-
-create or replace function internal.account_trail_remove(scopes uuid[]) returns void
-language plpgsql volatile security definer set search_path = '' as $$
-begin
-  -- the sealer would write seals of rows that go, and each scope has a chain of its own: no other trail misses these
-  perform internal.advisory_lock('audit seal');
-  delete from app.audit_digests d where d.scope = any (account_trail_remove.scopes);
-  delete from app.audit_seals s where s.scope = any (account_trail_remove.scopes);
-  delete from app.audit_heads h where h.scope = any (account_trail_remove.scopes);
-  delete from app.audit_chains c where c.scope = any (account_trail_remove.scopes);
-  delete from app.audit_events e where e.scope = any (account_trail_remove.scopes);
-end $$;
-comment on function internal.account_trail_remove is
-  'Deletes whole trails: the one of a deleted account and of its personal organization, which have its address, name and origins. Granted to nobody. Waits
-   for the sealer.';
-
-create or replace function api.account_delete(confirmation text, checked_hash text default null) returns api.reply
-language plpgsql volatile as $$
-begin
-  perform internal.account_remove(account_delete.confirmation, account_delete.checked_hash);
   return internal.reply(202, '{"deleted": true}');
 end $$;
-comment on function api.account_delete is 'Deletes the caller''s account: 202 {deleted}. Refuses as internal.account_remove.';
+comment on function api.account_delete is
+  'Deletes the caller''s account: 202 {deleted}. confirmation is its address; checked_hash the stored hash that the server checked a password
+   against, or null where none is set: then the session must be at most ten minutes old. Refuses 400 VALIDATION_ERROR, 401 INVALID_CREDENTIALS,
+   INVALID_DEVELOPER_TOKEN, 409 PROJECTS_EXIST, LAST_OWNER. Locks the caller''s organizations, then the account.';

@@ -99,7 +99,7 @@ end $$;
 comment on function api.billing_cancelled is
   'For the server: stores that a subscription ends with its period, as the provider has confirmed. Locks the subscription.';
 
-create or replace function internal.billing_event(provider text, event_key text, event json) returns boolean
+create or replace function api.billing_event(provider text, event_key text, event json) returns api.reply
 language plpgsql volatile security definer set search_path = '' as $$
 declare
   e record;
@@ -112,14 +112,14 @@ begin
   end if;
   insert into app.billing_events (provider, event_key) values (billing_event.provider, billing_event.event_key) on conflict do nothing;
   if not found then
-    return false;
+    return internal.reply(200, json_build_object('received', true, 'applied', false));
   end if;
   select * into e
     from json_to_record(billing_event.event) as x (project_id uuid, occurred_at timestamptz, tier text, status text, customer_ref text, ends_at timestamptz,
                                                    cancel_at_period_end boolean);
   select p.* into before from app.projects p where p.id = e.project_id and p.deleted_at is null for no key update;
   if before.id is null then
-    return false;
+    return internal.reply(200, json_build_object('received', true, 'applied', false));
   end if;
   insert into app.project_subscriptions as s (project_id, provider, customer_ref, tier, status, ends_at, cancel_at_period_end, event_at)
   values (before.id, billing_event.provider, e.customer_ref, e.tier, e.status, e.ends_at, e.cancel_at_period_end, e.occurred_at)
@@ -130,7 +130,7 @@ begin
    where s.event_at <= excluded.event_at
   returning s.* into held;
   if held.project_id is null then
-    return false;
+    return internal.reply(200, json_build_object('received', true, 'applied', false));
   end if;
   paid := case held.status when 'ended' then 'free' else held.tier end;
   if paid <> before.tier then
@@ -139,19 +139,14 @@ begin
     -- the servers' project cache holds the tier that limits depend on
     perform internal.changed('project:' || before.id);
   end if;
-  return true;
+  return internal.reply(200, json_build_object('received', true, 'applied', true));
 end $$;
-comment on function internal.billing_event is
-  'Stores what the billing provider says of a subscription, and gives the project the tier that is paid for, or free after its end. False for an event that was
-   stored before, that is older than what is stored, or of a project that is gone. Locks the project, then the subscription.';
+comment on function api.billing_event is
+  'For the server: stores what the billing provider says of a subscription, and gives the project the tier that is paid for, or free after its end:
+   {received, applied}. applied is false for an event that was stored before, that is older than what is stored, or of a project that is gone. Locks
+   the project, then the subscription.';
 
-create or replace function api.billing_event(provider text, event_key text, event json) returns api.reply
-language sql volatile as $$
-  select internal.reply(200, json_build_object('received', true, 'applied', internal.billing_event(billing_event.provider, billing_event.event_key, billing_event.event)))
-$$;
-comment on function api.billing_event is 'internal.billing_event, for the server: {received, applied}.';
-
-create or replace function internal.traffic_add(reporter uuid, counted json) returns void
+create or replace function api.traffic_report(reporter uuid, counted json) returns api.reply
 language plpgsql volatile security definer set search_path = '' as $$
 begin
   if internal.caller() <> 'worker' then
@@ -159,8 +154,8 @@ begin
   end if;
   insert into app.traffic_reports as t (project_id, day, reporter, api_requests, failed_requests, egress_bytes)
   -- servers of a former version do not report those that failed
-  select c.project_id, c.day, traffic_add.reporter, c.api_requests, coalesce(c.failed_requests, 0), c.egress_bytes
-    from json_to_recordset(traffic_add.counted) as c (project_id uuid, day date, api_requests bigint, failed_requests bigint, egress_bytes bigint)
+  select c.project_id, c.day, traffic_report.reporter, c.api_requests, coalesce(c.failed_requests, 0), c.egress_bytes
+    from json_to_recordset(traffic_report.counted) as c (project_id uuid, day date, api_requests bigint, failed_requests bigint, egress_bytes bigint)
     join app.projects p on p.id = c.project_id
    where p.deleted_at is null
    order by c.project_id, c.day
@@ -168,18 +163,11 @@ begin
   on conflict on constraint traffic_reports_pkey do update
      set api_requests = greatest(t.api_requests, excluded.api_requests), failed_requests = greatest(t.failed_requests, excluded.failed_requests),
          egress_bytes = greatest(t.egress_bytes, excluded.egress_bytes);
-end $$;
-comment on function internal.traffic_add is
-  'Stores what a server has counted since the beginning of each day, [{project_id, day, api_requests, failed_requests, egress_bytes}]. A report may come twice, or late. Locks
-   rows that no other server has.';
-
-create or replace function api.traffic_report(reporter uuid, counted json) returns api.reply
-language plpgsql volatile as $$
-begin
-  perform internal.traffic_add(traffic_report.reporter, traffic_report.counted);
   return internal.reply(200, 'true');
 end $$;
-comment on function api.traffic_report is 'internal.traffic_add, for servers.';
+comment on function api.traffic_report is
+  'For servers: stores what a server has counted since the beginning of each day, [{project_id, day, api_requests, failed_requests, egress_bytes}]. A
+   report may come twice, or late. Locks rows that no other server has.';
 
 create or replace function internal.purge_billing() returns void
 language plpgsql volatile security definer set search_path = '' as $$

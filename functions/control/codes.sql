@@ -1,19 +1,5 @@
 -- Sign-in codes by mail. To prevent user enumeration, a request does the same work for an address with an account as for one without: only the
 -- job that sends the mail and the sign-in itself read the account.
-create or replace function internal.code_start(mailbox text, id uuid, code_mac text) returns void
-language plpgsql volatile security definer set search_path = '' as $$
-begin
-  if internal.caller() <> 'sign_in' then
-    raise exception 'codes are made for those who sign in';
-  end if;
-  insert into app.developer_codes as c (mailbox, id, code_mac, expires_at, created_at)
-  values (code_start.mailbox, code_start.id, code_start.code_mac, internal.now() + interval '10 minutes', internal.now())
-  on conflict on constraint developer_codes_pkey do update
-     set id = excluded.id, code_mac = excluded.code_mac, wrong = 0, expires_at = excluded.expires_at, created_at = excluded.created_at;
-  perform internal.add_job('codes__mail', json_build_object('code_id', code_start.id), 'code ' || code_start.id);
-end $$;
-comment on function internal.code_start is 'Stores a code that is valid for ten minutes, replacing the previous one, and queues its mail in this transaction.';
-
 create or replace function api.code_mailbox(email text) returns api.reply
 language plpgsql stable as $$
 begin
@@ -26,12 +12,21 @@ comment on function api.code_mailbox is
   'The mailbox of an address (its normal form), which rate limits count and codes are bound to. Reads no account. Refuses 400 INVALID_INPUT.';
 
 create or replace function api.code_request(mailbox text, code_id uuid, code_mac text) returns api.reply
-language plpgsql volatile as $$
+language plpgsql volatile security definer set search_path = '' as $$
 begin
-  perform internal.code_start(code_request.mailbox, code_request.code_id, code_request.code_mac);
+  if internal.caller() <> 'sign_in' then
+    raise exception 'codes are made for those who sign in';
+  end if;
+  insert into app.developer_codes as c (mailbox, id, code_mac, expires_at, created_at)
+  values (code_request.mailbox, code_request.code_id, code_request.code_mac, internal.now() + interval '10 minutes', internal.now())
+  on conflict on constraint developer_codes_pkey do update
+     set id = excluded.id, code_mac = excluded.code_mac, wrong = 0, expires_at = excluded.expires_at, created_at = excluded.created_at;
+  perform internal.add_job('codes__mail', json_build_object('code_id', code_request.code_id), 'code ' || code_request.code_id);
   return internal.reply(200, '{"ok": true}');
 end $$;
-comment on function api.code_request is 'Starts a sign-in by code. The response and the work are the same whether or not the account exists.';
+comment on function api.code_request is
+  'Starts a sign-in by code: stores a code that is valid for ten minutes, replacing the previous one, and queues its mail in this transaction. The
+   response and the work are the same whether or not the account exists.';
 
 create or replace function api.code_mail(code_id uuid) returns api.reply
 language sql stable as $$

@@ -66,7 +66,7 @@ comment on function api.device_grant_get is
   'What a developer sees of the tool that waits under a user code before they decide: {client_name, ip, created_at, expires_at}; ip is where the tool
    asked from. Refuses 404 NOT_FOUND.';
 
-create or replace function internal.device_grant_decide(user_code_mac text, approve boolean) returns void
+create or replace function api.device_grant_approve(user_code_mac text, approve boolean) returns api.reply
 language plpgsql volatile security definer set search_path = '' as $$
 declare
   decided_id uuid;
@@ -75,27 +75,20 @@ begin
   -- a change of the password or a reclaim of the account ends approvals that have no session yet: see internal.tg_developers__device_grants
   perform internal.lock_own_account();
   update app.device_grants g
-     set status = case when device_grant_decide.approve then 'approved' else 'denied' end,
-         developer_id = case when device_grant_decide.approve then internal.developer_id() end
-   where g.user_code_mac = device_grant_decide.user_code_mac and g.status = 'pending' and g.expires_at > internal.now()
+     set status = case when device_grant_approve.approve then 'approved' else 'denied' end,
+         developer_id = case when device_grant_approve.approve then internal.developer_id() end
+   where g.user_code_mac = device_grant_approve.user_code_mac and g.status = 'pending' and g.expires_at > internal.now()
   returning g.id, g.client_name into decided_id, tool;
   perform internal.check_found(decided_id is not null, 'code');
-  if device_grant_decide.approve then
+  if device_grant_approve.approve then
     perform internal.audit_developer('developer.device_approved', internal.developer_id(),
                                      json_build_object('client_name', json_build_array(null, tool)));
   end if;
-end $$;
-comment on function internal.device_grant_decide is
-  'Approves or refuses a waiting grant for the caller, who is signed in. Refuses 404 NOT_FOUND, also for a grant that is decided, used or expired, 401
-   INVALID_DEVELOPER_TOKEN. Locks the account, then the grant.';
-
-create or replace function api.device_grant_approve(user_code_mac text, approve boolean) returns api.reply
-language plpgsql volatile as $$
-begin
-  perform internal.device_grant_decide(device_grant_approve.user_code_mac, device_grant_approve.approve);
   return internal.reply(200, json_build_object('approved', device_grant_approve.approve));
 end $$;
-comment on function api.device_grant_approve is 'Decides a grant: 200 {approved}. Refuses as internal.device_grant_decide.';
+comment on function api.device_grant_approve is
+  'Approves or refuses a waiting grant for the caller, who is signed in: 200 {approved}. Refuses 404 NOT_FOUND, also for a grant that is decided,
+   used or expired, 401 INVALID_DEVELOPER_TOKEN. Locks the account, then the grant.';
 
 create or replace function internal.tg_developers__device_grants() returns trigger
 language plpgsql volatile security definer set search_path = '' as $$

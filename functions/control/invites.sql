@@ -18,7 +18,7 @@ end $$;
 comment on function internal.invite_lock is
   'The invite of a valid code, locked until the transaction ends. Refuses 403 INVITE_INVALID.';
 
-create or replace function internal.invite_redeem(code_hash text, details json) returns boolean
+create or replace function api.invite_redeem(code_hash text, details json) returns api.reply
 language plpgsql volatile security definer set search_path = '' as $$
 declare
   them app.developers;
@@ -29,7 +29,7 @@ begin
     perform internal.fail(401, 'INVALID_DEVELOPER_TOKEN', 'This account does not exist any more.');
   end if;
   if them.provisioning = 'on' then
-    return false;
+    return internal.reply(200, json_build_object('can_provision', true, 'redeemed', false));
   end if;
   if them.provisioning = 'revoked' then
     perform internal.fail(403, 'PROVISIONING_REVOKED', 'This account may no longer create projects, even with a code: contact the operator.');
@@ -37,19 +37,11 @@ begin
   invite_id := internal.invite_lock(invite_redeem.code_hash, invite_redeem.details);
   update app.invites i set used_at = internal.now(), used_by = them.id where i.id = invite_id;
   update app.developers d set provisioning = 'on', updated_at = internal.now() where d.id = them.id;
-  return true;
+  return internal.reply(200, json_build_object('can_provision', true, 'redeemed', true));
 end $$;
-comment on function internal.invite_redeem is
-  'Redeems a code for the caller''s account; false, and the code stays usable, when the account may create projects already. Refuses 401, 403. Locks the
-   account, then the invite.';
-
-create or replace function api.invite_redeem(code_hash text, details json) returns api.reply
-language sql volatile as $$
-  select internal.reply(200, json_build_object(
-    'can_provision', true, 'redeemed', internal.invite_redeem(invite_redeem.code_hash, invite_redeem.details)))
-$$;
 comment on function api.invite_redeem is
-  'Allows the caller to create projects: {can_provision, redeemed}. Refuses 403 PROVISIONING_REVOKED, INVITE_INVALID, 401 INVALID_DEVELOPER_TOKEN.';
+  'Redeems a code, so that the caller''s account may create projects: {can_provision, redeemed}. redeemed is false, and the code stays usable, when
+   it may already. Refuses 403 PROVISIONING_REVOKED, INVITE_INVALID, 401 INVALID_DEVELOPER_TOKEN. Locks the account, then the invite.';
 
 create or replace function api.waitlist_join(email text, note text default null) returns api.reply
 language plpgsql volatile as $$

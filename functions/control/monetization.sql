@@ -236,7 +236,7 @@ comment on function api.monetization_apply_wait is
   'For the job, when only gated steps remain: {is_held, is_confirmed}. Lets the apply wait for its confirmation for 24 hours, unless it has been
    confirmed already: where it is held and not confirmed, the operation waits from now on and the job ends.';
 
-create or replace function internal.monetization_apply_expire(operation_id uuid) returns boolean
+create or replace function api.monetization_apply_expire(operation_id uuid) returns api.reply
 language plpgsql volatile security definer set search_path = '' as $$
 declare
   is_over boolean;
@@ -253,12 +253,7 @@ begin
   if is_over then
     perform internal.monetization_apply_end_waiting(monetization_apply_expire.operation_id);
   end if;
-  return coalesce(is_over, false);
+  return internal.reply(200, to_json(coalesce(is_over, false)));
 end $$;
-comment on function internal.monetization_apply_expire is 'Ends an apply that has waited for 24 hours; false when it does not wait, or not that long.';
-
-create or replace function api.monetization_apply_expire(operation_id uuid) returns api.reply
-language sql volatile as $$
-  select internal.reply(200, to_json(internal.monetization_apply_expire(monetization_apply_expire.operation_id)))
-$$;
-comment on function api.monetization_apply_expire is 'For the job at the end of the 24 hours: whether it has ended the apply.';
+comment on function api.monetization_apply_expire is
+  'For the job: ends an apply that has waited for 24 hours; false when it does not wait, or not that long.';

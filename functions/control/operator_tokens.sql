@@ -177,25 +177,18 @@ end $$;
 comment on function api.operator_token_list is
   'Operator tokens that the caller made, newest first, with those that ended; they are deleted 90 days after their expiry.';
 
-create or replace function internal.operator_token_end(operator_token_id uuid) returns void
+create or replace function api.operator_token_revoke(operator_token_id uuid) returns api.reply
 language plpgsql volatile security definer set search_path = '' as $$
 begin
   update app.operator_tokens t set revoked_at = internal.now()
-   where t.id = operator_token_end.operator_token_id and t.revoked_at is null
+   where t.id = operator_token_revoke.operator_token_id and t.revoked_at is null
      and case when internal.service_account_id() is not null then t.service_account_id = internal.service_account_id()
               else t.developer_id = internal.developer_id() end;
   perform internal.check_found(found, 'operator token');
-  perform internal.changed('operator_token:' || operator_token_end.operator_token_id);
-end $$;
-comment on function internal.operator_token_end is 'Revokes an operator token that the caller made. Refuses 404 NOT_FOUND, also for a revoked one.';
-
-create or replace function api.operator_token_revoke(operator_token_id uuid) returns api.reply
-language plpgsql volatile as $$
-begin
-  perform internal.operator_token_end(operator_token_revoke.operator_token_id);
+  perform internal.changed('operator_token:' || operator_token_revoke.operator_token_id);
   return internal.reply_deleted();
 end $$;
-comment on function api.operator_token_revoke is 'Revokes an operator token. Refuses as internal.operator_token_end.';
+comment on function api.operator_token_revoke is 'Revokes an operator token that the caller made. Refuses 404 NOT_FOUND, also for a revoked one.';
 
 create or replace function internal.operator_token_live(token app.operator_tokens) returns json
 language plpgsql stable security definer set search_path = '' as $$

@@ -27,7 +27,7 @@ comment on function api.project_removable is
   'Checks whether a project may be deleted, before the server cancels its subscription. Refuses 404 NOT_FOUND, 409 PROVISIONING_IN_PROGRESS,
    FUNCTION_DOMAINS_ATTACHED.';
 
-create or replace function internal.project_remove(project_id uuid, locations json default '[]') returns void
+create or replace function api.project_delete(project_id uuid, locations json) returns api.reply
 language plpgsql volatile security definer set search_path = '' as $$
 declare
   key_hash text;
@@ -35,45 +35,36 @@ declare
 begin
   -- a concurrent transaction that attaches a domain or a database to the project has committed, or waits for this lock
   perform from app.projects p
-    where p.id = project_remove.project_id and p.organization_id = any (internal.organization_ids('owner')) and p.deleted_at is null
+    where p.id = project_delete.project_id and p.organization_id = any (internal.organization_ids('owner')) and p.deleted_at is null
       for update;
   perform internal.check_found(found, 'project');
-  perform internal.removal_refusal(project_remove.project_id);
-  update app.projects p set deleted_at = internal.now() where p.id = project_remove.project_id;
+  perform internal.removal_refusal(project_delete.project_id);
+  update app.projects p set deleted_at = internal.now() where p.id = project_delete.project_id;
   for key_hash in
     update app.api_keys k set is_active = false
-     where k.project_id = project_remove.project_id and k.is_active
+     where k.project_id = project_delete.project_id and k.is_active
     returning k.key_hash
   loop
     perform internal.changed('key:' || key_hash);
   end loop;
-  perform internal.changed('project:' || project_remove.project_id);
+  perform internal.changed('project:' || project_delete.project_id);
   for purge_id in
     insert into app.file_purges (project_id, location)
-    select project_remove.project_id, l from json_array_elements(project_remove.locations) as l
+    select project_delete.project_id, l from json_array_elements(project_delete.locations) as l
     returning id
   loop
     perform internal.add_job('files__purge', json_build_object('purge_id', purge_id), 'purge ' || purge_id,
                              -- two at a time, whatever the storage: nobody waits for them
                              'purges ' || (hashtext(purge_id::text) & 1));
   end loop;
-  perform internal.add_job('tenant__remove', json_build_object('project_id', project_remove.project_id),
-                           'remove ' || project_remove.project_id);
-end $$;
-comment on function internal.project_remove is
-  'Marks a project of the caller as deleted, deactivates its keys, and queues the removal of its database and its files, in this transaction.
-   Refuses 404 NOT_FOUND, and as internal.removal_refusal does. Locks the project.';
-
-create or replace function api.project_delete(project_id uuid, locations json) returns api.reply
-language plpgsql volatile as $$
-begin
-  perform internal.project_remove(project_delete.project_id, project_delete.locations);
-  return internal.reply(200, json_build_object(
-    'deleted', true, 'file_purge', json_build_object('locations', json_array_length(project_delete.locations))));
+  perform internal.add_job('tenant__remove', json_build_object('project_id', project_delete.project_id),
+                           'remove ' || project_delete.project_id);
+  return internal.reply(200, json_build_object('deleted', true, 'file_purge', json_build_object('locations', json_array_length(project_delete.locations))));
 end $$;
 comment on function api.project_delete is
-  'Deletes a project; locations are where its files are stored. The server adds the end of the subscription to the response. Refuses 404 NOT_FOUND,
-   409 PROVISIONING_IN_PROGRESS, FUNCTION_DOMAINS_ATTACHED.';
+  'Marks a project of the caller as deleted, deactivates its keys, and queues the removal of its database and its files, in this transaction;
+   locations are where its files are stored. The server adds the end of the subscription to the response. Refuses 404 NOT_FOUND, 409
+   PROVISIONING_IN_PROGRESS, FUNCTION_DOMAINS_ATTACHED. Locks the project.';
 
 create or replace function api.removal_begin(project_id uuid) returns api.reply
 language sql stable as $$

@@ -159,23 +159,17 @@ comment on function api.service_account_patch is
   'Changes the fields that are present; what is narrowed holds for live tokens too. Refuses 404 NOT_FOUND, 403 ROLE_FORBIDDEN, 400 VALIDATION_ERROR.
    Locks as internal.service_account_own.';
 
-create or replace function internal.service_account_remove(service_account_id uuid) returns void
+create or replace function api.service_account_delete(service_account_id uuid) returns api.reply
 language plpgsql volatile security definer set search_path = '' as $$
 declare
-  account constant app.service_accounts := internal.service_account_own(service_account_remove.service_account_id);
+  account constant app.service_accounts := internal.service_account_own(service_account_delete.service_account_id);
 begin
   delete from app.service_accounts a where a.id = account.id;
   perform internal.changed('service_account:' || account.id);
-end $$;
-comment on function internal.service_account_remove is 'Deletes a service account with its tokens. Refuses 404 NOT_FOUND, 403 ROLE_FORBIDDEN. Locks as internal.service_account_own.';
-
-create or replace function api.service_account_delete(service_account_id uuid) returns api.reply
-language plpgsql volatile as $$
-begin
-  perform internal.service_account_remove(service_account_delete.service_account_id);
   return internal.reply_deleted();
 end $$;
-comment on function api.service_account_delete is 'Deletes a service account; its key and its tokens end. Refuses as internal.service_account_remove.';
+comment on function api.service_account_delete is
+  'Deletes a service account with its tokens. Refuses 404 NOT_FOUND, 403 ROLE_FORBIDDEN. Locks as internal.service_account_own.';
 
 create or replace function api.service_account_rotate(service_account_id uuid, key_hash text) returns api.reply
 language plpgsql volatile security definer set search_path = '' as $$

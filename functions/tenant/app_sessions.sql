@@ -202,7 +202,7 @@ create or replace trigger tg_app_sessions__timeout_of_moved
   for each row when (new.ended_at is null and old.app_user_id <> new.app_user_id)
   execute function internal.tg_app_sessions__timeout();
 
-create or replace function internal.app_sessions_time_out(user_id uuid) returns timestamptz
+create or replace function api.app_sessions_timeout(user_id uuid) returns api.reply
 language plpgsql volatile security definer set search_path = '' as $$
 declare
   open app.app_sessions;
@@ -210,28 +210,23 @@ begin
   if internal.caller() <> 'worker' then
     raise exception 'sessions are timed out by workers, not by %', internal.caller();
   end if;
-  perform from app.users u where u.id = app_sessions_time_out.user_id for no key update;
+  perform from app.users u where u.id = app_sessions_timeout.user_id for no key update;
   for open in
     select s.*
       from app.app_sessions s
-     where s.app_user_id = app_sessions_time_out.user_id and s.ended_at is null
+     where s.app_user_id = app_sessions_timeout.user_id and s.ended_at is null
        and s.last_seen_at <= internal.now() - interval '30 minutes'
      order by s.id
   loop
     perform internal.app_session_close(open, open.last_seen_at, 'timeout');
   end loop;
-  return (select min(s.last_seen_at) + interval '30 minutes'
-            from app.app_sessions s
-           where s.app_user_id = app_sessions_time_out.user_id and s.ended_at is null);
+  return internal.reply(200, json_build_object('due_at', internal.iso((select min(s.last_seen_at) + interval '30 minutes'
+                                                                         from app.app_sessions s
+                                                                        where s.app_user_id = app_sessions_timeout.user_id and s.ended_at is null))));
 end $$;
-comment on function internal.app_sessions_time_out is
-  'Stores the end of a user''s sessions that timed out, emits svc.session.ended, and returns when to check again; null when none is open. Locks the user.';
-
-create or replace function api.app_sessions_timeout(user_id uuid) returns api.reply
-language sql volatile as $$
-  select internal.reply(200, json_build_object('due_at', internal.iso(internal.app_sessions_time_out(app_sessions_timeout.user_id))))
-$$;
-comment on function api.app_sessions_timeout is 'For the task of that name: {due_at}, or null. Safe to run twice.';
+comment on function api.app_sessions_timeout is
+  'For the task of that name: stores the end of a user''s sessions that timed out, emits svc.session.ended, and returns when to check again; null
+   when none is open. Locks the user.';
 
 create or replace function internal.app_sessions_figures(since timestamptz, affordable int default 50000, out users bigint, out sessions bigint, out average numeric,
                                                          out median numeric, out is_estimate boolean, out margin bigint)

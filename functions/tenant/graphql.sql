@@ -40,7 +40,7 @@ language sql stable as $$
 $$;
 comment on function api.graphql_tables is 'internal.graphql_tables, and a hash of it.';
 
-create or replace function internal.graphql_names_keep(names json, basis text) returns boolean
+create or replace function api.graphql_names_keep(names json, basis text) returns api.reply
 language plpgsql volatile security definer set search_path = '' as $$
 begin
   if internal.caller() <> 'worker' then
@@ -49,7 +49,7 @@ begin
   -- whoever else keeps names waits here and then finds another basis, also while a collection is made: the lock conflicts with its row
   lock table app.graphql_names in share row exclusive mode;
   if md5(internal.graphql_tables()::text) <> graphql_names_keep.basis then
-    return false;
+    return internal.reply(200, 'false');
   end if;
   delete from app.graphql_names;
   insert into app.graphql_names (collection_id, column_id, name)
@@ -62,16 +62,11 @@ begin
     join app.collections c on c.name = n.key
     cross join lateral json_each_text(n.value -> 'columns') m
     join app.collection_columns k on k.collection_id = c.id and k.name = m.key;
-  return true;
+  return internal.reply(200, 'true');
 end $$;
-comment on function internal.graphql_names_keep is
-  'Keeps the names that were made of the tables with that hash. Returns false when the tables are others by now: then names are made again. Locks the table of names.';
-
-create or replace function api.graphql_names_keep(names json, basis text) returns api.reply
-language sql volatile as $$
-  select internal.reply(200, to_json(internal.graphql_names_keep(graphql_names_keep.names, graphql_names_keep.basis)))
-$$;
-comment on function api.graphql_names_keep is 'internal.graphql_names_keep, for the server.';
+comment on function api.graphql_names_keep is
+  'For the server: keeps the names that were made of the tables with that hash. Returns false when the tables are others by now: then names are made
+   again. Locks the table of names.';
 
 create or replace function internal.graphql_name(collection_id uuid, column_id uuid) returns text
 language sql stable security definer set search_path = '' as $$

@@ -105,22 +105,16 @@ comment on function api.push_token_register is
   'Registers a device for the caller: 200 with the row, the same whether the token is new, known or was another user''s. Refuses 400 INVALID_INPUT,
    404 NOT_FOUND.';
 
-create or replace function internal.push_token_deactivate(token text) returns void
+create or replace function api.push_token_unregister(token text) returns api.reply
 language plpgsql volatile security definer set search_path = '' as $$
 begin
   update app.push_tokens p
      set is_active = false, updated_at = internal.now()
-   where p.token = push_token_deactivate.token and p.app_user_id = internal.user_id() and p.is_active;
-end $$;
-comment on function internal.push_token_deactivate is 'Deactivates a token of the caller.';
-
-create or replace function api.push_token_unregister(token text) returns api.reply
-language plpgsql volatile as $$
-begin
-  perform internal.push_token_deactivate(push_token_unregister.token);
+   where p.token = push_token_unregister.token and p.app_user_id = internal.user_id() and p.is_active;
   return internal.reply(200, '{"unregistered": true}');
 end $$;
-comment on function api.push_token_unregister is 'Deactivates a device. Always 200, so that the response does not reveal whether the token was the caller''s.';
+comment on function api.push_token_unregister is
+  'Deactivates a token of the caller. Always 200, so that the response does not reveal whether the token was the caller''s.';
 
 create or replace function internal.account_reclaim__push_tokens(app_user_id uuid) returns void
 language sql volatile security definer set search_path = '' as $$

@@ -1,1 +1,1 @@
-grant execute on function internal.account_remove, api.account_delete to control_developer;
+grant execute on function api.account_delete to control_developer;

@@ -11,4 +11,4 @@ grant select on app.project_subscriptions, app.traffic_reports to control_develo
 grant execute on function internal.subscription_json, internal.subscription_of, internal.billing_act,
   api.billing_get, api.traffic_series, api.billing_begin, api.billing_cancelled
   to control_developer;
-grant execute on function internal.billing_event, internal.traffic_add, internal.purge_billing, api.billing_event, api.traffic_report to control_worker;
+grant execute on function internal.purge_billing, api.billing_event, api.traffic_report to control_worker;

@@ -8,4 +8,4 @@ create policy "sign-in ends grants of devices" on app.device_grants for delete t
 grant select, delete, insert (device_hash, user_code_mac, client_name, ip, expires_at), update (polled_at, interval_seconds)
   on app.device_grants to control_auth;
 grant execute on function api.device_grant_create, api.device_grant_redeem to control_auth;
-grant execute on function internal.device_grant_decide, api.device_grant_get, api.device_grant_approve to control_developer;
+grant execute on function api.device_grant_get, api.device_grant_approve to control_developer;

@@ -9,4 +9,4 @@ create policy "anybody joins the waitlist" on app.waitlist_entries for insert to
 grant select (id, code_hash, expires_at, revoked_at, used_at), update (used_at, used_by) on app.invites to control_auth;
 grant select (id, mailbox), insert (email, mailbox, note) on app.waitlist_entries to control_auth;
 grant execute on function internal.invite_lock, api.waitlist_join to control_auth;
-grant execute on function internal.invite_redeem, api.invite_redeem to control_developer;
+grant execute on function api.invite_redeem to control_developer;

@@ -2,6 +2,5 @@ alter table app.operator_tokens enable row level security;
 
 grant execute on function api.operator_token_check to control_auth;
 grant execute on function internal.operator_token_status, internal.operator_token_json, internal.operator_token_make,
-  internal.operator_token_end,
   api.operator_token_create, api.operator_token_list, api.operator_token_revoke, api.operator_token_introspect
   to control_developer;

@@ -7,9 +7,8 @@ create policy "members read their organizations" on app.organizations for select
 
 grant select on app.organizations to control_developer;
 grant execute on function internal.role_rank, internal.organization_ids, internal.organization_check, internal.organization_json,
-  internal.organizations_of_caller, internal.organization_make, internal.organization_remove,
-  internal.member_change, internal.member_remove,
-  internal.organization_invite_make, internal.organization_invite_revoke,
+  internal.organizations_of_caller, internal.organization_make,
+  internal.organization_invite_make,
   internal.project_move,
   api.organization_create, api.organization_list, api.organization_get, api.organization_patch, api.organization_delete,
   api.member_list, api.member_patch, api.member_delete,

@@ -6,7 +6,6 @@ create policy "the server records the use of service accounts" on app.service_ac
 grant select, update (last_used_at) on app.service_accounts to control_auth;
 grant execute on function api.service_account_check to control_auth;
 grant execute on function internal.service_account_json, internal.service_account_make,
-  internal.service_account_remove,
   api.service_account_create, api.service_account_list, api.service_account_get, api.service_account_patch, api.service_account_delete,
   api.service_account_rotate
   to control_developer;

@@ -28,13 +28,12 @@ grant select (app_user_id, kind, input_tokens, output_tokens, created_at) on app
 grant execute on function internal.ai_provider_json, internal.ai_config_json, internal.ai_prompt_json, internal.ai_prompt_written, internal.ai_prompt_found,
   internal.ai_prompt_write, internal.ai_prompts_page, internal.ai_version_json, internal.ai_versions_page, internal.ai_period_start,
   internal.ai_period_spend, internal.ai_number, internal.ai_budget_reply, internal.ai_invocation_json, internal.ai_invocations_page,
-  internal.ai_expectation_met,
   api.ai_provider_put, api.ai_provider_list, api.ai_provider_delete, api.ai_prompt_put, api.ai_prompts, api.ai_prompt_get, api.ai_prompt_delete,
   api.ai_prompt_versions, api.ai_prompt_rollback, api.ai_budget_get, api.ai_budget_put, api.ai_spend, api.ai_invocations, api.ai_evaluation_check,
   api.ai_evaluated
   to app_admin;
 grant execute on function internal.ai_client_prompts, api.ai_client_prompts, api.ai_usage to app_user;
-grant execute on function internal.ai_provider_check, internal.ai_begin, internal.ai_finish, internal.purge__ai,
+grant execute on function internal.ai_provider_check, internal.purge__ai,
   api.ai_begin, api.ai_finish, api.ai_reserve, api.ai_release, api.ai_embedding_target
   to app_worker;
 

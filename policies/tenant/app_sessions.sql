@@ -10,7 +10,7 @@ grant execute on function api.app_session_start,
   api.app_session_heartbeat, api.app_session_finish
   to app_user;
 grant execute on function internal.app_sessions_figures, internal.app_session_line_json, internal.app_sessions_page, api.app_sessions_stats, api.app_sessions_list to app_admin;
-grant execute on function internal.app_sessions_time_out, api.app_sessions_timeout to app_worker;
+grant execute on function api.app_sessions_timeout to app_worker;
 
 insert into internal.user_data
   (table_name, user_column, section, export_columns, reset_section, on_merge, on_delete, declared_in)

@@ -22,7 +22,7 @@ grant execute on function internal.challenge_find, internal.challenge_check, int
   api.challenge_participants,
   api.challenge_simulate
   to app_admin;
-grant execute on function internal.challenge_recur, internal.challenge_team_complete, api.challenge_recur,
+grant execute on function api.challenge_recur,
   api.challenges_recount_step, api.challenge_team_complete
   to app_worker;
 

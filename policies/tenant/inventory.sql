@@ -15,7 +15,7 @@ grant execute on function internal.inventory_key, internal.inventory_set_metadat
   api.inventory_consume, api.inventory_patch
   to app_user;
 grant execute on function api.inventory_revoke, internal.inventory_page, api.inventory_all, internal.inventory_movement_json, internal.inventory_movements, api.inventory_ledger to app_admin;
-grant execute on function internal.inventory_expire, api.inventory_expire to app_worker;
+grant execute on function api.inventory_expire to app_worker;
 
 insert into internal.user_data
   (table_name, user_column, section, export_columns, reset_section, on_merge, on_delete, declared_in)

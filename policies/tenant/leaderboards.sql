@@ -28,7 +28,7 @@ grant execute on function internal.leaderboard_source_problem, internal.leaderbo
   api.leaderboard_entries, api.leaderboard_entry_put, api.leaderboard_entry_delete, api.leaderboard_import, api.leaderboard_runs,
   api.leaderboard_close, api.leaderboard_anomalies, api.leaderboard_rebuild_check
   to app_admin;
-grant execute on function internal.leaderboard_fold, api.leaderboard_fold, internal.leaderboard_notify, internal.purge__leaderboards,
+grant execute on function internal.leaderboard_fold, api.leaderboard_fold, internal.purge__leaderboards,
   api.leaderboard_rollover, api.leaderboard_notify, api.leaderboard_rebuild_step
   to app_worker;
 

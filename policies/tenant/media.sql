@@ -23,8 +23,7 @@ grant execute on function internal.media_mine_page to app_admin;
 -- the list of server keys has its total from a counter
 grant execute on function internal.counted, internal.list_counted, internal.reads_every_row to app_server;
 grant execute on function internal.media_is_pending, internal.media_pending_page to app_admin;
-grant execute on function internal.media_upload_is_open,
-  internal.media_pending_drop, internal.media_commit_late, internal.purge__media,
+grant execute on function internal.purge__media,
   api.media_upload_open, api.media_removals_next, api.media_unused, api.media_pending_old, api.media_pending_drop, api.media_commit_late
   to app_worker;
 
@@ -68,6 +67,6 @@ grant select on app.media_jobs to app_admin;
 grant execute on function internal.media_job_json, internal.media_jobs_page, internal.media_job_create, api.media_job_create, api.media_job_get,
   api.media_jobs_list
   to app_admin;
-grant execute on function internal.media_job_fail, internal.media_job_wait, api.media_job_wait, internal.media_job_succeed, internal.purge__media_jobs,
+grant execute on function api.media_job_wait, internal.purge__media_jobs,
   api.media_job_begin, api.media_job_fail, api.media_job_succeed
   to app_worker;

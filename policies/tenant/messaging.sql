@@ -19,15 +19,13 @@ create policy "administrators read messages" on app.messages for select to app_a
 create policy "administrators read reactions" on app.message_reactions for select to app_admin using (true);
 
 grant select on app.conversations, app.conversation_participants, app.messages, app.message_reactions to app_user, app_admin;
-grant execute on function internal.my_conversation_ids, internal.messaging_id, internal.conversation_create,
-  internal.participant_add, internal.participant_remove, internal.conversation_read, internal.typing, internal.reaction_add, internal.reaction_remove,
-  internal.message_send, internal.message_remove, internal.messages_in,
-  internal.reactions_of, internal.receipts_of,
+grant execute on function internal.my_conversation_ids, internal.messaging_id,
+  internal.participant_remove,
   api.conversation_create, api.conversation_update, api.participant_add, api.participant_remove, api.conversation_leave, api.conversation_read,
   api.conversation_typing, api.reaction_add, api.reaction_remove, api.message_send, api.message_edit, api.message_delete, api.conversations_list,
   api.conversation_get, api.messages_list, api.reactions_list, api.receipts_get, api.unread_get, api.messages_search
   to app_user;
-grant execute on function internal.message_post_as, internal.message_delete_by_administrator,
+grant execute on function internal.message_post_as,
   api.conversations_admin, api.messages_admin, api.message_post, api.message_delete_admin, api.messaging_stats
   to app_admin;
 
@@ -51,4 +49,4 @@ grant execute on function internal.moderation_subject__message to app_user;
 insert into internal.moderated_texts (kind, subject_type, table_name, text_columns, id_column, user_column, at_column, declared_in)
 values ('message', 'message', 'app.messages', '{body}', 'id', 'sender_id', 'created_at', current_setting('trellis.file'));
 
-grant execute on function internal.message_push, api.message_push to app_worker;
+grant execute on function api.message_push to app_worker;

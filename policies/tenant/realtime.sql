@@ -25,7 +25,7 @@ grant execute on function api.realtime_ticket_take to app_auth;
 grant execute on function internal.realtime_rooms_json,
   api.realtime_broadcast, api.realtime_rooms_put, api.realtime_stats
   to app_admin;
-grant execute on function internal.realtime_tail, internal.realtime_beat, internal.realtime_close, internal.realtime_boards,
+grant execute on function internal.realtime_close,
   internal.purge__realtime, internal.writing_transactions,
   api.realtime_tail, api.realtime_beat, api.realtime_close, api.realtime_running, api.realtime_boards, api.realtime_matches
   to app_worker;

@@ -18,15 +18,15 @@ grant select (id, referrer_id, state, claimed_at) on app.referral_claims to app_
 grant select, update (reward_referrer, reward_referee, max_uses, qualify_event, qualify_within_days, share_url, updated_at)
   on app.referral_defaults to app_admin;
 
-grant execute on function internal.referral_claim, internal.referral_mine, internal.referral_referred, api.referral_claim, api.referral_mine,
+grant execute on function api.referral_claim, api.referral_mine,
   api.referral_claims_mine
   to app_user;
-grant execute on function internal.referral_preview, api.referral_show to app_auth;
+grant execute on function api.referral_show to app_auth;
 grant execute on function internal.random_code, internal.referral_code_new, internal.referral_code_json, internal.referral_code_check, internal.referral_code_before_delete,
   internal.referral_defaults_json, internal.referral_state, internal.referral_claimers_lock,
   api.referral_defaults_update, api.referral_stats
   to app_admin;
-grant execute on function internal.referral_release, api.referral_release to app_worker;
+grant execute on function api.referral_release to app_worker;
 
 insert into internal.user_data
   (table_name, user_column, section, export_columns, secret_columns, reset_section, on_merge, on_delete, exempt_reason, declared_in)

@@ -1,4 +1,4 @@
--- Only internal.rest_prepare and what follows collections read this table.
+-- Only api.rest_prepare and what follows collections read this table.
 alter table app.rest_doors enable row level security;
 
 -- app_rest has what app_user has by membership: see sql/cluster/roles.sql
@@ -6,4 +6,4 @@ grant usage on schema rest to app_rest, app_server;
 grant usage on schema rest_answers to app_rest, app_server;
 grant execute on all functions in schema rest_answers to app_rest, app_server;
 grant execute on function internal.rest_begin to app_rest, app_server;
-grant execute on function internal.rest_prepare, api.rest_prepare, api.rest_reference to app_worker;
+grant execute on function api.rest_prepare, api.rest_reference to app_worker;

@@ -52,7 +52,7 @@ grant execute on function internal.streak_definition_json, internal.streak_rules
   api.streak_users,
   api.streak_stats, api.streak_simulate, api.streak_user_freezes, api.streak_user_pause, api.streak_user_restore, api.streak_user_qualify
   to app_admin;
-grant execute on function api.streaks_tick, internal.streaks_tick to app_worker;
+grant execute on function api.streaks_tick to app_worker;
 
 insert into internal.user_data
   (table_name, user_column, section, export_columns, reset_section, on_merge, on_delete, exempt_reason, declared_in)

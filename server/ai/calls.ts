@@ -75,7 +75,7 @@ export const admit = async <T>({ call }: HandlerContext, name: string, args: Rec
   return { begun: dataOf<T>(reply), reserved }
 }
 
-/** How a call ended, as internal.ai_finish takes it. */
+/** How a call ended, as api.ai_finish takes it. */
 export type Outcome = {
   readonly outcome: 'succeeded' | 'failed' | 'cancelled'
   readonly input_tokens: number

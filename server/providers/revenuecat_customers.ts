@@ -5,7 +5,7 @@ import type { Upstream } from '#server/providers/upstream.ts'
 /** The integration's config as far as customers are read. A key belongs to one project of the provider: `project_id` spares a request. */
 export type CustomerConfig = { readonly secret_api_key: string; readonly project_id?: string }
 
-/** A purchase as internal.subscriptions_restore takes it. */
+/** A purchase as api.subscriptions_restore takes it. */
 export type Purchase = {
   /** The identifier in the store: that of the latest transaction. */
   readonly ref: string

@@ -50,9 +50,12 @@ export const rules: readonly Rule[] = [
   {
     name: 'security definer in api asks who calls before anything else, or is granted only to a role that no user of an app and no developer of another project has',
     find: `with recursive opening as (
-             -- what runs first: the declarations and one statement, or two of a check, which may lock before it asks; all of a function in SQL
+             -- what runs first: the declarations, a lock and one statement, of a check that others call two; all of a function in SQL
              select b.oid, b.proname, k.is_internal,
-                    case l.lanname when 'sql' then b.text else substring(b.text from '^.*?\\mbegin\\M[^;]*;' || case when k.is_internal then '[^;]*;' else '' end) end as text
+                    case when l.lanname = 'sql' then b.text
+                         when k.is_internal then substring(b.text || ';' from '^.*?\\mbegin\\M[^;]*;[^;]*;')
+                         else coalesce(substring(b.text from '^(?:(?!\\mbegin\\M).)*begin\\s+perform (?:from [^;]* for (?:no key )?update|internal\\.\\w+_lock\\([^;]*\\));[^;]*;'),
+                                       substring(b.text from '^.*?\\mbegin\\M[^;]*;')) end as text
                from (select s.oid, s.proname, regexp_replace(s.body, '^.*?(AS \\$function\\$|\\mRETURN\\M|BEGIN ATOMIC)', '') as text from (${bodies}) s) b
                join pg_proc p on p.oid = b.oid
                join pg_language l on l.oid = p.prolang

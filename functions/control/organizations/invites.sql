@@ -95,32 +95,25 @@ begin
 end $$;
 comment on function internal.organization_invite_not_pending is 'Refuses 409 INVITE_NOT_PENDING with details {status}.';
 
-create or replace function internal.organization_invite_revoke(organization_id uuid, invite_id uuid) returns void
+create or replace function api.organization_invite_delete(org_id uuid, invite_id uuid) returns api.reply
 language plpgsql volatile security definer set search_path = '' as $$
 declare
   invite app.organization_invites;
 begin
-  perform internal.organization_lock(organization_invite_revoke.organization_id, 'admin');
+  perform internal.organization_lock(organization_invite_delete.org_id, 'admin');
   select i.* into invite from app.organization_invites i
-   where i.id = organization_invite_revoke.invite_id and i.organization_id = organization_invite_revoke.organization_id
+   where i.id = organization_invite_delete.invite_id and i.organization_id = organization_invite_delete.org_id
      for update;
   perform internal.check_found(invite.id is not null and invite.revoked_at is null, 'invite');
   if invite.accepted_at is not null then
     perform internal.organization_invite_not_pending('accepted');
   end if;
   update app.organization_invites i set revoked_at = internal.now() where i.id = invite.id;
-end $$;
-comment on function internal.organization_invite_revoke is
-  'Revokes an invite, also an expired one. Refuses 404 NOT_FOUND, also for a revoked one, 403 ROLE_FORBIDDEN, 409 INVITE_NOT_PENDING for an accepted one. Locks
-   the organization.';
-
-create or replace function api.organization_invite_delete(org_id uuid, invite_id uuid) returns api.reply
-language plpgsql volatile as $$
-begin
-  perform internal.organization_invite_revoke(organization_invite_delete.org_id, organization_invite_delete.invite_id);
   return internal.reply_deleted();
 end $$;
-comment on function api.organization_invite_delete is 'Revokes an invite. Refuses as internal.organization_invite_revoke.';
+comment on function api.organization_invite_delete is
+  'Revokes an invite, also an expired one. Refuses 404 NOT_FOUND, also for a revoked one, 403 ROLE_FORBIDDEN, 409 INVITE_NOT_PENDING for an accepted
+   one. Locks the organization.';
 
 create or replace function api.organization_invite_accept(token_hash text) returns api.reply
 language plpgsql volatile security definer set search_path = '' as $$

@@ -65,46 +65,36 @@ comment on function internal.member_locked is
   'A member whom the caller may change, locked with the organization. given: the role that the member gets; null for a removal, which everybody may ask for
    themselves. Refuses 404 NOT_FOUND, 403 ROLE_FORBIDDEN. Granted to nobody.';
 
-create or replace function internal.member_change(organization_id uuid, developer_id uuid, role text) returns api.reply
+create or replace function api.member_patch(org_id uuid, developer_id uuid, patch jsonb) returns api.reply
 language plpgsql volatile security definer set search_path = '' as $$
 declare
-  member app.organization_members := internal.member_locked(member_change.organization_id, member_change.developer_id, coalesce(member_change.role, 'viewer'));
+  role_given constant text := member_patch.patch ->> 'role';
+  member app.organization_members := internal.member_locked(member_patch.org_id, member_patch.developer_id, coalesce(role_given, 'viewer'));
 begin
-  if member_change.role <> member.role then
+  if role_given <> member.role then
     perform internal.member_may_leave(member);
-    update app.organization_members m set role = member_change.role
+    update app.organization_members m set role = role_given
      where m.organization_id = member.organization_id and m.developer_id = member.developer_id
     returning m.* into member;
   end if;
   return internal.reply(200, internal.member_json(member));
 end $$;
-comment on function internal.member_change is
-  'Gives a member another role; null changes nothing. Refuses 404 NOT_FOUND, 403 ROLE_FORBIDDEN, 409 LAST_OWNER, PERSONAL_ORGANIZATION. Locks the organization.';
+comment on function api.member_patch is
+  'Gives a member another role; null changes nothing. Refuses 404 NOT_FOUND, 403 ROLE_FORBIDDEN, 409 LAST_OWNER, PERSONAL_ORGANIZATION. Locks the
+   organization.';
 
-create or replace function api.member_patch(org_id uuid, developer_id uuid, patch jsonb) returns api.reply
-language sql volatile as $$
-  select internal.member_change(member_patch.org_id, member_patch.developer_id, member_patch.patch ->> 'role')
-$$;
-comment on function api.member_patch is 'Changes the role of a member, if it is present: 200 member. Refuses as internal.member_change.';
-
-create or replace function internal.member_remove(organization_id uuid, developer_id uuid) returns void
+create or replace function api.member_delete(org_id uuid, developer_id uuid) returns api.reply
 language plpgsql volatile security definer set search_path = '' as $$
 declare
-  member constant app.organization_members := internal.member_locked(member_remove.organization_id, member_remove.developer_id, null);
+  member constant app.organization_members := internal.member_locked(member_delete.org_id, member_delete.developer_id, null);
 begin
   perform internal.member_may_leave(member);
   delete from app.organization_members m where m.organization_id = member.organization_id and m.developer_id = member.developer_id;
-end $$;
-comment on function internal.member_remove is
-  'Removes a member, or the caller themselves. Refuses 404 NOT_FOUND, 403 ROLE_FORBIDDEN, 409 LAST_OWNER, PERSONAL_ORGANIZATION. Locks the organization.';
-
-create or replace function api.member_delete(org_id uuid, developer_id uuid) returns api.reply
-language plpgsql volatile as $$
-begin
-  perform internal.member_remove(member_delete.org_id, member_delete.developer_id);
   return internal.reply_deleted();
 end $$;
-comment on function api.member_delete is 'Removes a member; everybody may remove themselves. Refuses as internal.member_remove.';
+comment on function api.member_delete is
+  'Removes a member, or the caller themselves. Refuses 404 NOT_FOUND, 403 ROLE_FORBIDDEN, 409 LAST_OWNER, PERSONAL_ORGANIZATION. Locks the
+   organization.';
 
 create or replace function internal.tg_organization_members() returns trigger
 language plpgsql volatile security definer set search_path = '' as $$

@@ -119,30 +119,24 @@ begin
 end $$;
 comment on function api.organization_patch is 'Changes the name; the slug stays. Refuses 404 NOT_FOUND, 403 ROLE_FORBIDDEN. Locks the organization.';
 
-create or replace function internal.organization_remove(organization_id uuid) returns void
+create or replace function api.organization_delete(org_id uuid) returns api.reply
 language plpgsql volatile security definer set search_path = '' as $$
 begin
   -- for update: a project that is being created or moved into the organization holds a key share lock of it
-  perform from app.organizations o where o.id = organization_remove.organization_id for update;
-  perform internal.organization_check(organization_remove.organization_id, 'owner');
-  if exists (select from app.organizations o where o.id = organization_remove.organization_id and o.developer_id is not null) then
+  perform from app.organizations o where o.id = organization_delete.org_id for update;
+  perform internal.organization_check(organization_delete.org_id, 'owner');
+  if exists (select from app.organizations o where o.id = organization_delete.org_id and o.developer_id is not null) then
     perform internal.fail(409, 'PERSONAL_ORGANIZATION', 'A personal organization exists as long as its account.');
   end if;
-  if exists (select from app.projects p where p.organization_id = organization_remove.organization_id and p.deleted_at is null) then
+  if exists (select from app.projects p where p.organization_id = organization_delete.org_id and p.deleted_at is null) then
     perform internal.fail(409, 'PROJECTS_EXIST', 'This organization has projects: delete or transfer them first.');
   end if;
-  delete from app.organizations o where o.id = organization_remove.organization_id;
-end $$;
-comment on function internal.organization_remove is
-  'Deletes an organization, with its memberships and invites. Refuses 404 NOT_FOUND, 403 ROLE_FORBIDDEN, 409 PERSONAL_ORGANIZATION, PROJECTS_EXIST. Locks it.';
-
-create or replace function api.organization_delete(org_id uuid) returns api.reply
-language plpgsql volatile as $$
-begin
-  perform internal.organization_remove(organization_delete.org_id);
+  delete from app.organizations o where o.id = organization_delete.org_id;
   return internal.reply_deleted();
 end $$;
-comment on function api.organization_delete is 'Deletes an organization. Refuses as internal.organization_remove.';
+comment on function api.organization_delete is
+  'Deletes an organization, with its memberships and invites. Refuses 404 NOT_FOUND, 403 ROLE_FORBIDDEN, 409 PERSONAL_ORGANIZATION, PROJECTS_EXIST.
+   Locks it.';
 
 create or replace function internal.tg_developers__personal_organization() returns trigger
 language plpgsql volatile security definer set search_path = '' as $$

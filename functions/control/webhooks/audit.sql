@@ -37,7 +37,7 @@ comment on function api.webhook_audit_begin is
   'For workers: where the report of a project''s trail goes on, {since, after}: after a position, or, for the first time, since when it is watched.
    Null when no webhook watches it.';
 
-create or replace function internal.webhook_audit_report(project_id uuid, events json, last bigint) returns void
+create or replace function api.webhook_audit_report(project_id uuid, events json, last bigint) returns api.reply
 language plpgsql volatile security definer set search_path = '' as $$
 begin
   if internal.caller() <> 'worker' then
@@ -46,7 +46,7 @@ begin
   -- the project is not removed before the position is stored
   perform from app.projects p where p.id = webhook_audit_report.project_id and p.deleted_at is null for key share;
   if not found then
-    return;
+    return internal.reply(200, 'true');
   end if;
   perform internal.control_project_event('audit.event', webhook_audit_report.project_id, e.value, (e.value ->> 'id')::uuid)
      from json_array_elements(webhook_audit_report.events) with ordinality as e (value, n)
@@ -54,14 +54,8 @@ begin
   insert into app.webhook_audit_cursors as c (project_id, position)
   values (webhook_audit_report.project_id, webhook_audit_report.last)
   on conflict on constraint webhook_audit_cursors_pkey do update set position = greatest(c.position, excluded.position);
-end $$;
-comment on function internal.webhook_audit_report is
-  'Raises audit.event for rows of a project''s trail, once for each row, and stores how far the report has come. Locks the project against removal.';
-
-create or replace function api.webhook_audit_report(project_id uuid, events json, last bigint) returns api.reply
-language plpgsql volatile as $$
-begin
-  perform internal.webhook_audit_report(webhook_audit_report.project_id, webhook_audit_report.events, webhook_audit_report.last);
   return internal.reply(200, 'true');
 end $$;
-comment on function api.webhook_audit_report is 'internal.webhook_audit_report, for workers.';
+comment on function api.webhook_audit_report is
+  'For workers: raises audit.event for rows of a project''s trail, once for each row, and stores how far the report has come. Locks the project
+   against removal.';

@@ -158,7 +158,7 @@ create or replace trigger tg_audit_events__control_event
   after insert on app.audit_events
   for each row execute function internal.tg_audit_events__control_event();
 
-create or replace function internal.webhook_degraded(project_id uuid, event_id uuid, webhook json) returns void
+create or replace function api.webhook_degraded(project_id uuid, event_id uuid, webhook json) returns api.reply
 language plpgsql volatile security definer set search_path = '' as $$
 begin
   if internal.caller() <> 'worker' then
@@ -167,13 +167,7 @@ begin
   perform internal.control_project_event('webhook.degraded', p.id, webhook_degraded.webhook, webhook_degraded.event_id)
      from app.projects p
     where p.id = webhook_degraded.project_id and p.deleted_at is null;
-end $$;
-comment on function internal.webhook_degraded is 'Raises webhook.degraded for a webhook of a project, once for each event_id.';
-
-create or replace function api.webhook_degraded(project_id uuid, event_id uuid, webhook json) returns api.reply
-language plpgsql volatile as $$
-begin
-  perform internal.webhook_degraded(webhook_degraded.project_id, webhook_degraded.event_id, webhook_degraded.webhook);
   return internal.reply(200, 'true');
 end $$;
-comment on function api.webhook_degraded is 'internal.webhook_degraded, for the task that notifies the owner.';
+comment on function api.webhook_degraded is
+  'For the task that notifies the owner: raises webhook.degraded for a webhook of a project, once for each event_id.';

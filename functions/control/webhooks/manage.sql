@@ -143,23 +143,16 @@ comment on function api.control_webhook_patch is
   'Changes the fields that are present. status active closes the circuit breaker. Refuses 404 NOT_FOUND, 403 ROLE_FORBIDDEN, 400 VALIDATION_ERROR.
    Locks the organization, then the webhook.';
 
-create or replace function internal.control_webhook_remove(webhook_id uuid) returns void
+create or replace function api.control_webhook_delete(webhook_id uuid) returns api.reply
 language plpgsql volatile security definer set search_path = '' as $$
 declare
-  hook constant app.webhooks := internal.control_webhook_lock(control_webhook_remove.webhook_id);
+  hook constant app.webhooks := internal.control_webhook_lock(control_webhook_delete.webhook_id);
 begin
   delete from app.webhooks w where w.id = hook.id;
-end $$;
-comment on function internal.control_webhook_remove is
-  'Deletes a webhook; a worker deletes its deliveries. Refuses 404 NOT_FOUND, 403 ROLE_FORBIDDEN. Locks the organization, then the webhook.';
-
-create or replace function api.control_webhook_delete(webhook_id uuid) returns api.reply
-language plpgsql volatile as $$
-begin
-  perform internal.control_webhook_remove(control_webhook_delete.webhook_id);
   return internal.reply_deleted();
 end $$;
-comment on function api.control_webhook_delete is 'Deletes a webhook. Refuses as internal.control_webhook_remove.';
+comment on function api.control_webhook_delete is
+  'Deletes a webhook; a worker deletes its deliveries. Refuses 404 NOT_FOUND, 403 ROLE_FORBIDDEN. Locks the organization, then the webhook.';
 
 create or replace function api.control_webhook_rotate_secret(webhook_id uuid, secret_sealed text) returns api.reply
 language plpgsql volatile security definer set search_path = '' as $$

@@ -67,23 +67,16 @@ create or replace trigger tg_webhook_breakers__lane
   for each row when (new.failed_in_row = 1)
   execute function internal.tg_webhook_breakers__lane();
 
-create or replace function internal.webhook_task_repeat(task text, key text, due_at timestamptz) returns void
+create or replace function api.webhook_task_repeat(task text, key text, due_at timestamptz) returns api.reply
 language plpgsql volatile security definer set search_path = '' as $$
 begin
   if internal.caller() <> 'worker' or webhook_task_repeat.task not in ('webhooks__probe', 'webhooks__release', 'webhooks__purge') then
     raise exception 'workers repeat tasks of webhooks, and no other';
   end if;
   perform internal.enqueue(webhook_task_repeat.task, webhook_task_repeat.key, due_at => webhook_task_repeat.due_at);
-end $$;
-comment on function internal.webhook_task_repeat is 'Queues a probe, a release or a purge that is due again.';
-
-create or replace function api.webhook_task_repeat(task text, key text, due_at timestamptz) returns api.reply
-language plpgsql volatile as $$
-begin
-  perform internal.webhook_task_repeat(webhook_task_repeat.task, webhook_task_repeat.key, webhook_task_repeat.due_at);
   return internal.reply(200, 'true');
 end $$;
-comment on function api.webhook_task_repeat is 'internal.webhook_task_repeat, for jobs.';
+comment on function api.webhook_task_repeat is 'For jobs: queues a probe, a release or a purge that is due again.';
 
 create or replace function api.control_webhook_owner(webhook_id uuid) returns api.reply
 language plpgsql stable security definer set search_path = '' as $$

@@ -67,7 +67,7 @@ begin
 end $$;
 comment on function api.achievement_backfill_check is 'What a backfill will do. Refuses 400 INVALID_ID, 404 NOT_FOUND.';
 
-create or replace function internal.achievements_count() returns boolean
+create or replace function api.achievements_count() returns api.reply
 language plpgsql volatile security definer set search_path = '' as $$
 declare
   everybody constant bigint := internal.users_number();
@@ -80,15 +80,9 @@ begin
     from app.achievements own
     left join (select u.achievement_id, count(*) as count from app.user_achievements u where u.revoked_at is null group by 1) c on c.achievement_id = own.id
    where a.id = own.id;
-  return found;
+  return internal.reply(200, to_json(found));
 end $$;
-comment on function internal.achievements_count is 'Counts how many users have each achievement; false when there are none.';
-
-create or replace function api.achievements_count() returns api.reply
-language sql volatile as $$
-  select internal.reply(200, to_json(internal.achievements_count()))
-$$;
-comment on function api.achievements_count is 'For the worker: counts rarity; false when there is nothing to count any more.';
+comment on function api.achievements_count is 'For the worker: counts how many users have each achievement; false when there are none.';
 
 create or replace function internal.achievement_reads(criteria jsonb) returns bigint
 language plpgsql volatile security definer set search_path = '' as $$

@@ -76,9 +76,10 @@ language sql stable as $$
 $$;
 comment on function api.achievements_unseen is 'What the caller has unlocked and not seen yet, oldest first, at most 200.';
 
-create or replace function internal.achievements_mark_seen(ids uuid[]) returns int
+create or replace function api.achievements_seen(ids json) returns api.reply
 language plpgsql volatile security definer set search_path = '' as $$
 declare
+  ids_given constant uuid[] := array(select i::uuid from json_array_elements_text(achievements_seen.ids) i);
   seen int;
 begin
   if internal.caller() not in ('user', 'server_key_user') then
@@ -87,18 +88,12 @@ begin
   perform internal.lock_users(array[internal.user_id()]);
   update app.user_achievements u
      set seen_at = internal.now()
-   where u.app_user_id = internal.user_id() and u.achievement_id = any (achievements_mark_seen.ids) and u.seen_at is null and u.revoked_at is null;
+   where u.app_user_id = internal.user_id() and u.achievement_id = any (ids_given) and u.seen_at is null and u.revoked_at is null;
   get diagnostics seen = row_count;
-  return seen;
+  return internal.reply(200, json_build_object('seen', seen));
 end $$;
-comment on function internal.achievements_mark_seen is 'Marks unlocks of the caller as seen, and returns how many were unseen. Locks the user.';
-
-create or replace function api.achievements_seen(ids json) returns api.reply
-language sql volatile as $$
-  select internal.reply(200, json_build_object('seen', internal.achievements_mark_seen(
-    array(select i::uuid from json_array_elements_text(achievements_seen.ids) i))))
-$$;
-comment on function api.achievements_seen is 'Marks achievements as seen, on every device: {seen}, how many were not before. Others are left alone.';
+comment on function api.achievements_seen is
+  'Marks unlocks of the caller as seen, on every device: {seen}, how many were not before. Others are left alone. Locks the user.';
 
 create or replace function internal.achievements_shown(app_user_id uuid) returns json[]
 language plpgsql stable security definer set search_path = '' as $$

@@ -1,4 +1,4 @@
--- Invocations: internal.ai_begin reserves what a call may cost at most, before the provider is called; internal.ai_finish records what it has cost. Both are called
+-- Invocations: api.ai_begin reserves what a call may cost at most, before the provider is called; api.ai_finish records what it has cost. Both are called
 -- by the server as app_worker under the claims of the caller, so that no one else can. Lock order: the window of the rate limit, users, the prompt, the spend ceiling.
 
 create or replace function internal.ai_rendered(template text, variables jsonb, code text) returns text
@@ -27,9 +27,9 @@ language sql stable as $$
 $$;
 comment on function internal.ai_variables is 'The variables of a system prompt: the context of the request, and the user, whom the server fills in.';
 
-create or replace function internal.ai_begin(prompt text, is_client boolean, kind text, context jsonb, texts text, bytes bigint, images int, has_messages boolean,
-                                             max_tokens int, address text, allows_echo boolean, prices jsonb, is_comped boolean default false,
-                                             is_stream boolean default false)
+create or replace function api.ai_begin(prompt text, is_client boolean, kind text, context jsonb, texts text, bytes bigint, images int, has_messages boolean,
+                                        max_tokens int, address text, allows_echo boolean, prices jsonb, is_comped boolean default false,
+                                        is_stream boolean default false)
 returns api.reply
 language plpgsql volatile security definer set search_path = '' as $$
 declare
@@ -119,20 +119,11 @@ begin
     'max_tokens', most_tokens, 'moderates_output', begun.moderates_output, 'log_payloads', p.log_payloads,
     'api_key_sealed', (select k.api_key_sealed from app.ai_providers k where k.name = p.provider)));
 end $$;
-comment on function internal.ai_begin is
-  'Admits a call of a prompt and reserves what it may cost at most. Refuses 404 NOT_FOUND, 409 PROVIDER_NOT_REGISTERED, INSUFFICIENT_FUNDS, 422
-   ai_model_not_multimodal, 429 RATE_LIMITED, ai_budget_exceeded, 402 SPEND_CEILING_REACHED, 400 CONTENT_REJECTED, 403 USER_MUTED. A reservation ends with internal.ai_finish, which books what the call has
-   cost, or after 15 minutes with api.ai_release, which books the reservation.';
-
-create or replace function api.ai_begin(prompt text, is_client boolean, kind text, context jsonb, texts text, bytes bigint, images int, has_messages boolean,
-                                        max_tokens int, address text, allows_echo boolean, prices jsonb, is_comped boolean default false,
-                                        is_stream boolean default false)
-returns api.reply
-language sql volatile as $$
-  select internal.ai_begin(ai_begin.prompt, ai_begin.is_client, ai_begin.kind, ai_begin.context, ai_begin.texts, ai_begin.bytes, ai_begin.images,
-                           ai_begin.has_messages, ai_begin.max_tokens, ai_begin.address, ai_begin.allows_echo, ai_begin.prices, ai_begin.is_comped, ai_begin.is_stream)
-$$;
-comment on function api.ai_begin is 'internal.ai_begin, for the server.';
+comment on function api.ai_begin is
+  'For the server: admits a call of a prompt and reserves what it may cost at most. Refuses 404 NOT_FOUND, 409 PROVIDER_NOT_REGISTERED,
+   INSUFFICIENT_FUNDS, 422 ai_model_not_multimodal, 429 RATE_LIMITED, ai_budget_exceeded, 402 SPEND_CEILING_REACHED, 400 CONTENT_REJECTED, 403
+   USER_MUTED. A reservation ends with api.ai_finish, which books what the call has cost, or after 15 minutes with api.ai_release, which books
+   the reservation.';
 
 create or replace function internal.ai_refund(invocation app.ai_invocations) returns void
 language plpgsql volatile security definer set search_path = '' as $$
@@ -167,8 +158,8 @@ language sql volatile security definer set search_path = '' as $$
 $$;
 comment on function internal.ai_book is 'Adds to the sums of a prompt on the day of a call; of a call without a prompt nothing. Granted to nobody.';
 
-create or replace function internal.ai_finish(invocation_id uuid, outcome text, input_tokens bigint, output_tokens bigint, is_estimated boolean, finish_reason text,
-                                              error_code text, output text, payload jsonb)
+create or replace function api.ai_finish(invocation_id uuid, outcome text, input_tokens bigint, output_tokens bigint, is_estimated boolean,
+                                         finish_reason text default null, error_code text default null, output text default null, payload jsonb default null)
 returns api.reply
 language plpgsql volatile security definer set search_path = '' as $$
 declare
@@ -227,18 +218,10 @@ begin
   end if;
   return internal.reply(200, json_build_object('cost_usd', internal.ai_number(done.cost_usd), 'is_rejected', done.status = 'rejected'));
 end $$;
-comment on function internal.ai_finish is
-  'Records how an invocation ended: succeeded, failed or cancelled, and its tokens; evaluates the rules of moderation for output, {is_rejected}; books the cost
-   on the day of the call, in place of a reservation that was booked because the call counted as abandoned; gives back the currency of one that failed or was rejected; emits svc.ai.invoked. Locks the user and the invocation.';
-
-create or replace function api.ai_finish(invocation_id uuid, outcome text, input_tokens bigint, output_tokens bigint, is_estimated boolean,
-                                         finish_reason text default null, error_code text default null, output text default null, payload jsonb default null)
-returns api.reply
-language sql volatile as $$
-  select internal.ai_finish(ai_finish.invocation_id, ai_finish.outcome, ai_finish.input_tokens, ai_finish.output_tokens, ai_finish.is_estimated,
-                            ai_finish.finish_reason, ai_finish.error_code, ai_finish.output, ai_finish.payload)
-$$;
-comment on function api.ai_finish is 'internal.ai_finish, for the server.';
+comment on function api.ai_finish is
+  'For the server: records how an invocation ended: succeeded, failed or cancelled, and its tokens; evaluates the rules of moderation for output,
+   {is_rejected}; books the cost on the day of the call, in place of a reservation that was booked because the call counted as abandoned; gives back
+   the currency of one that failed or was rejected; emits svc.ai.invoked. Locks the user and the invocation.';
 
 create or replace function api.ai_reserve(kind text, provider text, model text, most_input bigint, most_output bigint default 0, prices jsonb default '{}',
                                           is_comped boolean default false)
@@ -268,7 +251,7 @@ begin
 end $$;
 comment on function api.ai_reserve is
   'For the server: admits a call that belongs to no prompt, messages or embeddings, and reserves what so many tokens cost: {id, api_key_sealed}.
-   Refuses 409 PROVIDER_NOT_REGISTERED, 402 SPEND_CEILING_REACHED. A reservation ends as one of internal.ai_begin does.';
+   Refuses 409 PROVIDER_NOT_REGISTERED, 402 SPEND_CEILING_REACHED. A reservation ends as one of api.ai_begin does.';
 
 create or replace function api.ai_release(invocation_id uuid) returns api.reply
 language plpgsql volatile security definer set search_path = '' as $$

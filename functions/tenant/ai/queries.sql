@@ -58,26 +58,6 @@ language sql stable as $$
 $$;
 comment on function api.ai_usage is 'The caller''s own calls and tokens since midnight (UTC). Supplement G3.';
 
-create or replace function internal.ai_expectation_met(expect jsonb, output text) returns boolean
-language plpgsql stable security definer set search_path = '' as $$
-declare
-  object jsonb;
-begin
-  if ai_expectation_met.expect ? 'contains' and position(ai_expectation_met.expect ->> 'contains' in ai_expectation_met.output) = 0
-     or ai_expectation_met.expect ? 'regex' and ai_expectation_met.output !~ (ai_expectation_met.expect ->> 'regex') then
-    return false;
-  elsif ai_expectation_met.expect ? 'json_schema' then
-    begin
-      object := regexp_replace(ai_expectation_met.output, '^\s*```(?:json)?\s*|\s*```\s*$', '', 'g')::jsonb;
-    exception when data_exception or program_limit_exceeded then
-      return false;
-    end;
-    return internal.schema_accepts(ai_expectation_met.expect -> 'json_schema', object);
-  end if;
-  return true;
-end $$;
-comment on function internal.ai_expectation_met is 'Whether an output has what a case of an evaluation expects: contains, regex and json_schema, all that are there.';
-
 create or replace function api.ai_evaluation_check(name text, expectations jsonb) returns api.reply
 language plpgsql stable as $$
 declare
@@ -103,10 +83,26 @@ end $$;
 comment on function api.ai_evaluation_check is 'Refuses 404 NOT_FOUND for an unknown prompt, 400 VALIDATION_ERROR for an expectation that cannot be evaluated.';
 
 create or replace function api.ai_evaluated(expect jsonb, output text) returns api.reply
-language sql stable as $$
-  select internal.reply(200, json_build_object('passed', internal.ai_expectation_met(ai_evaluated.expect, ai_evaluated.output)))
-$$;
-comment on function api.ai_evaluated is 'Whether an output has what a case expects, within the time limit of a statement: a regular expression may be slow.';
+language plpgsql stable security definer set search_path = '' as $$
+declare
+  object jsonb;
+begin
+  if ai_evaluated.expect ? 'contains' and position(ai_evaluated.expect ->> 'contains' in ai_evaluated.output) = 0
+     or ai_evaluated.expect ? 'regex' and ai_evaluated.output !~ (ai_evaluated.expect ->> 'regex') then
+    return internal.reply(200, json_build_object('passed', false));
+  elsif ai_evaluated.expect ? 'json_schema' then
+    begin
+      object := regexp_replace(ai_evaluated.output, '^\s*```(?:json)?\s*|\s*```\s*$', '', 'g')::jsonb;
+    exception when data_exception or program_limit_exceeded then
+      return internal.reply(200, json_build_object('passed', false));
+    end;
+    return internal.reply(200, json_build_object('passed', internal.schema_accepts(ai_evaluated.expect -> 'json_schema', object)));
+  end if;
+  return internal.reply(200, json_build_object('passed', true));
+end $$;
+comment on function api.ai_evaluated is
+  'Whether an output has what a case of an evaluation expects: contains, regex and json_schema, all that are there. Within the time limit of a
+   statement: a regular expression may be slow.';
 
 create or replace function api.ai_embedding_target(collection text, column_name text) returns api.reply
 language sql stable security definer set search_path = '' as $$

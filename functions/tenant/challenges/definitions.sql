@@ -185,7 +185,7 @@ begin
 end $$;
 comment on function internal.challenge_turn is 'A challenge with the window that it has so many turns later.';
 
-create or replace function internal.challenge_recur(challenge_id uuid) returns timestamptz
+create or replace function api.challenge_recur(challenge_id uuid) returns api.reply
 language plpgsql volatile security definer set search_path = '' as $$
 declare
   c app.challenges;
@@ -197,9 +197,9 @@ begin
   end if;
   select l.* into c from app.challenges l where l.id = challenge_recur.challenge_id for no key update;
   if c.id is null or not c.is_active or c.recurrence = 'none' then
-    return null;
+    return internal.reply(200, null);
   elsif c.end_at > internal.now() then
-    return c.end_at;
+    return internal.reply(200, to_json(internal.iso(c.end_at)));
   end if;
   -- occurrences that have ended before they are created are skipped
   loop
@@ -211,15 +211,10 @@ begin
                               segment_id, recurrence, team_mode, parent_id, is_active)
   values (c.name, c.description, later.start_at, later.end_at, later.first_start_at, later.first_end_at, later.turn, c.goal_type, c.goal_value, c.event_name, c.reward_xp, c.reward_achievement_id, c.reward, c.segment_id, c.recurrence, c.team_mode, coalesce(c.parent_id, c.id), true)
   on conflict on constraint challenges_one_per_turn do nothing;
-  return null;
+  return internal.reply(200, null);
 end $$;
-comment on function internal.challenge_recur is 'Creates the next occurrence of an ended challenge, once; returns when to check again, or null. Locks the challenge.';
-
-create or replace function api.challenge_recur(challenge_id uuid) returns api.reply
-language sql volatile as $$
-  select internal.reply(200, to_json(internal.iso(internal.challenge_recur(challenge_recur.challenge_id))))
-$$;
-comment on function api.challenge_recur is 'For the worker: the next occurrence of a challenge.';
+comment on function api.challenge_recur is
+  'For the worker: creates the next occurrence of an ended challenge, once; returns when to check again, or null. Locks the challenge.';
 
 create or replace function api.challenges_recount_step(run_id uuid, challenge_id uuid, batch int) returns api.reply
 language plpgsql volatile security definer set search_path = '' as $$

@@ -54,7 +54,7 @@ comment on function internal.challenge_teams_enqueue is
   'Queues the recount of teams whose progress changed, with a user who changed each: the key names the user, who is locked, so that members of one team do not wait for each
    other at a row of the queue. Granted to nobody.';
 
-create or replace function internal.challenge_team_complete(challenge_id uuid, group_id uuid, is_history boolean, batch int) returns json
+create or replace function api.challenge_team_complete(challenge_id uuid, group_id uuid, is_history boolean, batch int) returns api.reply
 language plpgsql volatile security definer set search_path = '' as $$
 declare
   over constant json := json_build_object('completed', 0, 'is_over', true);
@@ -67,10 +67,10 @@ begin
   end if;
   select l.* into c from app.challenges l where l.id = challenge_team_complete.challenge_id;
   if c.id is null or c.team_mode = 'none' or not c.is_active then
-    return over;
+    return internal.reply(200, over);
   elsif not exists (select from app.challenge_teams t where (t.challenge_id, t.group_id) = (c.id, challenge_team_complete.group_id)) then
     if (internal.challenge_team_progress(c.id, challenge_team_complete.group_id)).progress < c.goal_value then
-      return over;
+      return internal.reply(200, over);
     end if;
     insert into app.challenge_teams (challenge_id, group_id) values (c.id, challenge_team_complete.group_id)
     on conflict on constraint challenge_teams_pkey do nothing;
@@ -82,7 +82,7 @@ begin
      order by p.app_user_id
      limit challenge_team_complete.batch));
   if members is null then
-    return over;
+    return internal.reply(200, over);
   end if;
   if challenge_team_complete.is_history then
     perform set_config('app.is_history', 'true', true);
@@ -100,18 +100,11 @@ begin
   perform internal.emit_many(array_agg(d.id order by d.id), array_agg('svc.challenge.completed'::text), array_agg(jsonb_build_object(
             'challenge_id', c.id, 'name', c.name, 'goal_type', c.goal_type, 'goal_value', c.goal_value)))
      from unnest(completers) as d (id);
-  return json_build_object('completed', cardinality(completers), 'is_over', cardinality(members) < challenge_team_complete.batch);
+  return internal.reply(200, json_build_object('completed', cardinality(completers), 'is_over', cardinality(members) < challenge_team_complete.batch));
 end $$;
-comment on function internal.challenge_team_complete is
-  'Records that a team has reached the goal, if it has, and completes and rewards its next active members: each once, because completed is final.
-   Idempotent: a second run finds no member. Locks the members.';
-
-create or replace function api.challenge_team_complete(challenge_id uuid, group_id uuid, is_history boolean, batch int) returns api.reply
-language sql volatile as $$
-  select internal.reply(200, internal.challenge_team_complete(challenge_team_complete.challenge_id, challenge_team_complete.group_id,
-                                                              challenge_team_complete.is_history, challenge_team_complete.batch))
-$$;
-comment on function api.challenge_team_complete is 'For the worker: the next members of a team that came to the goal.';
+comment on function api.challenge_team_complete is
+  'For the worker: records that a team has reached the goal, if it has, and completes and rewards its next active members: each once, because
+   completed is final. Idempotent: a second run finds no member. Locks the members.';
 
 create or replace function internal.tg_group_members__challenges() returns trigger
 language plpgsql volatile security definer set search_path = '' as $$

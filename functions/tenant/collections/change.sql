@@ -70,7 +70,7 @@ comment on function internal.collection_update is
   'Changes description, policies, sync and realtime; policies are created again. With dry_run returns the plan. Refuses 404 COLLECTION_NOT_FOUND,
    409 OWNER_SCOPE_IMMUTABLE, 400 INVALID_POLICY, VALIDATION_ERROR.';
 
-create or replace function internal.collection_drop(name text, confirm text, dry_run boolean) returns json
+create or replace function api.collection_drop(name text, confirm text default null, dry_run boolean default false) returns api.reply
 language plpgsql volatile security definer set search_path = '' as $$
 declare
   c constant app.collections := internal.collection_lock(collection_drop.name);
@@ -86,7 +86,7 @@ begin
                           json_build_object('columns', referring));
   end if;
   if collection_drop.dry_run then
-    return internal.collection_plan_json(statements, false, internal.collection_rows_estimate(c.name), 10, array['All rows are deleted.']);
+    return internal.reply(200, internal.collection_plan_json(statements, false, internal.collection_rows_estimate(c.name), 10, array['All rows are deleted.']));
   end if;
   perform internal.collection_confirm(collection_drop.confirm, c.name);
   -- imports before the table: their jobs lock them in this order
@@ -98,9 +98,9 @@ begin
   delete from app.collection_columns k where k.collection_id = c.id;
   delete from app.collections k where k.id = c.id;
   perform internal.changed('collection:' || coalesce(internal.project_id()::text, '') || '/' || c.name);
-  return json_build_object('name', c.name, 'deleted', true);
+  return internal.reply(200, json_build_object('name', c.name, 'deleted', true));
 end $$;
-comment on function internal.collection_drop is
+comment on function api.collection_drop is
   'Drops a collection with its rows. Refuses 404 COLLECTION_NOT_FOUND, 409 COLLECTION_REFERENCED, CONFLICT, 400 CONFIRMATION_REQUIRED. Locks its
    imports, then the table, and briefly app.users and the tables that it refers to.';
 

@@ -151,20 +151,20 @@ end $$;
 comment on function internal.collection_type_may_change is
   'Refuses 409 UNSAFE_TYPE_CHANGE for a change that could lose data, 409 CONFLICT when an index prevents it. Granted to nobody.';
 
-create or replace function internal.collection_column_change(name text, col text, patch json, dry_run boolean) returns json
+create or replace function api.collection_column_change(name text, "column" text, patch json, dry_run boolean default false) returns api.reply
 language plpgsql volatile security definer set search_path = '' as $$
 declare
   c constant app.collections := internal.collection_lock(collection_column_change.name);
-  before constant app.collection_columns := internal.collection_column_find(c, collection_column_change.col);
+  before constant app.collection_columns := internal.collection_column_find(c, collection_column_change."column");
   after constant app.collection_columns := internal.collection_column_after(c, before, collection_column_change.patch);
   plan record;
 begin
   select p.* into plan from internal.collection_column_plan(c, before, after) p;
   if collection_column_change.dry_run then
-    return internal.collection_plan_json(plan.statements, plan.rewrites_table, plan.rows, plan.estimated_ms, plan.warnings);
+    return internal.reply(200, internal.collection_plan_json(plan.statements, plan.rewrites_table, plan.rows, plan.estimated_ms, plan.warnings));
   end if;
   if to_jsonb(after) = to_jsonb(before) then
-    return internal.collection_column_json(before);
+    return internal.reply(200, internal.collection_column_json(before));
   end if;
   perform internal.collection_execute(internal.rest_view_drop_sql(c.name) || plan.statements);
   update app.collection_columns k
@@ -179,11 +179,11 @@ begin
      where i.collection_id = c.id;
   end if;
   perform internal.collection_changed(c.id);
-  return internal.collection_column_json(after);
+  return internal.reply(200, internal.collection_column_json(after));
 end $$;
-comment on function internal.collection_column_change is
-  'Changes a column in place, without loss. With dry_run returns the plan. Refuses 404 COLLECTION_NOT_FOUND, NOT_FOUND, 400 VALIDATION_ERROR, RESERVED_NAME,
-   409 CONFLICT, DEFAULT_REQUIRED, UNSAFE_TYPE_CHANGE. Locks the table, for the duration of a rewrite if a new type needs one.';
+comment on function api.collection_column_change is
+  'Changes a column in place, without loss. With dry_run returns the plan. Refuses 404 COLLECTION_NOT_FOUND, NOT_FOUND, 400 VALIDATION_ERROR,
+   RESERVED_NAME, 409 CONFLICT, DEFAULT_REQUIRED, UNSAFE_TYPE_CHANGE. Locks the table, for the duration of a rewrite if a new type needs one.';
 
 create or replace function internal.collection_column_plan(c app.collections, before app.collection_columns, after app.collection_columns,
   out statements text[], out rewrites_table boolean, out rows bigint, out estimated_ms bigint, out warnings text[])

@@ -104,7 +104,7 @@ end $$;
 comment on function api.collection_index_drop is
   'Drops a declared index. With dry_run returns the plan. Refuses 404 COLLECTION_NOT_FOUND, NOT_FOUND, 409 CONFLICT. Locks the table briefly.';
 
-create or replace function internal.collection_index_end(index_id uuid, is_built boolean) returns void
+create or replace function api.collection_index_end(index_id uuid, is_built boolean) returns api.reply
 language plpgsql volatile security definer set search_path = '' as $$
 declare
   i app.collection_indexes;
@@ -117,6 +117,6 @@ begin
   if i.id is not null then
     perform internal.collection_changed(i.collection_id);
   end if;
+  return internal.reply(200, 'true');
 end $$;
-comment on function internal.collection_index_end is
-  'After a job has built an index: marks it as ready, or drops it. Granted to workers through api.collection_index_end.';
+comment on function api.collection_index_end is 'For the worker, after it has built an index, or failed to: marks it as ready, or drops it.';

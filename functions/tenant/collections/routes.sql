@@ -39,12 +39,6 @@ language sql volatile as $$
 $$;
 comment on function api.collection_update is 'Changes a collection. Refuses as internal.collection_update.';
 
-create or replace function api.collection_drop(name text, confirm text default null, dry_run boolean default false) returns api.reply
-language sql volatile as $$
-  select internal.reply(200, internal.collection_drop(collection_drop.name, collection_drop.confirm, collection_drop.dry_run))
-$$;
-comment on function api.collection_drop is 'Drops a collection. Refuses as internal.collection_drop.';
-
 create or replace function api.collection_column_add(name text, definition json, dry_run boolean default false) returns api.reply
 language sql volatile as $$
   select internal.reply(case when collection_column_add.dry_run then 200 else 201 end,
@@ -52,26 +46,11 @@ language sql volatile as $$
 $$;
 comment on function api.collection_column_add is 'Adds a column. Refuses as internal.collection_column_add.';
 
-create or replace function api.collection_column_change(name text, "column" text, patch json, dry_run boolean default false) returns api.reply
-language sql volatile as $$
-  select internal.reply(200, internal.collection_column_change(collection_column_change.name, collection_column_change."column",
-                                                               collection_column_change.patch, collection_column_change.dry_run))
-$$;
-comment on function api.collection_column_change is 'Changes a column. Refuses as internal.collection_column_change.';
-
 create or replace function api.collection_index_add(name text, definition json, dry_run boolean default false) returns api.reply
 language sql volatile as $$
   select internal.collection_index_add(collection_index_add.name, collection_index_add.definition, collection_index_add.dry_run)
 $$;
 comment on function api.collection_index_add is 'Adds an index. Refuses as internal.collection_index_add, which also says when a job must build it.';
-
-create or replace function api.collection_index_end(index_id uuid, is_built boolean) returns api.reply
-language plpgsql volatile as $$
-begin
-  perform internal.collection_index_end(collection_index_end.index_id, collection_index_end.is_built);
-  return internal.reply(200, 'true');
-end $$;
-comment on function api.collection_index_end is 'For the worker, after it has built an index, or failed to.';
 
 create or replace function api.collection_index_begin(name text, definition json, operation_id uuid) returns api.reply
 language sql volatile as $$

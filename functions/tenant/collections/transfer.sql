@@ -72,7 +72,7 @@ begin
 end $$;
 comment on function api.collection_import_begin is 'Begins an import: its id, and the types of the columns. Refuses 404 COLLECTION_NOT_FOUND.';
 
-create or replace function internal.collection_import_add(import_id uuid, place int, rows json) returns void
+create or replace function api.collection_import_add(import_id uuid, place int, rows json) returns api.reply
 language plpgsql volatile security definer set search_path = '' as $$
 begin
   perform internal.collection_may_define();
@@ -82,30 +82,16 @@ begin
   end if;
   insert into app.collection_import_parts (import_id, position, rows)
   values (collection_import_add.import_id, collection_import_add.place, collection_import_add.rows);
-end $$;
-comment on function internal.collection_import_add is
-  'Stages a part of an import. Refuses 404 COLLECTION_NOT_FOUND when the import was deleted with its collection. Locks the import.';
-
-create or replace function api.collection_import_add(import_id uuid, place int, rows json) returns api.reply
-language plpgsql volatile as $$
-begin
-  perform internal.collection_import_add(collection_import_add.import_id, collection_import_add.place, collection_import_add.rows);
   return internal.reply(200, 'true');
 end $$;
-comment on function api.collection_import_add is 'Stages a part of an import.';
+comment on function api.collection_import_add is
+  'Stages a part of an import; 404 COLLECTION_NOT_FOUND when the import was deleted with its collection. Locks the import.';
 
-create or replace function internal.collection_import_drop(import_id uuid) returns void
+create or replace function api.collection_import_drop(import_id uuid) returns api.reply
 language plpgsql volatile security definer set search_path = '' as $$
 begin
   perform internal.collection_may_define();
   delete from app.collection_imports i where i.id = collection_import_drop.import_id;
-end $$;
-comment on function internal.collection_import_drop is 'Deletes an import with its staged rows.';
-
-create or replace function api.collection_import_drop(import_id uuid) returns api.reply
-language plpgsql volatile as $$
-begin
-  perform internal.collection_import_drop(collection_import_drop.import_id);
   return internal.reply(200, 'true');
 end $$;
 comment on function api.collection_import_drop is 'Deletes an import with its staged rows.';

@@ -179,10 +179,10 @@ comment on function internal.currency_undo is
   'Reverses a row of the ledger by another row. Refuses 409 INSUFFICIENT_FUNDS, BALANCE_LIMIT_EXCEEDED. The user must be locked, and the row not reversed yet.
    Granted to nobody.';
 
-create or replace function internal.currency_reverse(transaction_id uuid, idempotency_key text, body_hash text) returns api.reply
+create or replace function api.currency_transaction_reverse(transaction_id uuid, idempotency_key text default null, body_hash text default null) returns api.reply
 language plpgsql volatile security definer set search_path = '' as $$
 declare
-  route constant text := 'POST currencies/transactions/' || currency_reverse.transaction_id || '/reverse';
+  route constant text := 'POST currencies/transactions/' || currency_transaction_reverse.transaction_id || '/reverse';
   undone app.currency_transactions;
   written app.currency_transactions;
   answer api.reply;
@@ -190,10 +190,10 @@ begin
   if internal.caller() <> 'developer' then
     raise exception 'transactions are reversed by administrators, not by %', internal.caller();
   end if;
-  select t.* into undone from app.currency_transactions t where t.id = currency_reverse.transaction_id;
+  select t.* into undone from app.currency_transactions t where t.id = currency_transaction_reverse.transaction_id;
   perform internal.check_found(found, 'transaction');
   perform internal.ledger_lock_user(undone.app_user_id);
-  answer := internal.ledger_stored_reply(undone.app_user_id, route, currency_reverse.idempotency_key, currency_reverse.body_hash);
+  answer := internal.ledger_stored_reply(undone.app_user_id, route, currency_transaction_reverse.idempotency_key, currency_transaction_reverse.body_hash);
   if answer is not null then
     return answer;
   end if;
@@ -205,22 +205,13 @@ begin
     perform internal.fail(409, 'CONFLICT', 'Rows of regeneration, expiry, a merge or a reversal cannot be reversed: adjust the balance instead.',
                           json_build_object('source_type', undone.source_type));
   end if;
-  written := internal.currency_undo(undone, currency_reverse.idempotency_key);
+  written := internal.currency_undo(undone, currency_transaction_reverse.idempotency_key);
   perform internal.audit('currencies.reverse', 'users', undone.app_user_id::text, json_build_object(
     'transaction_id', json_build_array(null, undone.id), 'currency_code', json_build_array(null, undone.currency_code),
     'amount', json_build_array(null, written.amount)), 201);
-  return internal.ledger_store_reply(undone.app_user_id, route, currency_reverse.idempotency_key, currency_reverse.body_hash, internal.reply(201,
+  return internal.ledger_store_reply(undone.app_user_id, route, currency_transaction_reverse.idempotency_key, currency_transaction_reverse.body_hash, internal.reply(201,
     json_build_object('transaction', internal.currency_transaction_json(written), 'balance', written.balance_after)));
 end $$;
-comment on function internal.currency_reverse is
-  'Reverses a row of the ledger by another row, once; audited as currencies.reverse. Refuses 404 NOT_FOUND, 409 ALREADY_REVERSED, CONFLICT,
-   INSUFFICIENT_FUNDS, BALANCE_LIMIT_EXCEEDED. Locks the user.';
-
-create or replace function api.currency_transaction_reverse(transaction_id uuid, idempotency_key text default null, body_hash text default null) returns api.reply
-language sql volatile as $$
-  select internal.currency_reverse(currency_transaction_reverse.transaction_id, currency_transaction_reverse.idempotency_key,
-                                   currency_transaction_reverse.body_hash)
-$$;
 comment on function api.currency_transaction_reverse is
-  'Reverses a transaction once: 201 {transaction, balance}, 200 when it is replayed. Refuses 404 NOT_FOUND, 409 ALREADY_REVERSED, CONFLICT,
-   INSUFFICIENT_FUNDS, BALANCE_LIMIT_EXCEEDED, IDEMPOTENCY_CONFLICT. Supplement E1.';
+  'Reverses a row of the ledger by another row, once; audited as currencies.reverse. Refuses 404 NOT_FOUND, 409 IDEMPOTENCY_CONFLICT,
+   ALREADY_REVERSED, CONFLICT, INSUFFICIENT_FUNDS, BALANCE_LIMIT_EXCEEDED. Locks the user. Supplement E1.';

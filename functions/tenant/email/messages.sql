@@ -327,7 +327,7 @@ comment on function api.email_attempt_begin is
    message whose last attempt has no outcome is sent again if it is transactional, and fails otherwise. unsubscribe_mark stands where the link to
    unsubscribe belongs. Locks the message.';
 
-create or replace function internal.email_attempt_end(message_id uuid, attempt int, outcome text, detail text) returns timestamptz
+create or replace function api.email_attempt_end(message_id uuid, attempt int, outcome text, detail text default null) returns api.reply
 language plpgsql volatile security definer set search_path = '' as $$
 declare
   delays constant int[] := '{60,300,1800,7200,28800}';
@@ -338,32 +338,25 @@ begin
   select e.* into m from app.email_messages e where e.id = email_attempt_end.message_id for update;
   -- a later attempt, or a worker that took this one for lost, has the word
   if m.id is null or m.attempts <> email_attempt_end.attempt or m.status <> 'queued' then
-    return null;
+    return internal.reply(200, json_build_object('next_attempt_at', null));
   end if;
   if email_attempt_end.outcome = 'sent' then
     perform internal.email_message_end(m.id, 'sent');
-    return null;
+    return internal.reply(200, json_build_object('next_attempt_at', null));
   elsif email_attempt_end.outcome = 'failed' or m.attempts > cardinality(delays) then
     perform internal.email_message_end(m.id, 'failed', email_attempt_end.detail);
-    return null;
+    return internal.reply(200, json_build_object('next_attempt_at', null));
   end if;
   due := internal.now() + make_interval(secs => delays[m.attempts]);
   update app.email_messages e
      set attempting_at = null, next_attempt_at = due, updated_at = internal.now(), last_error = left(email_attempt_end.detail, 500),
          events = e.events || internal.email_event('attempt_failed', email_attempt_end.detail)
    where e.id = m.id;
-  return due;
+  return internal.reply(200, json_build_object('next_attempt_at', internal.iso(due)));
 end $$;
-comment on function internal.email_attempt_end is
-  'Stores the outcome of an attempt: sent, failed (for good), or retry, after 1, 5, 30 minutes, 2 and 8 hours. Returns when the next attempt is due, or null.
-   Locks the message.';
-
-create or replace function api.email_attempt_end(message_id uuid, attempt int, outcome text, detail text default null) returns api.reply
-language sql volatile as $$
-  select internal.reply(200, json_build_object('next_attempt_at', internal.iso(internal.email_attempt_end(
-    email_attempt_end.message_id, email_attempt_end.attempt, email_attempt_end.outcome, email_attempt_end.detail))))
-$$;
-comment on function api.email_attempt_end is 'internal.email_attempt_end for workers.';
+comment on function api.email_attempt_end is
+  'For workers: stores the outcome of an attempt: sent, failed (for good), or retry, after 1, 5, 30 minutes, 2 and 8 hours. Returns when the next
+   attempt is due, or null. Locks the message.';
 
 create or replace function internal.purge__email(most int default 5000) returns bigint
 language sql volatile security definer set search_path = '' as $$

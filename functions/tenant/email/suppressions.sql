@@ -59,7 +59,7 @@ begin
 end $$;
 comment on function api.email_suppression_delete is 'Deletes all suppressions of an address; the preferences of its user stay. Refuses 404 NOT_FOUND.';
 
-create or replace function internal.email_unsubscribe(address text, category text) returns boolean
+create or replace function api.email_unsubscribe(address text, category text) returns api.reply
 language plpgsql volatile security definer set search_path = '' as $$
 declare
   them uuid;
@@ -73,19 +73,14 @@ begin
   values (internal.email_normal(email_unsubscribe.address), 'unsubscribe', email_unsubscribe.category)
   on conflict on constraint email_suppressions_once do nothing;
   if not found then
-    return false;
+    return internal.reply(200, 'false');
   end if;
   perform internal.emit(u.id, 'svc.email.unsubscribed', jsonb_build_object('category', email_unsubscribe.category)) from app.users u where u.id = them;
-  return true;
+  return internal.reply(200, 'true');
 end $$;
-comment on function internal.email_unsubscribe is
-  'Unsubscribes an address from a category; false where it was. Emits svc.email.unsubscribed for the user whose address it is. Locks the user.';
-
-create or replace function api.email_unsubscribe(address text, category text) returns api.reply
-language sql volatile as $$
-  select internal.reply(200, to_json(internal.email_unsubscribe(email_unsubscribe.address, email_unsubscribe.category)))
-$$;
-comment on function api.email_unsubscribe is 'internal.email_unsubscribe for the server, which has read the link.';
+comment on function api.email_unsubscribe is
+  'For the server: unsubscribes an address from a category; false where it was. Emits svc.email.unsubscribed for the user whose address it is. Locks
+   the user.';
 
 create or replace function api.email_webhook_secret() returns api.reply
 language sql stable as $$
@@ -93,7 +88,7 @@ language sql stable as $$
 $$;
 comment on function api.email_webhook_secret is 'The sealed config of the project''s mail server, with the secret of its webhook, or null.';
 
-create or replace function internal.email_provider_event(event jsonb) returns boolean
+create or replace function api.email_provider_event(event jsonb) returns api.reply
 language plpgsql volatile security definer set search_path = '' as $$
 declare
   kind constant text := email_provider_event.event ->> 'type';
@@ -110,7 +105,7 @@ begin
   perform internal.check_rate('email webhook', 100, 1, 'A project takes at most 100 webhooks a second.');
   insert into app.email_provider_events (id) values (email_provider_event.event ->> 'id') on conflict on constraint email_provider_events_pkey do nothing;
   if not found then
-    return false;
+    return internal.reply(200, json_build_object('received', true, 'is_new', false));
   end if;
   select e.* into m from app.email_messages e where e.id = named;
   -- the address of our own message, whatever the provider calls it
@@ -144,15 +139,10 @@ begin
                                                                         'message_id', m.id))
        from app.users u where u.id = them;
   end if;
-  return true;
+  return internal.reply(200, json_build_object('received', true, 'is_new', true));
 end $$;
-comment on function internal.email_provider_event is
-  'What a mail provider reports, once for each id: delivered, bounce (hard unless bounce_type says otherwise) and complaint move the message, and the latter two
-   suppress the address at once; a soft bounce changes no status. A delivery of a campaign has failed when its message bounces, with BOUNCED. Emits svc.email.bounced. False for a repeated id. Refuses 429 RATE_LIMITED. Locks
-   the user, the message, the delivery.';
-
-create or replace function api.email_provider_event(event jsonb) returns api.reply
-language sql volatile as $$
-  select internal.reply(200, json_build_object('received', true, 'is_new', internal.email_provider_event(email_provider_event.event)))
-$$;
-comment on function api.email_provider_event is 'internal.email_provider_event for the server, which has checked the signature.';
+comment on function api.email_provider_event is
+  'For the server, which has checked the signature: what a mail provider reports, once for each id, {received, is_new}: delivered, bounce (hard
+   unless bounce_type says otherwise) and complaint move the message, and the latter two suppress the address at once; a soft bounce changes no
+   status. A delivery of a campaign has failed when its message bounces, with BOUNCED. Emits svc.email.bounced. More than 100 a second are 429
+   RATE_LIMITED. Locks the user, the message, the delivery.';

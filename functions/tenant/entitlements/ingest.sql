@@ -292,22 +292,17 @@ create or replace trigger tg_users__subscriptions
   after update of external_id on app.users
   for each row when (new.external_id is distinct from old.external_id and new.external_id is not null) execute function internal.tg_users__subscriptions();
 
-create or replace function internal.subscription_resume(item text) returns text
+create or replace function api.subscription_resume(item text) returns api.reply
 language plpgsql volatile security definer set search_path = '' as $$
 begin
   if internal.caller() <> 'worker' then
     raise exception 'events of the subscription provider are applied by workers, not by %', internal.caller();
   end if;
-  return case when subscription_resume.item like 'transfer %' then internal.subscription_transfer(substr(subscription_resume.item, 10))
-              else internal.subscription_settle(substr(subscription_resume.item, 10), true) end;
+  return internal.reply(200, to_json(case when subscription_resume.item like 'transfer %' then internal.subscription_transfer(substr(subscription_resume.item, 10))
+                                          else internal.subscription_settle(substr(subscription_resume.item, 10), true) end));
 end $$;
-comment on function internal.subscription_resume is 'Applies what waited for its user: "purchase <source_ref>" or "transfer <event id>". For workers.';
-
-create or replace function api.subscription_resume(item text) returns api.reply
-language sql volatile as $$
-  select internal.reply(200, to_json(internal.subscription_resume(subscription_resume.item)))
-$$;
-comment on function api.subscription_resume is 'internal.subscription_resume for the task entitlements__settle.';
+comment on function api.subscription_resume is
+  'For the task entitlements__settle: applies what waited for its user: "purchase <source_ref>" or "transfer <event id>". For workers.';
 
 create or replace function internal.subscription_ingest(event jsonb) returns text
 language plpgsql volatile security definer set search_path = '' as $$

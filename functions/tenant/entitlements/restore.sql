@@ -1,5 +1,5 @@
 -- Restoring purchases: the server asks the provider what a user owns, and the provider's answer becomes the state.
-create or replace function internal.restore_begin(app_user_id uuid) returns json
+create or replace function api.restore_begin(app_user_id uuid) returns api.reply
 language plpgsql volatile security definer set search_path = '' as $$
 declare
   them app.users;
@@ -17,19 +17,13 @@ begin
     perform internal.fail(409, 'RESTORE_UNAVAILABLE', 'This project has no active subscription integration.');
   end if;
   perform internal.check_rate('restore ' || them.id, 10, 60, 'Purchases are restored at most ten times a minute.');
-  return json_build_object('config_sealed', sealed, 'names', array(select n.name from internal.provider_names(them.id, 5) n),
-                           'asked_at', internal.iso(internal.now()));
+  return internal.reply(200, json_build_object('config_sealed', sealed, 'names', array(select n.name from internal.provider_names(them.id, 5) n),
+                                               'asked_at', internal.iso(internal.now())));
 end $$;
-comment on function internal.restore_begin is
-  'What a restore needs: {config_sealed, names, asked_at}, the names by which the provider may know the user, with those of
-   five merged users at most, and the time of which its answer is. For the
-   server. Refuses 404 USER_NOT_FOUND, 409 RESTORE_UNAVAILABLE, 429 RATE_LIMITED.';
-
-create or replace function api.restore_begin(app_user_id uuid) returns api.reply
-language sql volatile as $$
-  select internal.reply(200, internal.restore_begin(restore_begin.app_user_id))
-$$;
-comment on function api.restore_begin is 'internal.restore_begin for the server.';
+comment on function api.restore_begin is
+  'For the server: what a restore needs: {config_sealed, names, asked_at}, the names by which the provider may know the user, with those of five
+   merged users at most, and the time of which its answer is. Its refusals are those of the route: 404 USER_NOT_FOUND, 409 RESTORE_UNAVAILABLE, 429
+   RATE_LIMITED.';
 
 create or replace function internal.subscriptions_restored_as(purchase jsonb) returns setof text
 language sql stable security definer set search_path = '' as $$
@@ -128,9 +122,10 @@ comment on function internal.subscription_confirm is
   'Brings one subscription to the state of the provider''s answer, which is stored as an event of type RESTORE when it changes anything. Its time is that of
    the question: events of a later time count more. Users must be locked. Granted to nobody.';
 
-create or replace function internal.subscriptions_restore(app_user_id uuid, names text[], purchases jsonb, is_known boolean, asked_at timestamptz) returns json
+create or replace function api.subscriptions_restore(app_user_id uuid, names jsonb, purchases jsonb, is_known boolean, asked_at timestamptz) returns api.reply
 language plpgsql volatile security definer set search_path = '' as $$
 declare
+  names_given constant text[] := internal.subscription_texts(subscriptions_restore.names);
   them constant uuid := subscriptions_restore.app_user_id;
   matched jsonb;
   users uuid[];
@@ -175,7 +170,7 @@ begin
      -- of two that are one here, the one that gives access for longer counts
      order by m.value ->> 'source_ref', (m.value -> 'gives_access')::boolean, internal.ms_time(m.value -> 'expiration_at_ms') nulls last
   loop
-    perform internal.subscription_confirm(them, item.ref, item.purchase - 'source_ref', subscriptions_restore.names, subscriptions_restore.asked_at);
+    perform internal.subscription_confirm(them, item.ref, item.purchase - 'source_ref', names_given, subscriptions_restore.asked_at);
   end loop;
   -- what the provider no longer has under these names ended there
   if subscriptions_restore.is_known then
@@ -184,32 +179,25 @@ begin
         from app.subscriptions s
        where s.app_user_id = them and internal.subscription_end(s) > internal.now()
          and not exists (select from jsonb_array_elements(matched) m where m.value ->> 'source_ref' = s.source_ref)
-         and exists (select from app.subscription_events e where e.source_ref = s.source_ref and e.names && subscriptions_restore.names)
+         and exists (select from app.subscription_events e where e.source_ref = s.source_ref and e.names && names_given)
          -- what arrived since the provider was asked may be missing in its answer
          and not exists (select from app.subscription_events e where e.source_ref = s.source_ref and e.received_at > subscriptions_restore.asked_at)
        order by s.id
     loop
-      perform internal.subscription_confirm(them, item.ref, '{"gives_access": false, "status": "absent"}', subscriptions_restore.names,
+      perform internal.subscription_confirm(them, item.ref, '{"gives_access": false, "status": "absent"}', names_given,
                                             subscriptions_restore.asked_at);
     end loop;
   end if;
   perform internal.entitlements_notify(u, array(select jsonb_array_elements_text(held -> u::text))) from unnest(locked) u order by u;
-  return json_build_object(
+  return internal.reply(200, json_build_object(
     'restored_count', (select count(distinct i.id)
                          from jsonb_array_elements(matched) m
                         cross join lateral unnest(internal.subscription_entitlements(m.value)) as i (id)
                         where (m.value -> 'gives_access')::boolean
                           and exists (select from internal.best_grants(them, i.id) g where internal.grant_end(g) > internal.now())),
-    'entitlements', (select coalesce(json_agg(internal.entitlement_json(g) order by g.entitlement_id), '[]') from internal.best_grants(them) g));
+    'entitlements', (select coalesce(json_agg(internal.entitlement_json(g) order by g.entitlement_id), '[]') from internal.best_grants(them) g)));
 end $$;
-comment on function internal.subscriptions_restore is
-  'Brings the user''s subscriptions to the provider''s answer: {restored_count, entitlements}. A purchase that another user has here moves; one that the
-   answer lacks ends, unless the provider does not know the user at all, or it was reported since the provider was asked. For the server. Refuses 404 USER_NOT_FOUND. Locks the users, then the subscriptions.';
-
-create or replace function api.subscriptions_restore(app_user_id uuid, names jsonb, purchases jsonb, is_known boolean, asked_at timestamptz) returns api.reply
-language sql volatile as $$
-  select internal.reply(200, internal.subscriptions_restore(subscriptions_restore.app_user_id, internal.subscription_texts(subscriptions_restore.names),
-                                                            subscriptions_restore.purchases, subscriptions_restore.is_known,
-                                                            subscriptions_restore.asked_at))
-$$;
-comment on function api.subscriptions_restore is 'internal.subscriptions_restore for the server.';
+comment on function api.subscriptions_restore is
+  'For the server: brings the user''s subscriptions to the provider''s answer: {restored_count, entitlements}. A purchase that another user has here
+   moves; one that the answer lacks ends, unless the provider does not know the user at all, or it was reported since the provider was asked. A user
+   who is gone is 404 USER_NOT_FOUND. Locks the users, then the subscriptions.';

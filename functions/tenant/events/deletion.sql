@@ -1,49 +1,37 @@
 -- Deletion of events, in steps, because there may be millions.
 create or replace function api.events_delete_step(event_name text, user_id uuid, before timestamptz, batch int) returns api.reply
-language sql volatile as $$
-  select internal.reply(200, to_json(internal.events_delete(
-    events_delete_step.event_name, events_delete_step.user_id, events_delete_step.before, events_delete_step.batch)))
-$$;
-comment on function api.events_delete_step is 'For the job: deletes a batch of events and answers how many; fewer than the batch when it was the last.';
-
-create or replace function internal.events_delete(event_name text, app_user_id uuid, before timestamptz, batch int) returns bigint
 language plpgsql volatile security definer set search_path = '' as $$
 declare
   deleted bigint;
 begin
-  if internal.caller() <> 'worker' or coalesce(events_delete.event_name, events_delete.app_user_id::text) is null or events_delete.before is null then
+  if internal.caller() <> 'worker' or coalesce(events_delete_step.event_name, events_delete_step.user_id::text) is null or events_delete_step.before is null then
     raise exception 'events are deleted by a worker, of a name or a user, before a time';
   end if;
   with doomed as (
     select e.id, e.received_at
       from app.engagement_events e
-     where (events_delete.event_name is null or e.event_name = events_delete.event_name)
-       and (events_delete.app_user_id is null or e.app_user_id = events_delete.app_user_id)
-       and e.occurred_at < events_delete.before
-     limit events_delete.batch
+     where (events_delete_step.event_name is null or e.event_name = events_delete_step.event_name)
+       and (events_delete_step.user_id is null or e.app_user_id = events_delete_step.user_id)
+       and e.occurred_at < events_delete_step.before
+     limit events_delete_step.batch
   )
   delete from app.engagement_events e using doomed d where (e.id, e.received_at) = (d.id, d.received_at);
   get diagnostics deleted = row_count;
-  return deleted;
+  return internal.reply(200, to_json(deleted));
 end $$;
-comment on function internal.events_delete is
-  'Deletes a batch of events of a name, a user or both, before a time. Their effects stay, such as counters and streaks, and their ids, for deduplication.';
+comment on function api.events_delete_step is
+  'For the job: deletes a batch of events of a name, a user or both, before a time, and answers how many; fewer than the batch when it was the last.
+   Their effects stay, such as counters and streaks, and their ids, for deduplication.';
 
 create or replace function api.events_count(event_name text, user_id uuid, before timestamptz) returns api.reply
-language sql stable as $$
-  select internal.reply(200, to_json(internal.events_number(events_count.event_name, events_count.user_id, events_count.before)))
-$$;
-comment on function api.events_count is 'For the job: how many events there are to delete.';
-
-create or replace function internal.events_number(event_name text, app_user_id uuid, before timestamptz) returns bigint
 language sql stable security definer set search_path = '' as $$
-  select count(*)
+  select internal.reply(200, to_json(count(*)))
     from app.engagement_events e
-   where (events_number.event_name is null or e.event_name = events_number.event_name)
-     and (events_number.app_user_id is null or e.app_user_id = events_number.app_user_id)
-     and e.occurred_at < events_number.before
+   where (events_count.event_name is null or e.event_name = events_count.event_name)
+     and (events_count.user_id is null or e.app_user_id = events_count.user_id)
+     and e.occurred_at < events_count.before
 $$;
-comment on function internal.events_number is 'How many events of a name, a user or both there are before a time.';
+comment on function api.events_count is 'For the job: how many events of a name, a user or both there are before a time.';
 
 create or replace function api.events_delete_check(event_name text default null, user_id uuid default null, before text default null)
 returns api.reply

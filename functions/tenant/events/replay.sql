@@ -121,19 +121,13 @@ comment on function api.events_replay_step is
    committed one. Locks the users.';
 
 create or replace function api.events_replay_total(input jsonb) returns api.reply
-language sql stable as $$
-  select internal.reply(200, to_json(internal.replay_total(events_replay_total.input)))
-$$;
-comment on function api.events_replay_total is 'For the job: how many users a replay will look at.';
-
-create or replace function internal.replay_total(input jsonb) returns bigint
 language sql stable security definer set search_path = '' as $$
-  select case when jsonb_typeof(replay_total.input -> 'user_ids') = 'array'
-              then (select count(*) from app.users u where u.id in (select i.value::uuid from jsonb_array_elements_text(replay_total.input -> 'user_ids') i))
-              else (select count(*) from app.users) end
-       * jsonb_array_length(replay_total.input -> 'targets')
+  select internal.reply(200, to_json(case when jsonb_typeof(events_replay_total.input -> 'user_ids') = 'array'
+                                          then (select count(*) from app.users u where u.id in (select i.value::uuid from jsonb_array_elements_text(events_replay_total.input -> 'user_ids') i))
+                                          else (select count(*) from app.users) end
+                                   * jsonb_array_length(events_replay_total.input -> 'targets')))
 $$;
-comment on function internal.replay_total is 'Users times targets.';
+comment on function api.events_replay_total is 'For the job: how many users a replay will look at: users times targets.';
 
 create or replace function api.events_replay_result(operation_id uuid) returns api.reply
 language sql stable security definer set search_path = '' as $$

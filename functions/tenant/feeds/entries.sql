@@ -67,15 +67,6 @@ comment on function internal.feed_write is
   'Writes an entry. What the system posts to a group appears there only. Refuses 404 NOT_FOUND for a group that does not exist. Locks the group against deletion.
    Granted to nobody.';
 
-create or replace function internal.feed_delete(entry_id uuid) returns void
-language plpgsql volatile security definer set search_path = '' as $$
-begin
-  perform internal.lock_users(array[internal.user_id()]);
-  delete from app.feed_entries e where (e.id, e.actor_id) = (feed_delete.entry_id, internal.user_id());
-  perform internal.check_found(found, 'entry');
-end $$;
-comment on function internal.feed_delete is 'Deletes an entry of the caller. Refuses 404 NOT_FOUND, for entries of others too. Locks the user.';
-
 create or replace function api.feed_home(since timestamptz default null, page_limit int default 20, page_offset int default 0) returns api.reply
 language plpgsql stable security definer set search_path = '' as $$
 declare
@@ -257,12 +248,15 @@ comment on function api.feed_post is
    the user. Supplement D11.';
 
 create or replace function api.feed_delete(entry_id uuid) returns api.reply
-language plpgsql volatile as $$
+language plpgsql volatile security definer set search_path = '' as $$
 begin
-  perform internal.feed_delete(feed_delete.entry_id);
+  perform internal.lock_users(array[internal.user_id()]);
+  delete from app.feed_entries e where (e.id, e.actor_id) = (feed_delete.entry_id, internal.user_id());
+  perform internal.check_found(found, 'entry');
   return internal.reply_deleted();
 end $$;
-comment on function api.feed_delete is 'Deletes an entry of the caller. Refuses 404 NOT_FOUND. Supplement D11.';
+comment on function api.feed_delete is
+  'Deletes an entry of the caller. Refuses 404 NOT_FOUND, for entries of others too. Locks the user. Supplement D11.';
 
 select internal.list_declare('feed_entries_page', null::app.feed_entries, 'feed_entry_json', '{created_at,id}', filters => '{actor_id,group_id,action}', is_counted => true,
                              counted_filters => '{action}');
@@ -305,7 +299,7 @@ begin
 end $$;
 comment on function api.feed_post_as is 'Posts an entry of any user or of the system. Refuses 400 VALIDATION_ERROR unless one of the two is sent, and as internal.feed_post_as. Supplement D11.';
 
-create or replace function internal.feed_remove(entry_id uuid) returns void
+create or replace function api.feed_remove(entry_id uuid) returns api.reply
 language plpgsql volatile security definer set search_path = '' as $$
 declare
   doomed app.feed_entries;
@@ -320,13 +314,6 @@ begin
   perform internal.check_found(found, 'entry');
   perform internal.audit('feeds.delete', 'feed_entries', doomed.id::text, json_build_object(
     'actor_id', json_build_array(doomed.actor_id, null), 'action', json_build_array(doomed.action, null)));
-end $$;
-comment on function internal.feed_remove is 'Deletes an entry of any user or of the system. Refuses 404 NOT_FOUND. Locks the actor.';
-
-create or replace function api.feed_remove(entry_id uuid) returns api.reply
-language plpgsql volatile as $$
-begin
-  perform internal.feed_remove(feed_remove.entry_id);
   return internal.reply_deleted();
 end $$;
-comment on function api.feed_remove is 'Deletes an entry of any user or of the system. Refuses 404 NOT_FOUND. Supplement D11.';
+comment on function api.feed_remove is 'Deletes an entry of any user or of the system. Refuses 404 NOT_FOUND. Locks the actor. Supplement D11.';

@@ -5,10 +5,11 @@ language sql stable as $$
 $$;
 comment on function internal.feed_silent_actions is 'The actions of system events that make no entries in this project.';
 
-create or replace function internal.feed_settings_put(events text[]) returns json
+create or replace function api.feed_settings_put(events json) returns api.reply
 language plpgsql volatile security definer set search_path = '' as $$
 declare
-  unknown constant text := (select e from unnest(feed_settings_put.events) e where not exists (select from internal.feed_events f where f.action = e) limit 1);
+  events_given constant text[] := array(select json_array_elements_text(feed_settings_put.events));
+  unknown constant text := (select e from unnest(events_given) e where not exists (select from internal.feed_events f where f.action = e) limit 1);
   silent jsonb;
 begin
   if internal.caller() <> 'developer' then
@@ -17,23 +18,17 @@ begin
     perform internal.invalid('events', format('has an unknown action: %s', left(unknown, 64)));
   end if;
   -- what is switched off is stored: an event that a later version adds makes entries
-  silent := to_jsonb(array(select f.action from internal.feed_events f where f.action <> all (feed_settings_put.events) order by f.action));
+  silent := to_jsonb(array(select f.action from internal.feed_events f where f.action <> all (events_given) order by f.action));
   if silent is distinct from coalesce(internal.setting('feeds.silent_actions'), '[]') then
     perform internal.audit('feeds.settings', 'settings', 'feeds', json_build_object('silent_actions', json_build_array(
       coalesce(internal.setting('feeds.silent_actions'), '[]'), silent)));
     perform internal.set_setting('feeds.silent_actions', silent);
     perform internal.event_plans_refresh();
   end if;
-  return json_build_object('events', array(select f.action from internal.feed_events f where f.action = any (feed_settings_put.events) order by f.action));
+  return internal.reply(200, json_build_object('events', array(select f.action from internal.feed_events f where f.action = any (events_given) order by f.action)));
 end $$;
-comment on function internal.feed_settings_put is
-  'Sets which system events make entries, by their actions; answers {events}. Refuses 400 VALIDATION_ERROR for an action that no event makes.';
-
-create or replace function api.feed_settings_put(events json) returns api.reply
-language sql volatile as $$
-  select internal.reply(200, internal.feed_settings_put(array(select json_array_elements_text(feed_settings_put.events))))
-$$;
-comment on function api.feed_settings_put is 'Sets which system events make entries. Supplement D11.';
+comment on function api.feed_settings_put is
+  'Sets which system events make entries, by their actions; answers {events}. An action that no event makes is 400 VALIDATION_ERROR. Supplement D11.';
 
 create or replace function internal.on_events__70_feeds(events app.engagement_events[]) returns void
 language plpgsql volatile as $$

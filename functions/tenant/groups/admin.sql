@@ -80,7 +80,7 @@ end $$;
 comment on function api.group_update_any is
   'An administrator changes a group. Refuses 404 NOT_FOUND, 409 GROUP_FULL, GROUP_OWNS_ROWS. Locks the owner and the group. Audited as groups.update.';
 
-create or replace function internal.group_delete_any(group_id uuid) returns void
+create or replace function api.group_delete_any(group_id uuid) returns api.reply
 language plpgsql volatile security definer set search_path = '' as $$
 declare
   was constant app.groups := internal.group_administered(group_delete_any.group_id);
@@ -88,17 +88,10 @@ begin
   perform internal.group_end(was.id);
   perform internal.audit(a.action, 'groups', a.target_id, a.changes, a.status, a.scope)
      from internal.audit_change('groups', '{}', to_jsonb(was), '{}') a;
-end $$;
-comment on function internal.group_delete_any is
-  'An administrator deletes a group. Refuses 404 NOT_FOUND. Locks the owner and the group. Audited as groups.delete.';
-
-create or replace function api.group_delete_any(group_id uuid) returns api.reply
-language plpgsql volatile as $$
-begin
-  perform internal.group_delete_any(group_delete_any.group_id);
   return internal.reply_deleted();
 end $$;
-comment on function api.group_delete_any is 'Deletes a group. Refuses as internal.group_delete_any.';
+comment on function api.group_delete_any is
+  'An administrator deletes a group. Refuses 404 NOT_FOUND. Locks the owner and the group. Audited as groups.delete.';
 
 create or replace function api.group_members_any(group_id uuid, page_offset bigint default 0, page_limit bigint default 50) returns api.reply
 language plpgsql stable as $$
@@ -140,7 +133,7 @@ comment on function api.group_member_update_any is
   'An administrator changes a member; a new owner makes the former owner an admin. Refuses 404 NOT_FOUND, 409 CONFLICT (the owner''s role). Locks the
    user, the owner and the group. Audited as groups.member_update.';
 
-create or replace function internal.group_member_remove(group_id uuid, user_id uuid) returns void
+create or replace function api.group_member_remove(group_id uuid, user_id uuid) returns api.reply
 language plpgsql volatile security definer set search_path = '' as $$
 declare
   g constant app.groups := internal.group_administered(group_member_remove.group_id, group_member_remove.user_id);
@@ -149,15 +142,8 @@ begin
   perform internal.group_exit(member);
   perform internal.audit('groups.member_remove', 'groups', g.id::text, json_build_object(
     'app_user_id', json_build_array(member.app_user_id, null), 'role', json_build_array(member.role, null)));
-end $$;
-comment on function internal.group_member_remove is
-  'An administrator removes a member. After the owner''s removal the oldest admin becomes the owner, else the oldest member; a group without members is
-   deleted. Refuses 404 NOT_FOUND. Locks the user, the owner and the group. Audited as groups.member_remove.';
-
-create or replace function api.group_member_remove(group_id uuid, user_id uuid) returns api.reply
-language plpgsql volatile as $$
-begin
-  perform internal.group_member_remove(group_member_remove.group_id, group_member_remove.user_id);
   return internal.reply_deleted();
 end $$;
-comment on function api.group_member_remove is 'Removes a member. Refuses as internal.group_member_remove.';
+comment on function api.group_member_remove is
+  'An administrator removes a member. After the owner''s removal the oldest admin becomes the owner, else the oldest member; a group without members
+   is deleted. Refuses 404 NOT_FOUND. Locks the user, the owner and the group. Audited as groups.member_remove.';

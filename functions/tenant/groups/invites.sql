@@ -57,7 +57,7 @@ end $$;
 comment on function api.group_invites_list is
   'The open invites of a group, newest first; an admin does not see invites for the role admin. Refuses 404 NOT_FOUND, 403 GROUP_ROLE_FORBIDDEN.';
 
-create or replace function internal.group_invite_delete(group_id uuid, invite_id uuid) returns void
+create or replace function api.group_invite_delete(group_id uuid, invite_id uuid) returns api.reply
 language plpgsql volatile security definer set search_path = '' as $$
 declare
   rank constant int := (internal.group_led(group_invite_delete.group_id, 'admin')).my_rank;
@@ -66,17 +66,10 @@ begin
    where (i.group_id, i.id) = (group_invite_delete.group_id, group_invite_delete.invite_id) and internal.group_invite_is_open(i)
      and internal.group_rank(i.role) < rank;
   perform internal.check_found(found, 'invite');
-end $$;
-comment on function internal.group_invite_delete is
-  'The caller, at least admin, deletes an invite that they can see. Refuses 404 NOT_FOUND, 403 GROUP_ROLE_FORBIDDEN. Locks the caller and the group.';
-
-create or replace function api.group_invite_delete(group_id uuid, invite_id uuid) returns api.reply
-language plpgsql volatile as $$
-begin
-  perform internal.group_invite_delete(group_invite_delete.group_id, group_invite_delete.invite_id);
   return internal.reply_deleted();
 end $$;
-comment on function api.group_invite_delete is 'Deletes an invite. Refuses as internal.group_invite_delete.';
+comment on function api.group_invite_delete is
+  'The caller, at least admin, deletes an invite that they can see. Refuses 404 NOT_FOUND, 403 GROUP_ROLE_FORBIDDEN. Locks the caller and the group.';
 
 create or replace function api.group_join_by_code(code text) returns api.reply
 language plpgsql volatile security definer set search_path = '' as $$

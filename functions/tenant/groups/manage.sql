@@ -100,21 +100,14 @@ end $$;
 comment on function internal.group_end is
   'Deletes a group with its memberships, invites and rows. The owner and the group are locked. Emits svc.group.deleted for the owner. Granted to nobody.';
 
-create or replace function internal.group_delete(group_id uuid) returns void
+create or replace function api.group_delete(group_id uuid) returns api.reply
 language plpgsql volatile security definer set search_path = '' as $$
 begin
   perform internal.group_led(group_delete.group_id, 'owner');
   perform internal.group_end(group_delete.group_id);
-end $$;
-comment on function internal.group_delete is 'The owner deletes a group. Refuses 404 NOT_FOUND, 403 GROUP_ROLE_FORBIDDEN. Locks the caller and the group.';
-
-create or replace function api.group_delete(group_id uuid) returns api.reply
-language plpgsql volatile as $$
-begin
-  perform internal.group_delete(group_delete.group_id);
   return internal.reply_deleted();
 end $$;
-comment on function api.group_delete is 'Deletes a group. Refuses as internal.group_delete.';
+comment on function api.group_delete is 'The owner deletes a group. Refuses 404 NOT_FOUND, 403 GROUP_ROLE_FORBIDDEN. Locks the caller and the group.';
 
 create or replace function internal.group_member_found(group_id uuid, app_user_id uuid) returns app.group_members
 language plpgsql volatile security definer set search_path = '' as $$
@@ -173,7 +166,7 @@ begin
 end $$;
 comment on function internal.group_exit is 'Removes a locked member from a group. Emits svc.group.left with kicked. Granted to nobody.';
 
-create or replace function internal.group_member_kick(group_id uuid, user_id uuid) returns void
+create or replace function api.group_member_kick(group_id uuid, user_id uuid) returns api.reply
 language plpgsql volatile security definer set search_path = '' as $$
 declare
   rank constant int := (internal.group_led(group_member_kick.group_id, 'admin', group_member_kick.user_id)).my_rank;
@@ -183,17 +176,10 @@ begin
     perform internal.group_rank_refusal();
   end if;
   perform internal.group_exit(member);
-end $$;
-comment on function internal.group_member_kick is
-  'The caller, at least admin, removes a member of a lower rank. Refuses 404 NOT_FOUND, 403 GROUP_ROLE_FORBIDDEN. Locks both users and the group.';
-
-create or replace function api.group_member_kick(group_id uuid, user_id uuid) returns api.reply
-language plpgsql volatile as $$
-begin
-  perform internal.group_member_kick(group_member_kick.group_id, group_member_kick.user_id);
   return internal.reply_deleted();
 end $$;
-comment on function api.group_member_kick is 'Removes a member. Refuses as internal.group_member_kick.';
+comment on function api.group_member_kick is
+  'The caller, at least admin, removes a member of a lower rank. Refuses 404 NOT_FOUND, 403 GROUP_ROLE_FORBIDDEN. Locks both users and the group.';
 
 create or replace function internal.group_hand_over(owner app.group_members, heir app.group_members) returns void
 language plpgsql volatile security definer set search_path = '' as $$

@@ -83,7 +83,7 @@ comment on function internal.group_succeed is
   'Gives a group without an owner to its oldest admin, else to its oldest member, viewers last and banned users after all others, who is told by the task groups__notify; deletes a group without
    members. Granted to nobody.';
 
-create or replace function internal.group_inherited(group_id uuid, user_id uuid, previous_role text) returns void
+create or replace function api.group_inherited(group_id uuid, user_id uuid, previous_role text) returns api.reply
 language plpgsql volatile security definer set search_path = '' as $$
 begin
   if internal.caller() <> 'worker' then
@@ -93,17 +93,11 @@ begin
     perform internal.emit(group_inherited.user_id, 'svc.group.role_changed', jsonb_build_object(
       'group_id', group_inherited.group_id, 'role', 'owner', 'previous_role', group_inherited.previous_role, 'inherited', true));
   end if;
-end $$;
-comment on function internal.group_inherited is
-  'Emits svc.group.role_changed with inherited for the user whom a group without an owner went to. Nothing when the user is gone. Locks the user.';
-
-create or replace function api.group_inherited(group_id uuid, user_id uuid, previous_role text) returns api.reply
-language plpgsql volatile as $$
-begin
-  perform internal.group_inherited(group_inherited.group_id, group_inherited.user_id, group_inherited.previous_role);
   return internal.reply(200, 'true');
 end $$;
-comment on function api.group_inherited is 'For the worker: tells the new owner of a group, see internal.group_inherited.';
+comment on function api.group_inherited is
+  'For the worker: emits svc.group.role_changed with inherited for the user whom a group without an owner went to. Nothing when the user is gone.
+   Locks the user.';
 
 create or replace function internal.tg_group_members__succeed() returns trigger
 language plpgsql volatile security definer set search_path = '' as $$

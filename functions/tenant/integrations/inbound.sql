@@ -7,7 +7,7 @@ language sql stable as $$
 $$;
 comment on function api.inbound_config is 'The sealed config of an active provider, with the secret of its webhook, or null. Read for each webhook: a new secret counts at once.';
 
-create or replace function internal.inbound_receive(provider text, event_key text, body text) returns void
+create or replace function api.inbound_receive(provider text, event_key text, body text) returns api.reply
 language plpgsql volatile security definer set search_path = '' as $$
 declare
   stored_id uuid;
@@ -23,17 +23,10 @@ begin
   if stored_id is not null then
     perform internal.enqueue('integrations__process', stored_id::text);
   end if;
-end $$;
-comment on function internal.inbound_receive is
-  'Stores a verified webhook and queues it; a key that is known changes nothing. For the server. Refuses 429 RATE_LIMITED over 100 a second.';
-
-create or replace function api.inbound_receive(provider text, event_key text, body text) returns api.reply
-language plpgsql volatile as $$
-begin
-  perform internal.inbound_receive(inbound_receive.provider, inbound_receive.event_key, inbound_receive.body);
   return internal.reply(200, json_build_object('received', true));
 end $$;
-comment on function api.inbound_receive is 'Stores a verified webhook: {received}. Refuses 429 RATE_LIMITED.';
+comment on function api.inbound_receive is
+  'Stores a verified webhook and queues it; a key that is known changes nothing. For the server. Refuses 429 RATE_LIMITED over 100 a second.';
 
 create or replace function internal.paywall_event(inbound_id uuid, body jsonb, received_at timestamptz) returns text
 language plpgsql volatile security definer set search_path = '' as $$
@@ -63,7 +56,7 @@ comment on function internal.paywall_event is
   'One engagement event of what the paywall provider reports, paywall.<event>, which streaks, XP and segments count as any: applied, duplicate, unknown_user,
    without_effect (it has no event or names no user) or malformed (the event would be refused from an app as well). Granted to nobody.';
 
-create or replace function internal.inbound_process(inbound_id uuid) returns text
+create or replace function api.inbound_process(inbound_id uuid) returns api.reply
 language plpgsql volatile security definer set search_path = '' as $$
 declare
   e app.inbound_events;
@@ -75,7 +68,7 @@ begin
   end if;
   select k.* into e from app.inbound_events k where k.id = inbound_process.inbound_id for update;
   if e.id is null or e.outcome is not null then
-    return e.outcome;
+    return internal.reply(200, to_json(e.outcome));
   end if;
   begin
     parsed := e.body::jsonb;
@@ -88,17 +81,11 @@ begin
                               when 'superwall' then internal.paywall_event(e.id, parsed, e.received_at) end;
   end if;
   update app.inbound_events k set outcome = result, processed_at = internal.now() where k.id = e.id;
-  return result;
+  return internal.reply(200, to_json(result));
 end $$;
-comment on function internal.inbound_process is
-  'Processes a stored webhook once, and records the outcome: that of internal.subscription_ingest or internal.paywall_event. For workers. Locks the row, then
-   the users.';
-
-create or replace function api.inbound_process(inbound_id uuid) returns api.reply
-language sql volatile as $$
-  select internal.reply(200, to_json(internal.inbound_process(inbound_process.inbound_id)))
-$$;
-comment on function api.inbound_process is 'internal.inbound_process for the task integrations__process.';
+comment on function api.inbound_process is
+  'For the task integrations__process: processes a stored webhook once, and records the outcome: that of internal.subscription_ingest or
+   internal.paywall_event. For workers. Locks the row, then the users.';
 
 create or replace function internal.inbound_event_json(e app.inbound_events) returns json
 language sql stable as $$

@@ -1,5 +1,5 @@
 -- Stacks expire by the clock, without a write. The task emits the event of each expiry exactly once, dated at the expiry, whenever it runs.
-create or replace function internal.inventory_expire(batch int) returns json
+create or replace function api.inventory_expire(batch int) returns api.reply
 language plpgsql volatile security definer set search_path = '' as $$
 declare
   locked_users uuid[];
@@ -29,20 +29,14 @@ begin
     into news
     from told t;
   perform internal.emit_many(news.users, news.names, news.properties, news.times);
-  return json_build_object(
+  return internal.reply(200, json_build_object(
     'is_over', not exists (select from app.inventory_stacks s where s.expires_at <= internal.now() and s.expired_at is null and s.quantity > 0),
     'next_at', internal.iso((select min(s.expires_at) from app.inventory_stacks s
-                              where s.expires_at is not null and s.expired_at is null and s.quantity > 0)));
+                              where s.expires_at is not null and s.expired_at is null and s.quantity > 0))));
 end $$;
-comment on function internal.inventory_expire is
-  'Emits svc.inventory.expired for expired stacks of some users, each once, dated at its expiry. Returns whether all were done, and when the next stack
-   expires. Locks the users.';
-
-create or replace function api.inventory_expire(batch int) returns api.reply
-language sql volatile as $$
-  select internal.reply(200, internal.inventory_expire(inventory_expire.batch))
-$$;
-comment on function api.inventory_expire is 'For the task inventory__expire. Idempotent, and safe to run concurrently.';
+comment on function api.inventory_expire is
+  'For the task inventory__expire: emits svc.inventory.expired for expired stacks of some users, each once, dated at its expiry. Returns whether all
+   were done, and when the next stack expires. Locks the users.';
 
 create or replace function internal.tg_inventory_stacks__expire() returns trigger
 language plpgsql volatile security definer set search_path = '' as $$

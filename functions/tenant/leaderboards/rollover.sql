@@ -169,7 +169,7 @@ comment on function api.leaderboard_rollover is
   'For the worker: performs the next due step of a board: {state: more, wait (for running writers), or done, due_at}. One at a time for each board.
    Locks the run.';
 
-create or replace function internal.leaderboard_notify(run_id uuid, by uuid, passed json, displaced uuid, displaced_reason text) returns int
+create or replace function api.leaderboard_notify(run_id uuid, by uuid, passed json, displaced uuid default null, displaced_reason text default null) returns api.reply
 language plpgsql volatile security definer set search_path = '' as $$
 declare
   run app.leaderboard_runs;
@@ -184,7 +184,7 @@ begin
   select r.* into run from app.leaderboard_runs r where r.id = leaderboard_notify.run_id and r.state = 'live';
   select b.* into board from app.leaderboards b where b.id = run.leaderboard_id;
   if board.id is null then
-    return 0;
+    return internal.reply(200, '0');
   end if;
   perform internal.lock_users(array(select p::uuid from json_array_elements_text(leaderboard_notify.passed) p) || leaderboard_notify.displaced);
   mover := internal.leaderboard_entry_of(run.id, leaderboard_notify.by);
@@ -202,15 +202,8 @@ begin
                                when 'left_top_10' then m.rank > 10
                                else m.rank <= 10 end) n;
   perform internal.emit_many(told.users, told.names, told.properties);
-  return coalesce(cardinality(told.users), 0);
+  return internal.reply(200, to_json(coalesce(cardinality(told.users), 0)));
 end $$;
-comment on function internal.leaderboard_notify is
-  'Emits svc.leaderboard.rank_changed for friends who were passed and for the user who was displaced from the top 10, if that still holds. Locks the users.';
-
-create or replace function api.leaderboard_notify(run_id uuid, by uuid, passed json, displaced uuid default null, displaced_reason text default null)
-returns api.reply
-language sql volatile as $$
-  select internal.reply(200, to_json(internal.leaderboard_notify(leaderboard_notify.run_id, leaderboard_notify.by, leaderboard_notify.passed,
-                                                                 leaderboard_notify.displaced, leaderboard_notify.displaced_reason)))
-$$;
-comment on function api.leaderboard_notify is 'For the worker: emits the rank changes of other users after a move; returns how many.';
+comment on function api.leaderboard_notify is
+  'For the worker: emits svc.leaderboard.rank_changed for friends who were passed and for the user who was displaced from the top 10, if that still
+   holds; returns how many. Locks the users.';

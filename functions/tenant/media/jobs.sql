@@ -127,7 +127,7 @@ comment on function api.media_job_begin is
   'For the task media__job: begins an attempt and answers what is to be done; null when the job is over. A job whose file is gone, or that was broken
    off three times, fails. Locks the job.';
 
-create or replace function internal.media_job_fail(job_id uuid, code text, message text, is_final boolean) returns boolean
+create or replace function api.media_job_fail(job_id uuid, code text, message text, is_final boolean) returns api.reply
 language plpgsql volatile security definer set search_path = '' as $$
 declare
   j app.media_jobs;
@@ -138,32 +138,20 @@ begin
          error_code = media_job_fail.code, error_message = left(media_job_fail.message, 500)
    where n.id = media_job_fail.job_id and n.status = 'running'
   returning n.* into j;
-  return coalesce(j.status = 'failed', true);
+  return internal.reply(200, to_json(coalesce(j.status = 'failed', true)));
 end $$;
-comment on function internal.media_job_fail is 'Notes a failed attempt; the third one fails the job, a final one at once. Answers whether the job is over. Locks the job.';
-
-create or replace function api.media_job_fail(job_id uuid, code text, message text, is_final boolean) returns api.reply
-language sql volatile as $$
-  select internal.reply(200, to_json(internal.media_job_fail(media_job_fail.job_id, media_job_fail.code, media_job_fail.message, media_job_fail.is_final)))
-$$;
-comment on function api.media_job_fail is 'For the task media__job: internal.media_job_fail.';
-
-create or replace function internal.media_job_wait(job_id uuid) returns void
-language sql volatile security definer set search_path = '' as $$
-  update app.media_jobs n set status = 'queued', attempts = n.attempts - 1 where n.id = media_job_wait.job_id and n.status = 'running'
-$$;
-comment on function internal.media_job_wait is 'Takes an attempt back that did not begin, because too many images wait on the server. Locks the job.';
+comment on function api.media_job_fail is
+  'For the task media__job: notes a failed attempt; the third one fails the job, a final one at once. Answers whether the job is over. Locks the job.';
 
 create or replace function api.media_job_wait(job_id uuid) returns api.reply
-language plpgsql volatile as $$
-begin
-  perform internal.media_job_wait(media_job_wait.job_id);
-  return internal.reply(200, 'true');
-end $$;
-comment on function api.media_job_wait is 'For the task media__job: internal.media_job_wait.';
+language sql volatile security definer set search_path = '' as $$
+  update app.media_jobs n set status = 'queued', attempts = n.attempts - 1 where n.id = media_job_wait.job_id and n.status = 'running';
+  select internal.reply(200, 'true');
+$$;
+comment on function api.media_job_wait is
+  'For the task media__job: takes an attempt back that did not begin, because too many images wait on the server. Locks the job.';
 
-create or replace function internal.media_job_succeed(job_id uuid, result_id uuid, result_version text, mime_type text, ending text, size_bytes bigint,
-                                                      is_free boolean) returns boolean
+create or replace function api.media_job_succeed(job_id uuid, result_id uuid, result_version text, mime_type text, ending text, size_bytes bigint, is_free boolean) returns api.reply
 language plpgsql volatile security definer set search_path = '' as $$
 declare
   j app.media_jobs;
@@ -180,7 +168,7 @@ begin
     update app.media_jobs n
        set status = 'failed', finished_at = internal.now(), error_code = 'ASSET_GONE', error_message = 'The file was deleted or replaced.'
      where n.id = j.id;
-    return false;
+    return internal.reply(200, 'false');
   end if;
   if j.is_thumbnail then
     update app.media_assets m set thumbnail_of = j.version, updated_at = internal.now() where m.id = a.id;
@@ -201,20 +189,11 @@ begin
      set status = 'succeeded', finished_at = internal.now(), error_code = null, error_message = null,
          result_asset_id = case when not j.is_thumbnail then media_job_succeed.result_id end
    where n.id = j.id;
-  return true;
+  return internal.reply(200, 'true');
 end $$;
-comment on function internal.media_job_succeed is
-  'Notes the result of a job, whose bytes are stored: a thumbnail of its asset, or a new asset of the same owner. False when the asset has gone meanwhile. Refuses 402
-   FREE_TIER_LIMIT_REACHED. Locks the asset, the job, and in a free project the budget.';
-
-create or replace function api.media_job_succeed(job_id uuid, result_id uuid, result_version text, mime_type text, ending text, size_bytes bigint, is_free boolean)
-returns api.reply
-language sql volatile as $$
-  select internal.reply(200, to_json(internal.media_job_succeed(
-    media_job_succeed.job_id, media_job_succeed.result_id, media_job_succeed.result_version, media_job_succeed.mime_type, media_job_succeed.ending,
-    media_job_succeed.size_bytes, media_job_succeed.is_free)))
-$$;
-comment on function api.media_job_succeed is 'For the task media__job: internal.media_job_succeed.';
+comment on function api.media_job_succeed is
+  'For the task media__job: notes the result of a job, whose bytes are stored: a thumbnail of its asset, or a new asset of the same owner. False when
+   the asset has gone meanwhile. Refuses 402 FREE_TIER_LIMIT_REACHED. Locks the asset, the job, and in a free project the budget.';
 
 create or replace function internal.purge__media_jobs(most int default 5000) returns bigint
 language sql volatile security definer set search_path = '' as $$

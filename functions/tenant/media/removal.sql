@@ -135,34 +135,24 @@ language sql stable security definer set search_path = '' as $$
 $$;
 comment on function api.media_pending_old is 'For the task media__clean: uploads that are pending for more than 24 hours, in the order of their ids.';
 
-create or replace function internal.media_pending_drop(asset_ids uuid[]) returns bigint
+create or replace function api.media_pending_drop(asset_ids json) returns api.reply
 language plpgsql volatile security definer set search_path = '' as $$
 declare
+  asset_ids_given constant uuid[] := array(select json_array_elements_text(media_pending_drop.asset_ids)::uuid);
   dropped bigint;
 begin
   delete from app.media_assets m
    where m.id in (select l.id from app.media_assets l
-                   where l.id = any (media_pending_drop.asset_ids) and l.status = 'pending' and l.upload_expires_at < internal.now()
+                   where l.id = any (asset_ids_given) and l.status = 'pending' and l.upload_expires_at < internal.now()
                    order by l.id for update);
   get diagnostics dropped = row_count;
-  return dropped;
+  return internal.reply(200, to_json(dropped));
 end $$;
-comment on function internal.media_pending_drop is 'Deletes pending assets whose bytes never came. Locks them.';
-
-create or replace function api.media_pending_drop(asset_ids json) returns api.reply
-language sql volatile as $$
-  select internal.reply(200, to_json(internal.media_pending_drop(array(select json_array_elements_text(media_pending_drop.asset_ids)::uuid))))
-$$;
-comment on function api.media_pending_drop is 'For the task media__clean: internal.media_pending_drop.';
-
-create or replace function internal.media_commit_late(asset_id uuid, version text, size_bytes bigint) returns boolean
-language sql volatile security definer set search_path = '' as $$
-  select (internal.media_commit(media_commit_late.asset_id, media_commit_late.version, media_commit_late.size_bytes, false)).status = 'committed'
-$$;
-comment on function internal.media_commit_late is 'Commits an upload that has arrived and that nobody committed within a day. Refuses 403 USER_BANNED, 404 NOT_FOUND.';
+comment on function api.media_pending_drop is 'For the task media__clean: deletes pending assets whose bytes never came. Locks them.';
 
 create or replace function api.media_commit_late(asset_id uuid, version text, size_bytes bigint) returns api.reply
-language sql volatile as $$
-  select internal.reply(200, to_json(internal.media_commit_late(media_commit_late.asset_id, media_commit_late.version, media_commit_late.size_bytes)))
+language sql volatile security definer set search_path = '' as $$
+  select internal.reply(200, to_json((internal.media_commit(media_commit_late.asset_id, media_commit_late.version, media_commit_late.size_bytes, false)).status = 'committed'))
 $$;
-comment on function api.media_commit_late is 'For the task media__clean: internal.media_commit_late.';
+comment on function api.media_commit_late is
+  'For the task media__clean: commits an upload that has arrived and that nobody committed within a day. Refuses 403 USER_BANNED, 404 NOT_FOUND.';

@@ -282,16 +282,12 @@ begin
 end $$;
 comment on function api.media_commit is 'Commits an upload that the server has verified. Refuses as internal.media_commit.';
 
-create or replace function internal.media_upload_is_open(asset_id uuid, version text, mime_type text) returns boolean
-language sql stable security definer set search_path = '' as $$
-  select exists (select from app.media_assets m
-                  where m.id = media_upload_is_open.asset_id and m.status <> 'deleted' and m.upload_version = media_upload_is_open.version
-                    and m.upload_mime_type = media_upload_is_open.mime_type)
-$$;
-comment on function internal.media_upload_is_open is 'Whether bytes of this type may be uploaded as this version of an asset: it is neither committed nor deleted.';
-
 create or replace function api.media_upload_open(asset_id uuid, version text, mime_type text) returns api.reply
-language sql stable as $$
-  select internal.reply(200, to_json(internal.media_upload_is_open(media_upload_open.asset_id, media_upload_open.version, media_upload_open.mime_type)))
+language sql stable security definer set search_path = '' as $$
+  select internal.reply(200, to_json(exists (select from app.media_assets m
+                                              where m.id = media_upload_open.asset_id and m.status <> 'deleted' and m.upload_version = media_upload_open.version
+                                                and m.upload_mime_type = media_upload_open.mime_type)))
 $$;
-comment on function api.media_upload_open is 'For the server, before it takes the bytes of a signed upload URL: internal.media_upload_is_open.';
+comment on function api.media_upload_open is
+  'For the server, before it takes the bytes of a signed upload URL: whether bytes of this type may be uploaded as this version of an asset: it is
+   neither committed nor deleted.';

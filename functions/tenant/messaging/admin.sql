@@ -89,7 +89,7 @@ end $$;
 comment on function api.message_post is
   'Posts a message as a participant or as the system. Refuses as internal.message_post_as, and 400 VALIDATION_ERROR (neither, or both).';
 
-create or replace function internal.message_delete_by_administrator(conversation_id uuid, message_id uuid) returns void
+create or replace function api.message_delete_admin(conversation_id uuid, message_id uuid) returns api.reply
 language plpgsql volatile security definer set search_path = '' as $$
 declare
   message app.messages;
@@ -97,23 +97,16 @@ begin
   if internal.caller() <> 'developer' then
     raise exception 'messages of others are deleted by administrators, not by %', internal.caller();
   end if;
-  perform internal.conversation_lock(message_delete_by_administrator.conversation_id);
-  message := internal.message_in(message_delete_by_administrator.conversation_id, message_delete_by_administrator.message_id);
+  perform internal.conversation_lock(message_delete_admin.conversation_id);
+  message := internal.message_in(message_delete_admin.conversation_id, message_delete_admin.message_id);
   delete from app.messages m where m.id = message.id;
   perform internal.audit('messaging.message_delete', 'conversations', message.conversation_id::text, json_build_object(
     'message_id', json_build_array(message.id, null), 'sender_id', json_build_array(message.sender_id, null)));
-end $$;
-comment on function internal.message_delete_by_administrator is
-  'An administrator deletes a message. Refuses 404 CONVERSATION_NOT_FOUND, MESSAGE_NOT_FOUND. Audited as messaging.message_delete, without its text. Locks the
-   conversation.';
-
-create or replace function api.message_delete_admin(conversation_id uuid, message_id uuid) returns api.reply
-language plpgsql volatile as $$
-begin
-  perform internal.message_delete_by_administrator(message_delete_admin.conversation_id, message_delete_admin.message_id);
   return internal.reply_deleted();
 end $$;
-comment on function api.message_delete_admin is 'Deletes a message. Refuses as internal.message_delete_by_administrator.';
+comment on function api.message_delete_admin is
+  'An administrator deletes a message. Refuses 404 CONVERSATION_NOT_FOUND, MESSAGE_NOT_FOUND. Audited as messaging.message_delete, without its text.
+   Locks the conversation.';
 
 create or replace function api.messaging_stats() returns api.reply
 language plpgsql stable security definer set search_path = '' as $$

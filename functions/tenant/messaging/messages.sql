@@ -132,34 +132,26 @@ comment on function internal.message_post is
    PARENT_NOT_FOUND, CONVERSATION_NOT_FOUND, 409 LIMIT_REACHED (10000 replies). Locks the conversation and its participants. Emits svc.message.sent,
    and queues the push. Granted to nobody.';
 
-create or replace function internal.message_send(conversation_id uuid, body text, message_type text, metadata jsonb, parent_message_id uuid,
-                                                 attachments jsonb)
-returns json
-language plpgsql volatile security definer set search_path = '' as $$
-declare
-  me constant uuid := internal.user_id();
-begin
-  perform internal.lock_users(array[me]);
-  perform internal.conversation_lock(message_send.conversation_id);
-  perform internal.conversation_enter(message_send.conversation_id);
-  perform internal.check_may_write();
-  perform internal.check_rate('messages sent ' || me, 60, 60, 'A user sends at most 60 messages a minute.');
-  return internal.message_post(message_send.conversation_id, me, message_send.body, message_send.message_type, message_send.metadata,
-                               message_send.parent_message_id, message_send.attachments);
-end $$;
-comment on function internal.message_send is
-  'The caller sends a message. Refuses as internal.conversation_enter and internal.message_post, and 400 CONTENT_REJECTED, 403 USER_MUTED, 429 RATE_LIMITED (60 a minute; refused
-   messages do not count). Locks the caller, the conversation and its participants.';
-
 create or replace function api.message_send(conversation_id text, body text, message_type text default 'text', metadata jsonb default '{}',
                                             parent_message_id text default null, attachments jsonb default '[]')
 returns api.reply
-language sql volatile as $$
-  select internal.reply(201, internal.message_send(
-    internal.messaging_id(message_send.conversation_id, 'conversationId', 'INVALID_CONVERSATION_ID'), message_send.body, message_send.message_type,
-    message_send.metadata, internal.messaging_id(message_send.parent_message_id, 'parent_message_id', 'INVALID_PARENT'), message_send.attachments))
-$$;
-comment on function api.message_send is 'Sends a message. Refuses as internal.message_send, and 400 INVALID_CONVERSATION_ID.';
+language plpgsql volatile security definer set search_path = '' as $$
+declare
+  conversation_uuid constant uuid := internal.messaging_id(message_send.conversation_id, 'conversationId', 'INVALID_CONVERSATION_ID');
+  parent_uuid constant uuid := internal.messaging_id(message_send.parent_message_id, 'parent_message_id', 'INVALID_PARENT');
+  me constant uuid := internal.user_id();
+begin
+  perform internal.lock_users(array[me]);
+  perform internal.conversation_lock(conversation_uuid);
+  perform internal.conversation_enter(conversation_uuid);
+  perform internal.check_may_write();
+  perform internal.check_rate('messages sent ' || me, 60, 60, 'A user sends at most 60 messages a minute.');
+  return internal.reply(201, internal.message_post(conversation_uuid, me, message_send.body, message_send.message_type, message_send.metadata,
+                                                   parent_uuid, message_send.attachments));
+end $$;
+comment on function api.message_send is
+  'The caller sends a message. Refuses as internal.conversation_enter and internal.message_post, and 400 INVALID_CONVERSATION_ID, CONTENT_REJECTED,
+   403 USER_MUTED, 429 RATE_LIMITED (60 a minute; refused messages do not count). Locks the caller, the conversation and its participants.';
 
 create or replace function api.message_edit(conversation_id uuid, message_id uuid, patch jsonb) returns api.reply
 language plpgsql volatile security definer set search_path = '' as $$
@@ -186,32 +178,25 @@ begin
   return internal.reply(200, internal.message_shown(message.id, me));
 end $$;
 comment on function api.message_edit is
-  'The sender changes body or metadata of a message that is less than 15 minutes old. Refuses as internal.reactions_of, and 403 FORBIDDEN,
-   USER_MUTED, 409 EDIT_WINDOW_CLOSED, 400 CONTENT_REJECTED where a rule blocks the text, or hides the message. Locks the conversation and its
-   participants.';
+  'The sender changes body or metadata of a message that is less than 15 minutes old. Refuses 404 CONVERSATION_NOT_FOUND, MESSAGE_NOT_FOUND,
+   USER_NOT_FOUND, 403 NOT_A_PARTICIPANT, FORBIDDEN, USER_MUTED, 409 EDIT_WINDOW_CLOSED, 400 CONTENT_REJECTED where a rule blocks the text, or hides
+   the message. Locks the conversation and its participants.';
 
-create or replace function internal.message_remove(conversation_id uuid, message_id uuid) returns void
+create or replace function api.message_delete(conversation_id uuid, message_id uuid) returns api.reply
 language plpgsql volatile security definer set search_path = '' as $$
 declare
   mine app.conversation_participants;
   message app.messages;
 begin
-  perform internal.conversation_lock(message_remove.conversation_id);
-  mine := internal.conversation_enter(message_remove.conversation_id);
-  message := internal.message_in(message_remove.conversation_id, message_remove.message_id);
+  perform internal.conversation_lock(message_delete.conversation_id);
+  mine := internal.conversation_enter(message_delete.conversation_id);
+  message := internal.message_in(message_delete.conversation_id, message_delete.message_id);
   if message.sender_id is distinct from mine.app_user_id and not mine.is_owner then
     perform internal.fail(403, 'FORBIDDEN', 'Only the sender or the owner of the conversation can delete a message.');
   end if;
   delete from app.messages m where m.id = message.id;
-end $$;
-comment on function internal.message_remove is
-  'Deletes a message of the caller, or any message if the caller owns the conversation; its replies become messages without a parent. Refuses as
-   internal.reactions_of, and 403 FORBIDDEN. Locks the conversation.';
-
-create or replace function api.message_delete(conversation_id uuid, message_id uuid) returns api.reply
-language plpgsql volatile as $$
-begin
-  perform internal.message_remove(message_delete.conversation_id, message_delete.message_id);
   return internal.reply_deleted();
 end $$;
-comment on function api.message_delete is 'Deletes a message. Refuses as internal.message_remove.';
+comment on function api.message_delete is
+  'Deletes a message of the caller, or any message if the caller owns the conversation; its replies become messages without a parent. Refuses 404
+   CONVERSATION_NOT_FOUND, MESSAGE_NOT_FOUND, USER_NOT_FOUND, 403 NOT_A_PARTICIPANT, FORBIDDEN. Locks the conversation.';

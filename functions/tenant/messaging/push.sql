@@ -63,7 +63,7 @@ return exists (select from app.messages m
 comment on function internal.message_push_is_wanted is
   'Whether the push of a message that could not be sent so far is still to be sent to a user: it is neither deleted, hidden nor read, and the user is still there. Granted to nobody.';
 
-create or replace function internal.message_push(message_id uuid, uses_log boolean) returns json
+create or replace function api.message_push(message_id uuid, uses_log boolean) returns api.reply
 language plpgsql volatile security definer set search_path = '' as $$
 declare
   m app.messages;
@@ -82,7 +82,7 @@ begin
   select k.* into m from app.messages k where k.id = message_push.message_id;
   if m.id is null or automation.is_active is false or not (inbox or is_connected)
      or exists (select from app.moderation_items i where (i.subject_type, i.subject_id) = ('message', m.id) and i.is_hidden) then
-    return '{"pushed": 0}';
+    return internal.reply(200, '{"pushed": 0}');
   end if;
   select k.* into c from app.conversations k where k.id = m.conversation_id;
   select u.display_name into sender_name from app.users u where u.id = m.sender_id;
@@ -115,13 +115,9 @@ begin
     end if;
     perform internal.enqueue('push__direct');
   end if;
-  return json_build_object('pushed', made);
+  return internal.reply(200, json_build_object('pushed', made));
 end $$;
-comment on function internal.message_push is
-  'Sends a message to the devices of its participants, once however often it is called: {pushed}. Not to the sender, to who is banned, has muted the conversation, left it or read the
-   message, listens to the conversation now, or is in a blocked pair with the sender or the other one of a direct conversation; nothing for a message that is deleted or hidden. Locks the keys of the users.';
-
-create or replace function api.message_push(message_id uuid, uses_log boolean) returns api.reply
-language sql volatile
-return internal.reply(200, internal.message_push(message_push.message_id, message_push.uses_log));
-comment on function api.message_push is 'For the worker: pushes a message, see internal.message_push.';
+comment on function api.message_push is
+  'For the worker: sends a message to the devices of its participants, once however often it is called: {pushed}. Not to the sender, to who is
+   banned, has muted the conversation, left it or read the message, listens to the conversation now, or is in a blocked pair with the sender or the
+   other one of a direct conversation; nothing for a message that is deleted or hidden. Locks the keys of the users.';

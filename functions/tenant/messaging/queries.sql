@@ -127,88 +127,70 @@ end $$;
 comment on function api.conversation_get is
   'A conversation of the caller. Refuses 404 CONVERSATION_NOT_FOUND, USER_NOT_FOUND, 403 NOT_A_PARTICIPANT.';
 
-create or replace function internal.messages_in(conversation_id uuid, parent_message_id uuid, page_limit int, page_offset int) returns api.reply
+create or replace function api.messages_list(conversation_id text, parent_message_id text default null, page_limit int default 50, page_offset int default 0) returns api.reply
 language plpgsql stable security definer set search_path = '' as $$
 declare
+  conversation_uuid constant uuid := internal.messaging_id(messages_list.conversation_id, 'conversationId', 'INVALID_CONVERSATION_ID');
+  parent_uuid constant uuid := internal.messaging_id(messages_list.parent_message_id, 'parent_message_id', 'INVALID_PARENT');
   ids uuid[];
   total bigint;
 begin
-  perform internal.conversation_enter(messages_in.conversation_id);
+  perform internal.conversation_enter(conversation_uuid);
   -- totals are stored counters: a page counts no rows
-  if messages_in.parent_message_id is null then
-    select c.top_level_count into total from app.conversations c where c.id = messages_in.conversation_id;
+  if parent_uuid is null then
+    select c.top_level_count into total from app.conversations c where c.id = conversation_uuid;
     ids := array(select m.id from app.messages m
-                  where m.conversation_id = messages_in.conversation_id and m.parent_message_id is null
+                  where m.conversation_id = conversation_uuid and m.parent_message_id is null
                   -- null for all of them, in the order of the index
-                  order by m.parent_message_id, m.created_at desc limit messages_in.page_limit offset messages_in.page_offset);
+                  order by m.parent_message_id, m.created_at desc limit messages_list.page_limit offset messages_list.page_offset);
   else
-    select m.reply_count into total from app.messages m where (m.id, m.conversation_id) = (messages_in.parent_message_id, messages_in.conversation_id);
+    select m.reply_count into total from app.messages m where (m.id, m.conversation_id) = (parent_uuid, conversation_uuid);
     perform internal.check_found(total is not null, 'parent message', 'PARENT_NOT_FOUND');
     ids := array(select m.id from app.messages m
-                  where m.conversation_id = messages_in.conversation_id and m.parent_message_id = messages_in.parent_message_id
-                  order by m.created_at desc limit messages_in.page_limit offset messages_in.page_offset);
+                  where m.conversation_id = conversation_uuid and m.parent_message_id = parent_uuid
+                  order by m.created_at desc limit messages_list.page_limit offset messages_list.page_offset);
   end if;
-  return internal.reply_page(internal.messages_json(ids, internal.user_id()), total, messages_in.page_offset, messages_in.page_limit);
+  return internal.reply_page(internal.messages_json(ids, internal.user_id()), total, messages_list.page_offset, messages_list.page_limit);
 end $$;
-comment on function internal.messages_in is
-  'A page of the messages of a conversation that are not replies, or of the replies to one, by messages_by_parent; newest first. Refuses 404
-   CONVERSATION_NOT_FOUND, PARENT_NOT_FOUND, USER_NOT_FOUND, 403 NOT_A_PARTICIPANT.';
-
-create or replace function api.messages_list(conversation_id text, parent_message_id text default null, page_limit int default 50, page_offset int default 0)
-returns api.reply
-language sql stable as $$
-  select internal.messages_in(internal.messaging_id(messages_list.conversation_id, 'conversationId', 'INVALID_CONVERSATION_ID'),
-                              internal.messaging_id(messages_list.parent_message_id, 'parent_message_id', 'INVALID_PARENT'),
-                              messages_list.page_limit, messages_list.page_offset)
-$$;
 comment on function api.messages_list is
-  'Messages of a conversation. Refuses as internal.messages_in, and 400 INVALID_CONVERSATION_ID, INVALID_PARENT.';
-
-create or replace function internal.reactions_of(conversation_id uuid, message_id uuid) returns json
-language plpgsql stable security definer set search_path = '' as $$
-begin
-  perform internal.conversation_enter(reactions_of.conversation_id);
-  perform internal.message_in(reactions_of.conversation_id, reactions_of.message_id);
-  return internal.reactions_json(reactions_of.message_id, internal.user_id());
-end $$;
-comment on function internal.reactions_of is
-  'The reactions to a message, for participants. Refuses 404 CONVERSATION_NOT_FOUND, MESSAGE_NOT_FOUND, USER_NOT_FOUND, 403 NOT_A_PARTICIPANT.';
+  'A page of the messages of a conversation that are not replies, or of the replies to one, by messages_by_parent; newest first. Refuses 400
+   INVALID_CONVERSATION_ID, INVALID_PARENT, 404 CONVERSATION_NOT_FOUND, PARENT_NOT_FOUND, USER_NOT_FOUND, 403 NOT_A_PARTICIPANT.';
 
 create or replace function api.reactions_list(conversation_id text, message_id text) returns api.reply
-language sql stable as $$
-  select internal.reply(200, internal.reactions_of(internal.messaging_id(reactions_list.conversation_id, 'conversationId', 'INVALID_CONVERSATION_ID'),
-                                                   internal.messaging_id(reactions_list.message_id, 'messageId', 'INVALID_ID')))
-$$;
-comment on function api.reactions_list is
-  'Reactions by emoji. Refuses as internal.reactions_of, and 400 INVALID_CONVERSATION_ID, INVALID_ID.';
-
-create or replace function internal.receipts_of(conversation_id uuid, message_id uuid) returns json
 language plpgsql stable security definer set search_path = '' as $$
 declare
+  conversation_uuid constant uuid := internal.messaging_id(reactions_list.conversation_id, 'conversationId', 'INVALID_CONVERSATION_ID');
+  message_uuid constant uuid := internal.messaging_id(reactions_list.message_id, 'messageId', 'INVALID_ID');
+begin
+  perform internal.conversation_enter(conversation_uuid);
+  perform internal.message_in(conversation_uuid, message_uuid);
+  return internal.reply(200, internal.reactions_json(message_uuid, internal.user_id()));
+end $$;
+comment on function api.reactions_list is
+  'The reactions to a message by emoji, for participants. Refuses 400 INVALID_CONVERSATION_ID, INVALID_ID, 404 CONVERSATION_NOT_FOUND,
+   MESSAGE_NOT_FOUND, USER_NOT_FOUND, 403 NOT_A_PARTICIPANT.';
+
+create or replace function api.receipts_get(conversation_id text, message_id text) returns api.reply
+language plpgsql stable security definer set search_path = '' as $$
+declare
+  conversation_uuid constant uuid := internal.messaging_id(receipts_get.conversation_id, 'conversationId', 'INVALID_CONVERSATION_ID');
+  message_uuid constant uuid := internal.messaging_id(receipts_get.message_id, 'messageId', 'INVALID_ID');
   message app.messages;
 begin
-  perform internal.conversation_enter(receipts_of.conversation_id);
-  message := internal.message_in(receipts_of.conversation_id, receipts_of.message_id);
-  return (
+  perform internal.conversation_enter(conversation_uuid);
+  message := internal.message_in(conversation_uuid, message_uuid);
+  return internal.reply(200, (
     select json_build_object(
              'read_by', coalesce(json_agg(json_build_object('user_id', p.app_user_id, 'display_name', u.display_name, 'read_at', internal.iso(p.last_read_at))
                                           order by p.last_read_at, p.app_user_id) filter (where p.last_read_at >= message.created_at), '[]'),
              'read_count', count(*) filter (where p.last_read_at >= message.created_at), 'total_recipients', count(*))
       from app.conversation_participants p
       join app.users u on u.id = p.app_user_id
-     where p.conversation_id = receipts_of.conversation_id and p.app_user_id is distinct from message.sender_id);
+     where p.conversation_id = conversation_uuid and p.app_user_id is distinct from message.sender_id));
 end $$;
-comment on function internal.receipts_of is
-  'Read receipts of a message, earliest first: participants other than its sender, whose last_read_at is at or after the message. Refuses as
-   internal.reactions_of.';
-
-create or replace function api.receipts_get(conversation_id text, message_id text) returns api.reply
-language sql stable as $$
-  select internal.reply(200, internal.receipts_of(internal.messaging_id(receipts_get.conversation_id, 'conversationId', 'INVALID_CONVERSATION_ID'),
-                                                  internal.messaging_id(receipts_get.message_id, 'messageId', 'INVALID_ID')))
-$$;
 comment on function api.receipts_get is
-  'Who has read a message. Refuses as internal.receipts_of, and 400 INVALID_CONVERSATION_ID, INVALID_ID.';
+  'Read receipts of a message, earliest first: participants other than its sender, whose last_read_at is at or after the message. Refuses as
+   api.reactions_list.';
 
 create or replace function api.unread_get(page_limit int default 200) returns api.reply
 language plpgsql stable security definer set search_path = '' as $$

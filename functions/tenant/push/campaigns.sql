@@ -219,22 +219,6 @@ comment on function internal.push_campaign_create is
   'A campaign: 201 with a draft, or 202 with {id, workflow_id, status} when send_at or send_now schedules it. Refuses 400 VALIDATION_ERROR, AUDIENCE_EMPTY,
    PUSH_NOT_CONFIGURED, 409 ALREADY_SCHEDULED (the workflow id is taken), LIMIT_REACHED (100 a day).';
 
-create or replace function internal.push_campaign_delete(campaign_id uuid, channel text) returns void
-language plpgsql volatile security definer set search_path = '' as $$
-declare
-  campaign app.push_campaigns := internal.push_campaign_locked(push_campaign_delete.campaign_id, push_campaign_delete.channel);
-begin
-  if campaign.status in ('sending', 'paused') then
-    perform internal.push_campaign_refuse('A campaign is not deleted while it is sent: cancel it first.');
-  end if;
-  campaign.is_deleted := true;
-  campaign.updated_at := internal.now();
-  perform internal.push_campaign_store(campaign);
-  perform internal.enqueue('push__plan', campaign.id::text);
-end $$;
-comment on function internal.push_campaign_delete is
-  'Deletes a campaign; a worker deletes its deliveries in steps. Refuses 404 NOT_FOUND, 409 CAMPAIGN_LOCKED. Locks the campaign.';
-
 create or replace function api.push_campaign_create(patch jsonb, is_production boolean, channel text default 'push') returns api.reply
 language sql volatile as $$
   select internal.push_campaign_create(push_campaign_create.patch, push_campaign_create.is_production, push_campaign_create.channel)
@@ -333,12 +317,21 @@ comment on function api.push_campaign_duplicate is
    segment that is gone).';
 
 create or replace function api.push_campaign_delete(campaign_id uuid, channel text default 'push') returns api.reply
-language plpgsql volatile as $$
+language plpgsql volatile security definer set search_path = '' as $$
+declare
+  campaign app.push_campaigns := internal.push_campaign_locked(push_campaign_delete.campaign_id, push_campaign_delete.channel);
 begin
-  perform internal.push_campaign_delete(push_campaign_delete.campaign_id, push_campaign_delete.channel);
+  if campaign.status in ('sending', 'paused') then
+    perform internal.push_campaign_refuse('A campaign is not deleted while it is sent: cancel it first.');
+  end if;
+  campaign.is_deleted := true;
+  campaign.updated_at := internal.now();
+  perform internal.push_campaign_store(campaign);
+  perform internal.enqueue('push__plan', campaign.id::text);
   return internal.reply_deleted();
 end $$;
-comment on function api.push_campaign_delete is 'Deletes a campaign. Refuses as internal.push_campaign_delete.';
+comment on function api.push_campaign_delete is
+  'Deletes a campaign; a worker deletes its deliveries in steps. Refuses 404 NOT_FOUND, 409 CAMPAIGN_LOCKED. Locks the campaign.';
 
 create or replace function api.push_campaign_preview(campaign_id uuid, user_id uuid default null, channel text default 'push') returns api.reply
 language plpgsql volatile security definer set search_path = '' as $$

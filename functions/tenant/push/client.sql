@@ -92,7 +92,7 @@ begin
 end $$;
 comment on function api.push_inbox_read is 'Marks an item of the caller as read; the first time counts. Refuses 404 NOT_FOUND.';
 
-create or replace function internal.push_inbox_read_all() returns bigint
+create or replace function api.push_inbox_read_all() returns api.reply
 language plpgsql volatile security definer set search_path = '' as $$
 declare
   n bigint;
@@ -100,31 +100,18 @@ begin
   perform internal.lock_users(array[internal.user_id()]);
   update app.push_inbox_items i set is_read = true, read_at = internal.now() where i.app_user_id = internal.user_id() and not i.is_read;
   get diagnostics n = row_count;
-  return n;
+  return internal.reply(200, json_build_object('read', n));
 end $$;
-comment on function internal.push_inbox_read_all is 'Marks all items of the caller as read; answers how many were not. Locks the user.';
+comment on function api.push_inbox_read_all is 'Marks all items of the caller as read: {read}, how many were not. Locks the user.';
 
-create or replace function api.push_inbox_read_all() returns api.reply
-language sql volatile as $$
-  select internal.reply(200, json_build_object('read', internal.push_inbox_read_all()))
-$$;
-comment on function api.push_inbox_read_all is 'Marks all items of the caller as read: {read}.';
-
-create or replace function internal.push_inbox_delete(inbox_item_id uuid) returns void
+create or replace function api.push_inbox_delete(inbox_item_id uuid) returns api.reply
 language plpgsql volatile security definer set search_path = '' as $$
 begin
   delete from app.push_inbox_items i where i.id = push_inbox_delete.inbox_item_id and i.app_user_id = internal.user_id();
   perform internal.check_found(found, 'item');
-end $$;
-comment on function internal.push_inbox_delete is 'Deletes an item of the caller. Refuses 404 NOT_FOUND.';
-
-create or replace function api.push_inbox_delete(inbox_item_id uuid) returns api.reply
-language plpgsql volatile as $$
-begin
-  perform internal.push_inbox_delete(push_inbox_delete.inbox_item_id);
   return internal.reply_deleted();
 end $$;
-comment on function api.push_inbox_delete is 'Deletes an item. Refuses 404 NOT_FOUND.';
+comment on function api.push_inbox_delete is 'Deletes an item of the caller. Refuses 404 NOT_FOUND.';
 
 create or replace function internal.push_report(delivery_id uuid, is_opened boolean) returns void
 language plpgsql volatile security definer set search_path = '' as $$

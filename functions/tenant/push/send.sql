@@ -170,7 +170,27 @@ comment on function internal.push_claim_rows is
   'Claims so many due deliveries of a queue: decides which are skipped, writes inboxes, marks the others as sending, and answers them with their devices and
    their messages, {deliveries, picked}. Granted to nobody.';
 
-create or replace function internal.push_claim(queue uuid, most int, uses_log boolean) returns json
+create or replace function internal.push_breaker_count(provider text, n int, failures int, retry_after numeric) returns void
+language plpgsql volatile security definer set search_path = '' as $$
+declare
+  bucket constant text := 'provider ' || push_breaker_count.provider;
+begin
+  -- most batches have no failure, and no row either
+  if push_breaker_count.failures = 0 and not exists (select from app.push_buckets b where b.name = bucket and b.failures > 0) then
+    return;
+  end if;
+  perform internal.push_bucket_lock(bucket);
+  update app.push_buckets b
+     set failures = case when push_breaker_count.failures < push_breaker_count.n then 0 else b.failures + push_breaker_count.failures end,
+         open_until = case when push_breaker_count.failures = push_breaker_count.n and b.failures + push_breaker_count.failures >= 50
+                           then internal.now() + make_interval(secs => greatest(30, least(coalesce(push_breaker_count.retry_after, 0), 600))::double precision) end
+   where b.name = bucket;
+end $$;
+comment on function internal.push_breaker_count is
+  'The circuit breaker of a provider: after 50 requests in a row that it failed, none for 30 seconds, or up to ten minutes where it asks for that, then ten at a time until one
+   succeeds. Granted to nobody.';
+
+create or replace function api.push_claim(queue uuid, most int, uses_log boolean) returns api.reply
 language plpgsql volatile security definer set search_path = ''
 set enable_seqscan = off set enable_bitmapscan = off set enable_sort = off as $$
 declare
@@ -194,14 +214,14 @@ begin
     -- read after the lock: what an administrator has stopped before is not sent
     select k.* into c from app.push_campaigns k where k.id = push_claim.queue and not k.is_deleted;
     if c.status is distinct from 'sending' then
-      return '{"deliveries": [], "next_at": null}';
+      return internal.reply(200, '{"deliveries": [], "next_at": null}');
     end if;
   end if;
   select max(b.open_until) into held_until
     from app.push_buckets b
    where of_channel = 'push' and b.name in ('provider apns', 'provider fcm') and b.open_until > internal.now();
   if held_until is not null then
-    return json_build_object('deliveries', '[]'::json, 'next_at', internal.iso(held_until));
+    return internal.reply(200, json_build_object('deliveries', '[]'::json, 'next_at', internal.iso(held_until)));
   end if;
   is_probe := is_probe and of_channel = 'push';
   allowed := least(push_claim.most, floor(project.tokens),
@@ -245,13 +265,13 @@ begin
   next_at := case when next_at is not null then greatest(next_at, internal.now() + make_interval(secs => greatest(
     case when project.tokens < 1 then (1 - project.tokens) / per_second end,
     case when throttle.tokens < 1 then (1 - throttle.tokens) * 60.0 / c.throttle_per_minute end, 0)::double precision)) end;
-  return json_build_object('deliveries', claimed -> 'deliveries', 'picked', claimed -> 'picked', 'next_at', internal.iso(next_at));
+  return internal.reply(200, json_build_object('deliveries', claimed -> 'deliveries', 'picked', claimed -> 'picked', 'next_at', internal.iso(next_at)));
 end $$;
-comment on function internal.push_claim is
-  'Claims due deliveries of a campaign, or under the nil uuid of direct sends and automations: {deliveries, picked, next_at}. next_at is when more may be due,
-   null when nothing is left; a campaign whose last delivery is over is sent then. Serialises the claims of a project.';
+comment on function api.push_claim is
+  'For the worker: claims due deliveries of a campaign, or under the nil uuid of direct sends and automations: {deliveries, picked, next_at}. next_at
+   is when more may be due, null when nothing is left; a campaign whose last delivery is over is sent then. Serialises the claims of a project.';
 
-create or replace function internal.push_record(results jsonb) returns json
+create or replace function api.push_record(results jsonb) returns api.reply
 language plpgsql volatile security definer set search_path = ''
 -- a batch looks up a few hundred rows by their ids, whatever the planner believes of tables that have just been filled
 set enable_seqscan = off set jit = off set plan_cache_mode = 'force_generic_plan' as $$
@@ -337,44 +357,13 @@ begin
      where c.id = (r.value ->> 'id')::uuid and c.status in ('sending', 'paused');
     perform internal.enqueue('push__plan', r.value ->> 'id') from jsonb_array_elements(ended.refused) r;
   end if;
-  return json_build_object('recorded', (select count(*) from jsonb_array_elements(push_record.results)));
+  return internal.reply(200, json_build_object('recorded', (select count(*) from jsonb_array_elements(push_record.results))));
 end $$;
-comment on function internal.push_record is
-  'Records what providers answered, [{id, attempt_id, expires_at, tokens: [{push_token_id, provider, outcome, code, status, is_dead, retry_after}]}]: sent, failed, retry
-   (by internal.push_retry_at; failed where that is never, or not before expires_at), or refused, when the credentials are: then the campaign has failed. Dead devices are switched off. Outcomes of an attempt whose lease has
-   ended are ignored. Locks users, deliveries, devices.';
-
-create or replace function internal.push_breaker_count(provider text, n int, failures int, retry_after numeric) returns void
-language plpgsql volatile security definer set search_path = '' as $$
-declare
-  bucket constant text := 'provider ' || push_breaker_count.provider;
-begin
-  -- most batches have no failure, and no row either
-  if push_breaker_count.failures = 0 and not exists (select from app.push_buckets b where b.name = bucket and b.failures > 0) then
-    return;
-  end if;
-  perform internal.push_bucket_lock(bucket);
-  update app.push_buckets b
-     set failures = case when push_breaker_count.failures < push_breaker_count.n then 0 else b.failures + push_breaker_count.failures end,
-         open_until = case when push_breaker_count.failures = push_breaker_count.n and b.failures + push_breaker_count.failures >= 50
-                           then internal.now() + make_interval(secs => greatest(30, least(coalesce(push_breaker_count.retry_after, 0), 600))::double precision) end
-   where b.name = bucket;
-end $$;
-comment on function internal.push_breaker_count is
-  'The circuit breaker of a provider: after 50 requests in a row that it failed, none for 30 seconds, or up to ten minutes where it asks for that, then ten at a time until one
-   succeeds. Granted to nobody.';
-
-create or replace function api.push_claim(queue uuid, most int, uses_log boolean) returns api.reply
-language sql volatile as $$
-  select internal.reply(200, internal.push_claim(push_claim.queue, push_claim.most, push_claim.uses_log))
-$$;
-comment on function api.push_claim is 'For the worker: claims due deliveries, see internal.push_claim.';
-
-create or replace function api.push_record(results jsonb) returns api.reply
-language sql volatile as $$
-  select internal.reply(200, internal.push_record(push_record.results))
-$$;
-comment on function api.push_record is 'For the worker: records the answers of providers, see internal.push_record.';
+comment on function api.push_record is
+  'For the worker: records what providers answered, [{id, attempt_id, expires_at, tokens: [{push_token_id, provider, outcome, code, status, is_dead,
+   retry_after}]}]: sent, failed, retry (by internal.push_retry_at; failed where that is never, or not before expires_at), or refused, when the
+   credentials are: then the campaign has failed. Dead devices are switched off. Outcomes of an attempt whose lease has ended are ignored. Locks
+   users, deliveries, devices.';
 
 create or replace function api.push_providers() returns api.reply
 language sql stable as $$
@@ -434,9 +423,10 @@ end $$;
 comment on function api.push_send is
   'Sends a message to up to 100 users, 202 {delivery_ids}. Refuses 404 USER_NOT_FOUND, 400 PUSH_NOT_CONFIGURED, VALIDATION_ERROR, 409 IDEMPOTENCY_CONFLICT. Supplement F1.';
 
-create or replace function internal.push_campaign_test(campaign_id uuid, user_ids uuid[], is_production boolean, channel text) returns json
+create or replace function api.push_campaign_test(campaign_id uuid, user_ids json, is_production boolean, channel text default 'push') returns api.reply
 language plpgsql volatile security definer set search_path = '' as $$
 declare
+  user_ids_given constant uuid[] := array(select u::uuid from json_array_elements_text(push_campaign_test.user_ids) u);
   campaign app.push_campaigns;
 begin
   select c.* into campaign
@@ -444,17 +434,10 @@ begin
    where c.id = push_campaign_test.campaign_id and c.channel = push_campaign_test.channel and not c.is_deleted;
   perform internal.check_found(campaign.id is not null, 'campaign');
   if campaign.channel = 'email' then
-    return internal.email_campaign_test(campaign, push_campaign_test.user_ids);
+    return internal.reply(202, internal.email_campaign_test(campaign, user_ids_given));
   end if;
-  return internal.push_deliver(push_campaign_test.user_ids, campaign.message, true, false, push_campaign_test.is_production);
+  return internal.reply(202, internal.push_deliver(user_ids_given, campaign.message, true, false, push_campaign_test.is_production));
 end $$;
-comment on function internal.push_campaign_test is 'Sends the message of a campaign to some users, as a direct send. Refuses 404 NOT_FOUND and what internal.push_deliver or internal.email_campaign_test
-   refuses.';
-
-create or replace function api.push_campaign_test(campaign_id uuid, user_ids json, is_production boolean, channel text default 'push') returns api.reply
-language sql volatile as $$
-  select internal.reply(202, internal.push_campaign_test(
-    push_campaign_test.campaign_id, array(select u::uuid from json_array_elements_text(push_campaign_test.user_ids) u), push_campaign_test.is_production,
-    push_campaign_test.channel))
-$$;
-comment on function api.push_campaign_test is 'Sends a test of a campaign, 202 {delivery_ids}. Refuses as internal.push_campaign_test.';
+comment on function api.push_campaign_test is
+  'Sends the message of a campaign to some users, as a direct send: 202 {delivery_ids}. Refuses 404 NOT_FOUND and what internal.push_deliver or
+   internal.email_campaign_test refuses.';

@@ -105,7 +105,7 @@ comment on function internal.realtime_board is
   'Publishes top.changed {run_key, entries} when the first ten of the current run changed, and me.changed {run_key, score, rank, previous_rank} to each of these subscribers whose
    score changed, or whose rank among the first ten did. Granted to nobody.';
 
-create or replace function internal.realtime_boards(boards jsonb) returns void
+create or replace function api.realtime_boards(boards jsonb) returns api.reply
 language plpgsql volatile security definer set search_path = '' as $$
 declare
   board record;
@@ -119,13 +119,7 @@ begin
   loop
     perform internal.realtime_board(board.id, board.users);
   end loop;
-end $$;
-comment on function internal.realtime_boards is 'Looks at leaderboards for their subscribers, [[key, [user ids]]].';
-
-create or replace function api.realtime_boards(boards jsonb) returns api.reply
-language plpgsql volatile as $$
-begin
-  perform internal.realtime_boards(realtime_boards.boards);
   return internal.reply(200, 'true');
 end $$;
-comment on function api.realtime_boards is 'For servers, once a second while somebody listens to leaderboards. See internal.realtime_boards.';
+comment on function api.realtime_boards is
+  'For servers, once a second while somebody listens to leaderboards: looks at leaderboards for their subscribers, [[key, [user ids]]].';

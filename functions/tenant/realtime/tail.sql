@@ -42,7 +42,7 @@ comment on function internal.realtime_number is
   'Gives committed events the next numbers of their channels, and all of them positions; returns how many it took. A channel keeps its last 1000. One session at a
    time numbers events in a database. Granted to nobody.';
 
-create or replace function internal.realtime_tail(server_id uuid, after bigint) returns json
+create or replace function api.realtime_tail(server_id uuid, after bigint default null) returns api.reply
 language plpgsql volatile security definer set search_path = '' as $$
 declare
   last bigint;
@@ -64,19 +64,15 @@ begin
               from (select f.* from app.realtime_events f where f.position > realtime_tail.after order by f.position limit 500) e) p
      where p.n = 1 or p.bytes <= 1048576;
   end if;
-  return json_build_object(
+  return internal.reply(200, json_build_object(
     'position', coalesce(last, realtime_tail.after), 'events', coalesce(events, '[]'),
     'is_over', numbered < 2000 and (last is null or not exists (select from app.realtime_events f where f.position > last)),
-    'is_known', exists (select from app.realtime_servers s where s.id = realtime_tail.server_id));
+    'is_known', exists (select from app.realtime_servers s where s.id = realtime_tail.server_id)));
 end $$;
-comment on function internal.realtime_tail is
-  'Numbers at most 10,000 events that wait and returns the events after a position: {position, events: [[channel, seq, event, payload, meta, at]], is_over,
-   is_known}; without a position, where to begin. is_known is false when Postgres has crashed, which empties the tables: then the server begins anew and tells its clients to fetch again.';
-
-create or replace function api.realtime_tail(server_id uuid, after bigint default null) returns api.reply
-language sql volatile
-return internal.reply(200, internal.realtime_tail(realtime_tail.server_id, realtime_tail.after));
-comment on function api.realtime_tail is 'For servers: new events. See internal.realtime_tail.';
+comment on function api.realtime_tail is
+  'For servers: numbers at most 10,000 events that wait and returns the events after a position: {position, events: [[channel, seq, event, payload,
+   meta, at]], is_over, is_known}; without a position, where to begin. is_known is false when Postgres has crashed, which empties the tables: then
+   the server begins anew and tells its clients to fetch again.';
 
 create or replace function internal.realtime_hear() returns void
 language plpgsql volatile security definer set search_path = '' as $$
@@ -91,7 +87,7 @@ begin
 end $$;
 comment on function internal.realtime_hear is 'Writers write events for the next eleven minutes: longer than events are kept. Granted to nobody.';
 
-create or replace function internal.realtime_beat(server_id uuid, listeners jsonb) returns json
+create or replace function api.realtime_beat(server_id uuid, listeners jsonb) returns api.reply
 language plpgsql volatile security definer set search_path = '' as $$
 declare
   is_known constant boolean := exists (select from app.realtime_servers s where s.id = realtime_beat.server_id);
@@ -110,15 +106,11 @@ begin
                                         where s.expires_at <= internal.now()));
   delete from app.realtime_servers s where s.expires_at <= internal.now();
   perform internal.realtime_forget(5000);
-  return json_build_object('is_known', is_known);
+  return internal.reply(200, json_build_object('is_known', is_known));
 end $$;
-comment on function internal.realtime_beat is
-  'Renews the lease of a server and the interest in its channels, closes the connections of servers that are gone, and forgets old events.';
-
-create or replace function api.realtime_beat(server_id uuid, listeners jsonb) returns api.reply
-language sql volatile
-return internal.reply(200, internal.realtime_beat(realtime_beat.server_id, realtime_beat.listeners));
-comment on function api.realtime_beat is 'For servers, every ten seconds while they have connections of the project. See internal.realtime_beat.';
+comment on function api.realtime_beat is
+  'For servers: renews the lease of a server and the interest in its channels, closes the connections of servers that are gone, and forgets old
+   events.';
 
 create or replace function internal.realtime_forget(most int) returns bigint
 language plpgsql volatile security definer set search_path = '' as $$

@@ -42,7 +42,7 @@ begin
 end $$;
 comment on function internal.referral_pay is 'Pays the reward of a claim''s referrer, once. Claimer and referrer must be locked. Granted to nobody.';
 
-create or replace function internal.referral_claim(code text) returns api.reply
+create or replace function api.referral_claim(code text) returns api.reply
 language plpgsql volatile security definer set search_path = '' as $$
 declare
   me constant uuid := internal.user_id();
@@ -125,17 +125,12 @@ begin
     'claim_id', claim.id, 'code_id', c.id, 'code', c.code, 'referrer_id', c.app_user_id, 'state', claim.state));
   return internal.reply(201, internal.referral_claim_json(claim));
 end $$;
-comment on function internal.referral_claim is
-  'The caller claims a code: 201, or 200 for a code that they have claimed already. Refuses 404 REFERRAL_NOT_FOUND, 400 SELF_REFERRAL, 409 REFERRAL_INACTIVE,
-   REFERRAL_ALREADY_CLAIMED, REFERRAL_EXHAUSTED, 429 RATE_LIMITED. Locks the claimer and the owner, then the limit, then the code. Supplement D7.';
+comment on function api.referral_claim is
+  'The caller claims a code: 201, or 200 for a code that they have claimed already. Refuses 404 REFERRAL_NOT_FOUND, 400 SELF_REFERRAL, 409
+   REFERRAL_INACTIVE, REFERRAL_ALREADY_CLAIMED, REFERRAL_EXHAUSTED, 429 RATE_LIMITED. Locks the claimer and the owner, then the limit, then the code.
+   Supplement D7.';
 
-create or replace function api.referral_claim(code text) returns api.reply
-language sql volatile as $$
-  select internal.referral_claim(referral_claim.code)
-$$;
-comment on function api.referral_claim is 'Claims a code. Refuses as internal.referral_claim.';
-
-create or replace function internal.referral_release(claim_id uuid) returns timestamptz
+create or replace function api.referral_release(claim_id uuid) returns api.reply
 language plpgsql volatile security definer set search_path = '' as $$
 declare
   c app.referral_claims;
@@ -148,28 +143,22 @@ begin
   -- read again, now that it is locked
   select k.* into c from app.referral_claims k where k.id = referral_release.claim_id;
   if c.state is distinct from 'pending' then
-    return null;
+    return internal.reply(200, null);
   end if;
   if c.referrer_id is null or c.referrer_id = c.claimer_id or c.qualify_event is not null and c.qualified_at is null and c.qualify_by <= internal.now() then
     update app.referral_claims k set state = 'expired' where k.id = c.id;
-    return null;
+    return internal.reply(200, null);
   end if;
   if (c.qualify_event is null or c.qualified_at is not null) and internal.referral_known(c.claimer_id) then
     perform internal.referral_pay(c);
-    return null;
+    return internal.reply(200, null);
   end if;
   -- the other conditions queue this again when they change; only the expiry needs a due time
-  return case when c.qualified_at is null then c.qualify_by end;
+  return internal.reply(200, to_json(internal.iso(case when c.qualified_at is null then c.qualify_by end)));
 end $$;
-comment on function internal.referral_release is
-  'Pays the referrer of a claim whose conditions are met, or ends a claim that expired, or whose referrer was deleted or merged with the claimer. Returns the
-   next due time, or null. Idempotent. Locks claimer and referrer.';
-
-create or replace function api.referral_release(claim_id uuid) returns api.reply
-language sql volatile as $$
-  select internal.reply(200, to_json(internal.iso(internal.referral_release(referral_release.claim_id))))
-$$;
-comment on function api.referral_release is 'For the task referrals__release: the next due time, or null.';
+comment on function api.referral_release is
+  'For the task referrals__release: pays the referrer of a claim whose conditions are met, or ends a claim that expired, or whose referrer was
+   deleted or merged with the claimer. Returns the next due time, or null. Idempotent. Locks claimer and referrer.';
 
 create or replace function internal.on_events__80_referrals(events app.engagement_events[]) returns void
 language plpgsql volatile set plan_cache_mode = 'auto' as $$

@@ -6,7 +6,7 @@ language sql stable as $$
 $$;
 comment on function internal.referral_state is 'pending, rewarded or expired, by the clock.';
 
-create or replace function internal.referral_mine() returns json
+create or replace function api.referral_mine() returns api.reply
 language plpgsql volatile security definer set search_path = '' as $$
 declare
   me constant uuid := internal.user_id();
@@ -30,23 +30,17 @@ begin
     select k.* into c from app.referral_codes k where k.app_user_id = me;
   end loop;
   select l.* into mine from app.referral_claims l where l.claimer_id = me and l.is_personal;
-  return (
+  return internal.reply(200, (
     select json_build_object(
              'code', c.code, 'url', replace(d.share_url, '{code}', replace(c.code, ' ', '%20')), 'claims', count(l.id), 'max_uses', c.max_uses,
              'rewards_granted', count(l.id) filter (where l.state = 'rewarded'),
              'claimed', case when mine.id is not null
                              then json_build_object('code', mine.code, 'claimed_at', internal.iso(mine.claimed_at)) end)
       from app.referral_claims l
-     where l.referrer_id = me);
+     where l.referrer_id = me));
 end $$;
-comment on function internal.referral_mine is 'The caller''s code, created at the first call with the defaults of that time, and the counts of its claims.';
-
-create or replace function api.referral_mine() returns api.reply
-language sql volatile as $$
-  select internal.reply(200, internal.referral_mine())
-$$;
 comment on function api.referral_mine is
-  'The caller''s code: {code, url, claims, max_uses, rewards_granted, claimed}; url is null until the defaults have a share_url. Supplement D7.';
+  'The caller''s code, created at the first call with the defaults of that time, and the counts of its claims. Supplement D7.';
 
 create or replace function internal.referral_claim_mine_json(c app.referral_claims) returns json
 language sql stable as $$
@@ -61,23 +55,17 @@ comment on function internal.referral_claim_mine_json is 'A claim as its referre
 
 select internal.list_declare('referral_claims_page', null::app.referral_claims, 'referral_claim_mine_json', '{claimed_at,id}', required => '{referrer_id}');
 
-create or replace function internal.referral_referred(page_limit int, page_offset bigint) returns api.reply
+create or replace function api.referral_claims_mine(page_limit int default 50, page_offset bigint default 0) returns api.reply
 language plpgsql stable security definer set search_path = '' as $$
 begin
   if internal.caller() not in ('user', 'server_key_user') or internal.user_id() is null then
     raise exception 'users ask whom they brought, not %', internal.caller();
   end if;
-  return internal.referral_claims_page(internal.user_id(), referral_referred.page_offset, referral_referred.page_limit);
+  return internal.referral_claims_page(internal.user_id(), referral_claims_mine.page_offset, referral_claims_mine.page_limit);
 end $$;
-comment on function internal.referral_referred is 'The users whom the caller referred: names and states, newest first.';
+comment on function api.referral_claims_mine is 'A page of the users whom the caller referred: names and states, newest first.';
 
-create or replace function api.referral_claims_mine(page_limit int default 50, page_offset bigint default 0) returns api.reply
-language sql stable as $$
-  select internal.referral_referred(referral_claims_mine.page_limit, referral_claims_mine.page_offset)
-$$;
-comment on function api.referral_claims_mine is 'The claims of the caller''s code, newest first.';
-
-create or replace function internal.referral_preview(code text) returns json
+create or replace function api.referral_show(code text) returns api.reply
 language plpgsql stable security definer set search_path = '' as $$
 declare
   c app.referral_codes;
@@ -86,23 +74,15 @@ begin
   if internal.caller() <> 'sign_in' then
     raise exception 'codes are looked up with a key, not by %', internal.caller();
   end if;
-  select k.* into c from app.referral_codes k where k.lookup = internal.code_normal(referral_preview.code);
+  select k.* into c from app.referral_codes k where k.lookup = internal.code_normal(referral_show.code);
   perform internal.check_found(c.id is not null, 'code', 'REFERRAL_NOT_FOUND');
   select k.* into u from app.users k where k.id = c.app_user_id;
-  return json_build_object(
+  return internal.reply(200, json_build_object(
     'valid', c.is_active and (c.max_uses is null or c.uses < c.max_uses) and not coalesce(u.is_banned, false),
     'referrer', case when u.id is not null then json_build_object('display_name', u.display_name, 'avatar_url', u.avatar_url) end,
-    'reward_referee', c.reward_referee);
+    'reward_referee', c.reward_referee));
 end $$;
-comment on function internal.referral_preview is 'A code as an invitation screen shows it. Refuses 404 REFERRAL_NOT_FOUND.';
-
-create or replace function api.referral_show(code text) returns api.reply
-language sql stable as $$
-  select internal.reply(200, internal.referral_preview(referral_show.code))
-$$;
-comment on function api.referral_show is
-  'A code for an invitation screen: {valid, referrer, reward_referee}; valid is false when it is inactive or used up. Refuses 404 REFERRAL_NOT_FOUND.
-   Supplement D7.';
+comment on function api.referral_show is 'A code as an invitation screen shows it. Refuses 404 REFERRAL_NOT_FOUND. Supplement D7.';
 
 select internal.count_declare('referral_claims', 'app.referral_claims', key => 'code_id');
 

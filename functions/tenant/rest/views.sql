@@ -70,7 +70,7 @@ language sql volatile security definer set search_path = '' as $$
 $$;
 comment on function internal.rest_reload is 'Has PostgREST read the schema again when this transaction commits, if this project uses the door. Granted to nobody.';
 
-create or replace function internal.rest_prepare() returns int
+create or replace function api.rest_prepare() returns api.reply
 language plpgsql volatile security definer set search_path = '' as $$
 declare
   current constant int := internal.rest_generator();
@@ -98,14 +98,8 @@ begin
   if made > 0 then
     perform internal.rest_reload();
   end if;
-  return made;
+  return internal.reply(200, json_build_object('views', made));
 end $$;
-comment on function internal.rest_prepare is
-  'Makes the views of schema rest that are missing, or all of them when an older program made them; returns how many. Serialised with creations of
-   collections.';
-
-create or replace function api.rest_prepare() returns api.reply
-language sql volatile as $$
-  select internal.reply(200, json_build_object('views', internal.rest_prepare()))
-$$;
-comment on function api.rest_prepare is 'Before a process of PostgREST starts: makes the views of schema rest that are missing. {views}.';
+comment on function api.rest_prepare is
+  'Before a process of PostgREST starts: makes the views of schema rest that are missing, or all of them when an older program made them: {views},
+   how many. Serialised with creations of collections.';

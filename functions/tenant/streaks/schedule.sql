@@ -223,7 +223,7 @@ begin
 end $$;
 comment on function internal.streaks_enqueue_tick is 'Queues the task streaks__tick by that time. Granted to nobody.';
 
-create or replace function internal.streaks_tick(batch int) returns json
+create or replace function api.streaks_tick(batch int default 500) returns api.reply
 language plpgsql volatile security definer set search_path = '' as $$
 declare
   due_users uuid[];
@@ -245,19 +245,13 @@ begin
            order by l.app_user_id, l.streak_definition_id
              for no key update) s;
   perform internal.streaks_apply_time(due_users, due_definitions);
-  return json_build_object(
+  return internal.reply(200, json_build_object(
     'streaks', coalesce(cardinality(due_users), 0),
     'is_over', not exists (select from app.user_streaks s where s.next_check_at <= internal.now()),
     -- a transaction that is still under way may have a streak that is due before all of these: hence at least every hour
     'next_at', internal.iso((select least(min(s.next_check_at), internal.now() + interval '1 hour') from app.user_streaks s
-                              where s.next_check_at is not null having count(*) > 0)));
+                              where s.next_check_at is not null having count(*) > 0))));
 end $$;
-comment on function internal.streaks_tick is
-  'Emits the due events of a batch of users. Locks the users in the order of their ids, then their streaks. Returns how many streaks were due,
-   whether all due streaks were processed, and when to check again: null when no streak has a future event.';
-
-create or replace function api.streaks_tick(batch int default 500) returns api.reply
-language sql volatile as $$
-  select internal.reply(200, internal.streaks_tick(streaks_tick.batch))
-$$;
-comment on function api.streaks_tick is 'For the task streaks__tick. Safe to run twice, or by two at once: each event is emitted by one of them.';
+comment on function api.streaks_tick is
+  'For the task streaks__tick: emits the due events of a batch of users. Locks the users in the order of their ids, then their streaks. Returns how
+   many streaks were due, whether all due streaks were processed, and when to check again: null when no streak has a future event.';

@@ -1,6 +1,6 @@
 import { at, countOf, isObject, textOf } from '#server/providers/ai/chat.ts'
 
-/** Tokens that an image counts, as internal.ai_begin counts those of prompts. */
+/** Tokens that an image counts, as api.ai_begin counts those of prompts. */
 const imageTokens = 3000
 /** What a request that names no limit may write: the longest answer of the usual models. */
 const unlimitedOutput = 16_384

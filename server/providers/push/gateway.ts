@@ -90,7 +90,7 @@ type Result = {
   readonly tokens: readonly (Answer & { readonly push_token_id: string; readonly provider: Device['provider'] })[]
 }
 
-/** Sends claimed deliveries to all their devices at once and answers what became of them, for internal.push_record. */
+/** Sends claimed deliveries to all their devices at once and answers what became of them, for api.push_record. */
 export const sendAll = (
   services: Services,
   projectId: string,

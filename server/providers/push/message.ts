@@ -17,7 +17,7 @@ export type Message = {
 
 export type Device = { readonly id: string; readonly token: string; readonly provider: 'apns' | 'fcm' | 'log' }
 
-/** A claimed delivery: internal.push_claim answers these. */
+/** A claimed delivery: api.push_claim answers these. */
 export type Claimed = {
   readonly id: string
   readonly attempt_id: string
