@@ -1,9 +1,10 @@
 import { describe, expect, test } from 'vitest'
 import { z } from 'zod'
 import { administrator, endUser } from '#server/http/callers.ts'
-import { refusalsOf } from '#server/http/interface.ts'
+import { answer, refusalsOf } from '#server/http/interface.ts'
 import { complete, group, route, withoutOwn } from '#server/http/route.ts'
 import { Uuid } from '#server/http/schemas.ts'
+import { answerOf, enumerated } from '../scripts/docs/answers.ts'
 import { interfaceText, refusalsIn } from '../scripts/docs/interface.ts'
 
 describe('what a function refuses, from its comment', () => {
@@ -31,10 +32,113 @@ describe('what a function refuses, from its comment', () => {
   })
 
   test('is a line for each function that refuses something', () => {
-    const text = interfaceText({ control: new Map(), tenant: comments })
-    expect(JSON.parse(text)).toMatchObject({ control: {}, tenant: { named: { 404: ['NOT_FOUND'] } } })
-    expect(text.split('\n')).toContain('    "named": {"404":["NOT_FOUND"]},')
+    const text = interfaceText({
+      control: { comments: new Map(), answers: [] },
+      tenant: { comments, answers: [['row_json', { id: 'uuid' }]] },
+    })
+    expect(JSON.parse(text)).toMatchObject({
+      control: { refusals: {}, answers: {} },
+      tenant: { refusals: { named: { 404: ['NOT_FOUND'] } }, answers: { row_json: { id: 'uuid' } } },
+    })
+    expect(text.split('\n')).toContain('      "named": {"404":["NOT_FOUND"]},')
     expect(text).not.toContain('mentions')
+  })
+})
+
+describe('what a function answers, from its body and the columns of its rows', () => {
+  const columns = new Map([
+    [
+      'app.things',
+      new Map([
+        ['id', 'uuid'],
+        ['note', 'text | null'],
+        ['state', "'on' | 'off'"],
+        ['made_at', 'timestamptz'],
+        ['ended_at', 'timestamptz | null'],
+        ['tags', null],
+      ]),
+    ],
+  ])
+  const shapeOf = (body: string) => answerOf({ name: 'thing_json', body, rows: { t: 'app.things' } }, columns)
+  const one = (value: string) => shapeOf(`select json_build_object('key', ${value})`)
+
+  test.each([
+    ['(thing_json.t).id', 'uuid'],
+    ['(t).note', 'text | null'],
+    ['t.state', "'on' | 'off'"],
+    ['internal.iso((thing_json.t).made_at)', 'time'],
+    ['internal.iso(t.ended_at)', 'time | null'],
+    ["case when (t).state = 'on' then (t).id end", 'uuid | null'],
+    ["case when (t).state = 'on' then (t).id else internal.other((t).id) end", null],
+    ["json_build_object('id', (t).id, 'note', (t).note)", { id: 'uuid', note: 'text | null' }],
+    ["json_build_object('id', (t).id)::jsonb || jsonb_build_object('b', (t).note)", null],
+    ['(t).made_at', null],
+    ['(t).tags', null],
+    ['(t).unknown', null],
+    ['(u).id', null],
+    ["coalesce((t).note, 'it''s (none), ')", null],
+    ['internal.iso(internal.now())', null],
+  ])('%s', (value, shape) => {
+    expect(one(value)).toEqual({ key: shape })
+  })
+
+  test('keys in their order, past texts, parentheses and comments', () => {
+    const body = `
+      select json_build_object(
+        'id', (thing_json.t).id, -- the first, of two
+        'text', internal.f('a, (b', (t).note),
+        'last', (t).note)`
+    expect(Object.entries(shapeOf(body) as object)).toEqual([
+      ['id', 'uuid'],
+      ['text', null],
+      ['last', 'text | null'],
+    ])
+  })
+
+  test('nothing of a function that reads tables, names keys by expressions, or has no row', () => {
+    expect(shapeOf("select json_build_object('id', k.id) from app.things k")).toBeNull()
+    expect(one("(t).id, (t).note, 'x'")).toBeNull()
+    expect(shapeOf("select json_build_object('id', t.id)::jsonb || jsonb_build_object('b', 1)")).toBeNull()
+    expect(answerOf({ name: 'f', body: "select json_build_object('id', 1)", rows: {} }, columns)).toBeNull()
+  })
+
+  test('the values of an enumeration, and of no other check', () => {
+    expect(enumerated("CHECK ((state = ANY (ARRAY['on'::text, 'off'::text])))", 'state')).toEqual(['on', 'off'])
+    expect(enumerated("CHECK ((state = ANY (ARRAY['on'::text, 'off'::text])))", 'kind')).toBeNull()
+    expect(enumerated("CHECK (((state = ANY (ARRAY['on'::text])) OR (note IS NULL)))", 'state')).toBeNull()
+  })
+
+  test('is a schema that the routes name; they say what the catalog does not know', () => {
+    const Group = answer('group_json')
+    expect(Object.keys(Group.shape)).toEqual(expect.arrayContaining(['id', 'description', 'created_at']))
+    const group = {
+      id: '00000000-0000-4000-8000-000000000000',
+      name: 'Early birds',
+      description: null,
+      avatar_url: null,
+      is_public: true,
+      max_members: 5,
+      metadata: {},
+      member_count: 1,
+      created_at: '2026-01-01T00:00:00.000Z',
+      updated_at: '2026-01-01T00:00:00.000Z',
+    }
+    expect(Group.parse(group)).toEqual(group)
+    for (const [key, value] of [
+      ['name', null],
+      ['member_count', 1.5],
+      ['created_at', '2026-01-01'],
+      ['metadata', []],
+      ['other', 1],
+    ] as const)
+      expect(() => Group.parse({ ...group, [key]: value }), key).toThrow()
+    expect(answer('group_json', { name: z.literal('x') }).shape['name']?.safeParse('y').success).toBe(false)
+    expect(() => answer('group_invite_json')).toThrow(
+      'internal.group_invite_json: the catalog does not know the type of url',
+    )
+    expect(() => answer('group_json', { nobody: z.string() })).toThrow('internal.group_json has no nobody')
+    expect(() => answer('nothing_json')).toThrow('internal.nothing_json builds no answer from rows')
+    expect(answer('api_key_json', { environment: z.string() }, 'control').shape).toHaveProperty('key_prefix')
   })
 })
 

@@ -9,7 +9,7 @@ import { startEmbeddedPostgres } from '#server/database/embedded.ts'
 import { createTenantDatabase } from '#server/database/migrate.ts'
 import { controlName, templateName } from '#server/database/prepare.ts'
 import { startPostgres } from '#server/postgres.ts'
-import { prepare } from '#server/start.ts'
+import { prepare } from '#server/prepare.ts'
 import { hooksPage } from './hooks.ts'
 import { interfaceFile } from './interface.ts'
 import { schemaPage } from './schema.ts'
@@ -35,7 +35,8 @@ export const freshDatabasePages = async (): Promise<[file: string, text: string]
   try {
     const secret = Buffer.alloc(32, 7).toString('base64')
     const config = readConfig({ DATABASE_URL: embedded.url, SECRETS_KEY: secret, DATA_DIR: folder })
-    const { cluster } = await prepare(await startPostgres(config, pino({ level: 'warn' })))
+    // unchecked: the check reads the routes, and these read what is made here
+    const { cluster } = await prepare(await startPostgres(config, pino({ level: 'warn' })), { isUnchecked: true })
     return await withDatabases(cluster, config.DATABASE_PREFIX)
   } finally {
     await embedded.stop()

@@ -1,10 +1,14 @@
 import type pg from 'pg'
+import { answersIn, type Shape } from './answers.ts'
 
 type Client = Pick<pg.Client, 'query'>
 type Refusals = Readonly<Record<string, readonly string[]>>
 
 /** Comments of functions by name, such as `api.streak_get`. Functions of one name have one comment each; what any of them refuses counts. */
 export type Comments = ReadonlyMap<string, string>
+
+/** What one kind of database says: the comments of its functions, and the answers that they build. */
+export type Interface = { readonly comments: Comments; readonly answers: readonly (readonly [string, Shape])[] }
 
 const readComments = async (client: Client): Promise<Comments> => {
   const { rows } = await client.query<{ name: string; comment: string }>(`
@@ -46,20 +50,27 @@ export const refusalsIn = (comments: Comments, name: string, seen: ReadonlySet<s
   return found
 }
 
-/** What the functions of `api` say of themselves, as JSON with a line for each: server/http/interface.ts reads it. */
-export const interfaceText = (of: Readonly<Record<'control' | 'tenant', Comments>>): string => {
-  const kinds = Object.entries(of).map(([kind, comments]) => {
-    const lines = [...comments.keys()]
+/** What the databases say of their interface, as JSON with a line for each function: server/http/interface.ts reads it. */
+export const interfaceText = (of: Readonly<Record<'control' | 'tenant', Interface>>): string => {
+  const kinds = Object.entries(of).map(([kind, { comments, answers }]) => {
+    const refusals = [...comments.keys()]
       .filter((name) => name.startsWith('api.'))
       .flatMap((name) => {
-        const refusals = Object.entries(refusalsIn(comments, name)).map(([status, codes]) => [status, codes.toSorted()])
-        if (refusals.length === 0) return []
-        return [`    ${JSON.stringify(name.slice(4))}: ${JSON.stringify(Object.fromEntries(refusals))}`]
+        const found = Object.entries(refusalsIn(comments, name)).map(([status, codes]) => [status, codes.toSorted()])
+        return found.length === 0 ? [] : [[name.slice(4), Object.fromEntries(found)] as const]
       })
-    return `  "${kind}": {\n${lines.join(',\n')}\n  }`
+    return `  "${kind}": {\n    "refusals": ${linesOf(refusals)},\n    "answers": ${linesOf(answers)}\n  }`
   })
   return `{\n${kinds.join(',\n')}\n}\n`
 }
 
+const linesOf = (entries: readonly (readonly [string, unknown])[]): string =>
+  `{\n${entries.map(([name, value]) => `      ${JSON.stringify(name)}: ${JSON.stringify(value)}`).join(',\n')}\n    }`
+
+const readOf = async (client: Client): Promise<Interface> => ({
+  comments: await readComments(client),
+  answers: await answersIn(client),
+})
+
 export const interfaceFile = async (control: Client, tenant: Client): Promise<string> =>
-  interfaceText({ control: await readComments(control), tenant: await readComments(tenant) })
+  interfaceText({ control: await readOf(control), tenant: await readOf(tenant) })

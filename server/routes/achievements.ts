@@ -2,6 +2,7 @@ import { z } from 'zod'
 import { dataOf } from '#server/database/database.ts'
 import { administrator, endUser } from '#server/http/callers.ts'
 import { definitions } from '#server/http/definitions.ts'
+import { answer } from '#server/http/interface.ts'
 import { area, group, route } from '#server/http/route.ts'
 import { AnyId, between, data, JsonObject, Key, Line, Page, page, Text, Time, Uuid } from '#server/http/schemas.ts'
 
@@ -47,12 +48,7 @@ const OfOther = z.strictObject({
   unlocked_at: Time,
   rarity: z.number(),
 })
-const Unlock = z.strictObject({
-  app_user_id: Uuid,
-  achievement_id: Uuid,
-  unlocked_at: Time,
-  source: z.enum(['criteria', 'grant', 'backfill', 'reward']),
-})
+const Unlock = answer('user_achievement_json')
 const DryRun = z.strictObject({
   users_now: z.int(),
   users_30d_ago_estimate: z.int().nullable(),

@@ -166,7 +166,7 @@ export const ai = area({
         query: {
           prompt: z.string().max(128).optional(),
           user_id: Uuid.optional(),
-          status: InvocationRow.shape.status.optional(),
+          status: z.enum(['running', 'succeeded', 'rejected', 'failed', 'cancelled']).optional(),
           cursor: Cursor,
           limit: Limit(),
         },

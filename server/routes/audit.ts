@@ -2,25 +2,18 @@ import { z } from 'zod'
 import { Cursor, exportAll, get, list } from '#server/audit/trail.ts'
 import { verify } from '#server/audit/verify.ts'
 import { organizationMember, projectOwner } from '#server/http/callers.ts'
+import { answer } from '#server/http/interface.ts'
 import { area, group, route } from '#server/http/route.ts'
-import { cursorPage, data, Limit, Moment, Text, Time, Uuid } from '#server/http/schemas.ts'
+import { cursorPage, data, Limit, Moment, Text, Uuid } from '#server/http/schemas.ts'
 import { streamed } from '#server/http/stream.ts'
 
-const AuditEvent = z.strictObject({
-  id: Uuid,
-  occurred_at: Time,
+const AuditEvent = answer('audit_json', {
   actor: z.strictObject({
     type: z.enum(['developer', 'pat', 'service_account', 'operator_token', 'server_key', 'system']),
     id: z.string().nullable(),
     label: z.string().nullable(),
   }),
-  action: z.string(),
-  target: z.strictObject({ type: z.string(), id: z.string().nullable() }),
   changes: z.record(z.string(), z.tuple([z.unknown(), z.unknown()])),
-  ip: z.string().nullable(),
-  user_agent: z.string().nullable(),
-  request_id: z.string().nullable(),
-  status: z.int(),
 })
 
 const range = { since: Moment.optional(), until: Moment.optional() }

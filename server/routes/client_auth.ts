@@ -2,9 +2,10 @@ import { z } from 'zod'
 import { anonymous, emailLogin, emailSignup, logout, refresh } from '#server/accounts/end_users.ts'
 import { projectOf, sessionCaller } from '#server/accounts/sessions.ts'
 import { appKey } from '#server/http/callers.ts'
+import { answer } from '#server/http/interface.ts'
 import { NewPassword, Password } from '#server/http/passwords.ts'
 import { area, group, route } from '#server/http/route.ts'
-import { Credential, Deleted, data, Email, Line, Page, page, Time, Uuid } from '#server/http/schemas.ts'
+import { Credential, Deleted, data, Email, Line, Page, page } from '#server/http/schemas.ts'
 import { AuthResult, Success } from '#server/routes/client_auth/shapes.ts'
 
 export const clientAuth = area({
@@ -73,17 +74,7 @@ export const clientAuth = area({
         caller: sessionCaller,
         query: Page,
         replies: {
-          200: page(
-            z.strictObject({
-              id: Uuid,
-              created_at: Time,
-              last_used_at: Time,
-              platform: z.string().nullable(),
-              app_version: z.string().nullable(),
-              ip_country: z.string().nullable(),
-              current: z.boolean(),
-            }),
-          ),
+          200: page(answer('auth_session_json', { current: z.boolean() })),
         },
         source: 'supplement',
       }),

@@ -1,8 +1,9 @@
 import { z } from 'zod'
 import { administrator, appOrUser } from '#server/http/callers.ts'
 import { definitions } from '#server/http/definitions.ts'
+import { answer } from '#server/http/interface.ts'
 import { area, group, type HandlerContext, route } from '#server/http/route.ts'
-import { data, Json, NotModified, Text, Time, Uuid } from '#server/http/schemas.ts'
+import { data, Json, NotModified, Text, Uuid } from '#server/http/schemas.ts'
 
 const ValueType = z.enum(['string', 'number', 'boolean', 'json'], 'must be string, number, boolean or json')
 
@@ -14,16 +15,10 @@ const Condition = z.looseObject({
 const Conditions = z.array(Condition).max(100, 'must be a list of at most 100')
 const description = Text(2000).nullable()
 
-const ConfigKey = z.strictObject({
-  key: z.string(),
+const ConfigKey = answer('config_key_json', {
   value: Json,
-  value_type: ValueType,
-  description: z.string().nullable(),
   default_value: Json,
   conditions: z.array(z.looseObject({ value: Json })),
-  version: z.int(),
-  created_at: Time,
-  updated_at: Time,
 })
 
 const read = async ({ request, call }: HandlerContext) => {

@@ -1,8 +1,9 @@
 import { z } from 'zod'
 import { dataOf } from '#server/database/database.ts'
 import { developer } from '#server/http/callers.ts'
+import { answer } from '#server/http/interface.ts'
 import { area, group, type HandlerContext, route } from '#server/http/route.ts'
-import { Cursor, cursorPage, Deleted, data, Limit, Page, page, Time, Uuid } from '#server/http/schemas.ts'
+import { Cursor, cursorPage, Deleted, data, Limit, Page, page, Uuid } from '#server/http/schemas.ts'
 import {
   Attempt,
   addressRefusals,
@@ -37,15 +38,7 @@ const types = [
   'audit.event',
 ] as const
 
-const ControlWebhook = z.strictObject({
-  id: Uuid,
-  organization_id: Uuid,
-  event_types: z.array(z.string()),
-  target_url: z.string(),
-  status: z.enum(['active', 'disabled', 'degraded']),
-  created_at: Time,
-  updated_at: Time,
-})
+const ControlWebhook = answer('webhook_json', { event_types: z.array(z.string()) }, 'control')
 const ControlDelivery = Delivery.extend({
   attempts: z.array(Attempt.extend({ response_excerpt: z.string().nullable() })),
 }).meta({ title: 'ControlPlaneWebhookDelivery' })

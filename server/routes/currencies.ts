@@ -2,6 +2,7 @@ import { z } from 'zod'
 import { administrator, endUser, serverForUser } from '#server/http/callers.ts'
 import { definitions } from '#server/http/definitions.ts'
 import { idempotency } from '#server/http/idempotency.ts'
+import { answer } from '#server/http/interface.ts'
 import { perSubject, takeLimits } from '#server/http/limits.ts'
 import { area, group, type HandlerContext, route } from '#server/http/route.ts'
 import {
@@ -38,20 +39,11 @@ const Rules = {
 }
 
 const sourceTypes = ['admin', 'reward', 'store', 'purchase', 'spend', 'regen', 'expiry', 'refund', 'merge', 'transfer']
-const Transaction = z.strictObject({
-  id: Uuid,
-  app_user_id: Uuid,
+const Transaction = answer('currency_transaction_json', {
   currency_code: Code,
-  amount: z.int(),
-  balance_after: z.int(),
   kind: z.enum(['credit', 'debit']),
-  reason: z.string(),
   source_type: z.enum(sourceTypes),
-  source_id: z.string(),
-  idempotency_key: z.string().nullable(),
-  expires_at: Time.nullable(),
   metadata: JsonObject,
-  created_at: Time,
 })
 const Moved = z.strictObject({ transaction: Transaction, balance: z.int() })
 const Balances = z.record(Code, z.int())
@@ -75,12 +67,9 @@ const Stats = z.strictObject({
   top_holders: z.array(z.strictObject({ app_user_id: Uuid, display_name: z.string(), balance: z.int() })),
   reasons: z.array(z.strictObject({ reason: z.string(), minted: z.int(), burned: z.int(), transactions: z.int() })),
 })
-const Proof = z.strictObject({
-  checked_at: Time,
+const Proof = answer('currency_check_json', {
   finished_at: Time,
   ok: z.boolean(),
-  balances: z.int(),
-  mismatched: z.int(),
   mismatches: z.array(
     z.strictObject({
       app_user_id: Uuid,

@@ -1,29 +1,26 @@
 import { z } from 'zod'
 import { anyone, projectOwner } from '#server/http/callers.ts'
+import { answer } from '#server/http/interface.ts'
 import { area, group, route } from '#server/http/route.ts'
-import { Deleted, data, Page, page, Text, Time, Uuid } from '#server/http/schemas.ts'
+import { Deleted, data, Page, page, Text } from '#server/http/schemas.ts'
 import { create, verify } from '#server/projects/domains.ts'
 
 const Kind = z.enum(['email', 'site', 'function'], 'must be email, site or function')
-const Domain = z.strictObject({
-  id: Uuid,
-  domain: z.string(),
-  kind: Kind,
-  status: z.enum(['pending', 'verified', 'failed']),
-  dns_records: z.array(
-    z.strictObject({
-      type: z.enum(['TXT', 'MX', 'CNAME']),
-      name: z.string(),
-      value: z.string(),
-      purpose: z.enum(['ownership', 'dkim', 'spf', 'return_path_mx', 'return_path_spf', 'dmarc', 'routing']),
-      verified: z.boolean(),
-    }),
-  ),
-  verified_at: Time.nullable(),
-  last_checked_at: Time.nullable(),
-  error: z.string().nullable(),
-  created_at: Time,
-})
+const Domain = answer(
+  'domain_json',
+  {
+    dns_records: z.array(
+      z.strictObject({
+        type: z.enum(['TXT', 'MX', 'CNAME']),
+        name: z.string(),
+        value: z.string(),
+        purpose: z.enum(['ownership', 'dkim', 'spf', 'return_path_mx', 'return_path_spf', 'dmarc', 'routing']),
+        verified: z.boolean(),
+      }),
+    ),
+  },
+  'control',
+)
 
 const projectId = ({ params }: { params: Record<string, unknown> }) => ({ project_id: params['projectId'] })
 

@@ -1,18 +1,11 @@
 import { z } from 'zod'
 import { endUser } from '#server/http/callers.ts'
+import { answer } from '#server/http/interface.ts'
 import { area, group, route } from '#server/http/route.ts'
 import { data, Flag, Time } from '#server/http/schemas.ts'
 import { restore } from '#server/integrations/restore.ts'
 
-export const Entitlement = z.strictObject({
-  entitlement_id: z.string(),
-  is_active: z.boolean(),
-  product_id: z.string().nullable(),
-  store: z.string(),
-  purchase_date: Time,
-  expiration_date: Time.nullable(),
-  period_type: z.string(),
-})
+export const Entitlement = answer('entitlement_json', { is_active: z.boolean(), expiration_date: Time.nullable() })
 
 export const entitlements = area({
   stem: 'entitlements',

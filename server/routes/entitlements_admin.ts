@@ -1,27 +1,12 @@
 import { z } from 'zod'
 import { administrator } from '#server/http/callers.ts'
 import { idempotency } from '#server/http/idempotency.ts'
+import { answer } from '#server/http/interface.ts'
 import { area, group, type HandlerContext, route } from '#server/http/route.ts'
-import { AnyId, between, data, Text, Time, Uuid } from '#server/http/schemas.ts'
+import { AnyId, between, data, Text, Uuid } from '#server/http/schemas.ts'
 import { Entitlement } from '#server/routes/entitlements.ts'
 
-export const Grant = z.strictObject({
-  id: Uuid,
-  source: z.enum(['subscription_provider', 'promotional', 'reward', 'referral', 'purchase']),
-  source_ref: z.string(),
-  is_active: z.boolean(),
-  product_id: z.string().nullable(),
-  store: z.string(),
-  period_type: z.string(),
-  purchase_date: Time,
-  expiration_date: Time.nullable(),
-  grace_until: Time.nullable(),
-  cancelled_at: Time.nullable(),
-  refunded_at: Time.nullable(),
-  reason: z.string().nullable(),
-  created_at: Time,
-  updated_at: Time,
-})
+export const Grant = answer('grant_json', { is_active: z.boolean() })
 
 const grant = (context: HandlerContext) =>
   context.call('user_entitlement_grant', {

@@ -3,6 +3,7 @@ import { dataOf } from '#server/database/database.ts'
 import { administrator, endUserOrServer } from '#server/http/callers.ts'
 import { definitions } from '#server/http/definitions.ts'
 import { idempotencyKey } from '#server/http/idempotency.ts'
+import { answer } from '#server/http/interface.ts'
 import { area, group, type HandlerContext, route } from '#server/http/route.ts'
 import {
   Cursor,
@@ -20,14 +21,9 @@ import {
 } from '#server/http/schemas.ts'
 import { sha256 } from '#server/secrets.ts'
 
-const Event = z.strictObject({
-  id: Uuid,
-  app_user_id: Uuid,
-  event_name: z.string(),
+const Event = answer('event_json', {
   properties: JsonObject,
-  occurred_at: Time,
   source: z.enum(['client', 'server', 'webhook', 'system']),
-  session_id: Uuid.nullable(),
 })
 const Effects = z.strictObject({
   streaks: z
@@ -122,15 +118,7 @@ const FullEvent = Event.extend({
   schema_violation: z.boolean(),
 })
 const Status = z.enum(['active', 'blocked', 'deprecated'], 'must be active, blocked or deprecated')
-const Definition = z.strictObject({
-  event_name: z.string(),
-  description: z.string().nullable(),
-  status: Status,
-  schema: z.union([JsonObject, z.boolean()]).nullable(),
-  sample_rate: z.number(),
-  created_at: Time,
-  updated_at: Time,
-})
+const Definition = answer('event_definition_json', { schema: z.union([JsonObject, z.boolean()]).nullable() })
 const Name = z.strictObject({
   event_name: z.string(),
   count_24h: z.int(),

@@ -2,6 +2,7 @@ import type { FastifyRequest } from 'fastify'
 import { z } from 'zod'
 import { administrator, appOrUser } from '#server/http/callers.ts'
 import { definitions } from '#server/http/definitions.ts'
+import { answer } from '#server/http/interface.ts'
 import { area, group, type HandlerContext, route } from '#server/http/route.ts'
 import { data, Json, JsonObject, Key, Line, NotModified, Page, page, Text, Time, Uuid } from '#server/http/schemas.ts'
 
@@ -29,17 +30,17 @@ const FeatureFlag = z.strictObject({
   updated_at: Time,
   version: z.int(),
 })
-const answer = {
+const evaluated = {
   value: Json,
   variant: z.string().nullable(),
   reason: z.enum(['off', 'override', 'rule', 'rollout', 'default']),
   rule_index: z.int().nullable(),
   version: z.int(),
 }
-const Answer = z.strictObject(answer)
+const Answer = z.strictObject(evaluated)
 const Answers = z.record(z.string(), Answer)
 const Traced = z.strictObject({
-  ...answer,
+  ...evaluated,
   bucket: z.int(),
   override: z.unknown(),
   trace: z.array(
@@ -51,9 +52,7 @@ const Traced = z.strictObject({
     }),
   ),
 })
-const Version = z.strictObject({
-  version: z.int(),
-  changed_at: Time,
+const Version = answer('flag_version_json', {
   actor: Actor,
   changes: z.record(z.string(), z.array(z.unknown()).length(2)),
 })

@@ -1,36 +1,12 @@
 import { z } from 'zod'
 import { administrator, endUser } from '#server/http/callers.ts'
+import { answer } from '#server/http/interface.ts'
 import { area, group, route } from '#server/http/route.ts'
-import {
-  between,
-  Deleted,
-  data,
-  JsonObject,
-  Limit,
-  Line,
-  Offset,
-  Page,
-  page,
-  SmallJson,
-  Text,
-  Time,
-  Uuid,
-} from '#server/http/schemas.ts'
+import { between, Deleted, data, Limit, Line, Offset, Page, page, SmallJson, Text, Uuid } from '#server/http/schemas.ts'
 
 const Role = z.enum(['owner', 'admin', 'member', 'viewer'])
 
-const Group = z.strictObject({
-  id: Uuid,
-  name: z.string(),
-  description: z.string().nullable(),
-  avatar_url: z.string().nullable(),
-  is_public: z.boolean(),
-  max_members: z.int(),
-  metadata: JsonObject,
-  member_count: z.int(),
-  created_at: Time,
-  updated_at: Time,
-})
+const Group = answer('group_json')
 
 const NewGroup = z.object({
   name: Line(100, 1),
@@ -51,27 +27,9 @@ const GroupChange = NewGroup.extend({
 }).partial()
 const MemberChange = z.object({ role: Role, metadata: SmallJson(8192) }).partial()
 
-const Invite = z.strictObject({
-  id: Uuid,
-  group_id: Uuid,
-  code: z.string(),
-  url: z.string().nullable(),
-  role: Role,
-  max_uses: z.int(),
-  uses: z.int(),
-  created_by: Uuid,
-  expires_at: Time,
-  created_at: Time,
-})
+const Invite = answer('group_invite_json', { url: z.string().nullable(), role: Role })
 
-const Member = z.strictObject({
-  group_id: Uuid,
-  app_user_id: Uuid,
-  role: Role,
-  metadata: JsonObject,
-  joined_at: Time,
-  app_users: z.strictObject({ id: Uuid, display_name: z.string(), avatar_url: z.string().nullable() }),
-})
+const Member = answer('group_member_json')
 
 const someone = { user_id: '00000000-0000-4000-8000-000000000000' }
 /** The codes of invalid input differ from those of the routes above them. */

@@ -1,29 +1,14 @@
 import { z } from 'zod'
 import { administrator } from '#server/http/callers.ts'
+import { answer } from '#server/http/interface.ts'
 import { area, group, type HandlerContext, route } from '#server/http/route.ts'
-import { Cursor, cursorPage, Deleted, data, JsonObject, Limit, Time, Uuid } from '#server/http/schemas.ts'
+import { Cursor, cursorPage, Deleted, data, JsonObject, Limit } from '#server/http/schemas.ts'
 import { put } from '#server/integrations/config.ts'
 import { test } from '#server/integrations/credentials.ts'
 
-const Integration = z.strictObject({
-  id: Uuid,
-  provider: z.string(),
-  is_active: z.boolean(),
-  has_credentials: z.boolean(),
-  webhook_url: z.string().nullable(),
-  created_at: Time,
-  updated_at: Time,
-})
+const Integration = answer('integration_json', { has_credentials: z.boolean(), webhook_url: z.string().nullable() })
 
-const Inbound = z.strictObject({
-  id: Uuid,
-  provider: z.string(),
-  event_key: z.string(),
-  outcome: z.string().nullable(),
-  body: z.string().describe('As it was received'),
-  received_at: Time,
-  processed_at: Time.nullable(),
-})
+const Inbound = answer('inbound_event_json', { provider: z.string(), body: z.string().describe('As it was received') })
 
 const notConfigured = { 404: ['NOT_CONFIGURED'] }
 const rootUrl = ({ services }: Pick<HandlerContext, 'services'>) => ({ root_url: services.publicUrl })

@@ -1,55 +1,14 @@
 import { z } from 'zod'
 import { administrator, endUser, serverForUser } from '#server/http/callers.ts'
 import { idempotency } from '#server/http/idempotency.ts'
+import { answer } from '#server/http/interface.ts'
 import { area, group, type HandlerContext, route } from '#server/http/route.ts'
-import {
-  between,
-  Cursor,
-  cursorPage,
-  data,
-  JsonObject,
-  Limit,
-  Page,
-  page,
-  Text,
-  Time,
-  Uuid,
-} from '#server/http/schemas.ts'
+import { between, Cursor, cursorPage, data, JsonObject, Limit, Page, page, Text, Uuid } from '#server/http/schemas.ts'
 
 const ItemType = z.enum(['consumable', 'durable', 'bundle', 'currency_pack'])
-const Short = z.strictObject({
-  key: z.string(),
-  name: z.string(),
-  item_type: ItemType,
-  icon_url: z.string().nullable(),
-})
-const Stack = z.strictObject({
-  id: Uuid,
-  app_user_id: Uuid,
-  catalog_item_id: Uuid,
-  item: Short,
-  quantity: z.int(),
-  expires_at: Time.nullable(),
-  metadata: JsonObject,
-  source_type: z.string(),
-  source_id: z.string(),
-  created_at: Time,
-  updated_at: Time,
-})
-const Movement = z.strictObject({
-  id: Uuid,
-  app_user_id: Uuid,
-  stack_id: Uuid,
-  catalog_item_id: Uuid,
-  catalog_item_key: z.string(),
-  change: z.int(),
-  quantity_after: z.int(),
-  kind: z.enum(['granted', 'consumed', 'revoked', 'merged']),
-  reason: z.string(),
-  source_type: z.string(),
-  source_id: z.string(),
-  created_at: Time,
-})
+const Short = answer('inventory_item_json')
+const Stack = answer('inventory_json', { item: Short, metadata: JsonObject })
+const Movement = answer('inventory_movement_json', { catalog_item_key: z.string() })
 const Used = z.strictObject({ item: Short, quantity: z.int(), effect: JsonObject.nullable() })
 const Left = z.strictObject({ catalog_item_key: z.string(), quantity: z.int() })
 

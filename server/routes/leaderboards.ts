@@ -3,6 +3,7 @@ import { dataOf } from '#server/database/database.ts'
 import { administrator, endUser } from '#server/http/callers.ts'
 import { definitions } from '#server/http/definitions.ts'
 import { idempotency } from '#server/http/idempotency.ts'
+import { answer } from '#server/http/interface.ts'
 import { jsonSize } from '#server/http/json.ts'
 import { area, group, route } from '#server/http/route.ts'
 import {
@@ -77,12 +78,7 @@ const Board = z.strictObject({
   updated_at: Time,
 })
 
-const Run = z.strictObject({
-  key: z.string(),
-  status: z.enum(['open', 'closed']),
-  starts_at: Time.nullable(),
-  ends_at: Time.nullable(),
-})
+const Run = answer('leaderboard_run_json', { status: z.enum(['open', 'closed']) })
 const Shown = z.strictObject({
   id: Uuid,
   key: Key,

@@ -2,6 +2,7 @@ import { z } from 'zod'
 import { administrator } from '#server/http/callers.ts'
 import { definitions } from '#server/http/definitions.ts'
 import { idempotency } from '#server/http/idempotency.ts'
+import { answer } from '#server/http/interface.ts'
 import { area, group, route } from '#server/http/route.ts'
 import {
   between,
@@ -16,7 +17,6 @@ import {
   page,
   SmallJson,
   Text,
-  Time,
   Uuid,
 } from '#server/http/schemas.ts'
 import { get, isFree, linked, register, remove } from '#server/media/assets.ts'
@@ -28,13 +28,7 @@ const Usage = z.strictObject({
   registered_bytes: z.int(),
   limit_bytes: z.int().nullable(),
 })
-const Stored = z.strictObject({
-  key: z.string(),
-  asset_id: Uuid,
-  size_bytes: z.int(),
-  mime_type: z.string(),
-  created_at: Time,
-})
+const Stored = answer('storage_object_json', { size_bytes: z.int() })
 const AssetChange = z.object({
   alt_text: Text(2000).nullable().optional(),
   metadata: SmallJson(8192).optional(),
@@ -57,17 +51,9 @@ const Operation = z
     'needs a width or a height',
   )
   .refine(({ type, format }) => type !== 'convert' || format !== undefined, 'needs a format')
-const Job = z.strictObject({
-  id: Uuid,
-  asset_id: Uuid,
-  status: z.enum(['queued', 'running', 'succeeded', 'failed']),
+const Job = answer('media_job_json', {
   operations: z.array(JsonObject),
-  attempts: z.int(),
   error: z.strictObject({ code: z.string(), message: z.string() }).nullable(),
-  result_asset_id: Uuid.nullable(),
-  created_at: Time,
-  started_at: Time.nullable(),
-  finished_at: Time.nullable(),
 })
 
 export const mediaAdmin = area({

@@ -1,5 +1,6 @@
 import { z } from 'zod'
 import { administrator, endUser } from '#server/http/callers.ts'
+import { answer } from '#server/http/interface.ts'
 import { area, group, type Input, route } from '#server/http/route.ts'
 import {
   AnyId,
@@ -35,27 +36,11 @@ const Attachment = z.object({
   metadata: JsonObject.optional(),
 })
 const Reactions = z.array(z.strictObject({ emoji: z.string(), count: z.int(), reacted: z.boolean() }))
-const Participant = z.strictObject({
-  user_id: Uuid,
-  display_name: z.string(),
-  avatar_url: z.string().nullable(),
-  last_read_at: Time.nullable(),
-  joined_at: Time,
-})
-const Message = z.strictObject({
-  id: Uuid,
-  conversation_id: Uuid,
-  sender_id: Uuid.nullable(),
+const Participant = answer('conversation_participant_json')
+const Message = answer('message_json', {
   sender: z.strictObject({ id: Uuid, display_name: z.string(), avatar_url: z.string().nullable() }).nullable(),
-  body: z.string(),
-  message_type: z.string(),
-  metadata: JsonObject,
-  parent_message_id: Uuid.nullable(),
   attachments: z.array(Attachment),
   reactions: Reactions,
-  reply_count: z.int(),
-  created_at: Time,
-  edited_at: Time.nullable(),
 })
 const Conversation = z.strictObject({
   id: Uuid,

@@ -1,6 +1,7 @@
 import { z } from 'zod'
 import { administrator, endUser } from '#server/http/callers.ts'
 import { definitions } from '#server/http/definitions.ts'
+import { answer } from '#server/http/interface.ts'
 import { area, group, route } from '#server/http/route.ts'
 import { data, JsonObject, Line, Page, page, Text, Time, Uuid } from '#server/http/schemas.ts'
 
@@ -21,42 +22,15 @@ const Rule = {
   config: JsonObject,
   is_active: z.boolean(),
 }
-const Item = z.strictObject({
-  id: Uuid,
-  // texts to and from AI are evaluated, and cannot be reported
+const Item = answer('moderation_item_json', {
   subject_type: z.enum([...subjectTypes, 'ai_invocation']),
-  subject_id: Uuid,
-  subject_user_id: Uuid.nullable(),
   snapshot: JsonObject,
-  source: z.enum(['report', 'rule']),
-  rule_id: Uuid.nullable(),
   reasons: JsonObject,
-  report_count: z.int(),
-  priority: z.int(),
   status: Status,
-  is_hidden: z.boolean(),
-  moderator_id: z.string().nullable(),
-  resolved_at: Time.nullable(),
-  note: z.string().nullable(),
-  created_at: Time,
 })
-const Report = z.strictObject({
-  id: Uuid,
-  subject_type: SubjectType,
-  subject_id: Uuid,
-  reason: Reason,
-  details: z.string().nullable(),
-  status: ReportStatus,
-  created_at: Time,
-})
+const Report = answer('moderation_report_json', { subject_type: SubjectType, reason: Reason })
 const Received = z.strictObject({ id: Uuid, status: ReportStatus })
-const Trust = z.strictObject({
-  app_user_id: Uuid,
-  trust_level: Level,
-  auto_approve: z.boolean(),
-  created_at: Time,
-  updated_at: Time,
-})
+const Trust = answer('moderation_trust_json', { trust_level: Level })
 const Tested = z.strictObject({
   matches: z.boolean(),
   found: z.array(z.string()),

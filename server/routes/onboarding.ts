@@ -1,8 +1,9 @@
 import { z } from 'zod'
 import { administrator, endUser } from '#server/http/callers.ts'
 import { definitions } from '#server/http/definitions.ts'
+import { answer } from '#server/http/interface.ts'
 import { area, group, route } from '#server/http/route.ts'
-import { data, Json, JsonObject, Line, Text, Time, Uuid } from '#server/http/schemas.ts'
+import { data, Json, JsonObject, Line, Text, Uuid } from '#server/http/schemas.ts'
 
 const StepType = z.enum(
   ['info', 'question', 'permission', 'action', 'paywall', 'input', 'custom'],
@@ -30,26 +31,9 @@ const Step = z.looseObject({
 })
 const Steps = z.array(NewStep).max(100, 'must be a list of at most 100')
 
-const Flow = z.strictObject({
-  id: Uuid,
-  name: z.string(),
-  steps: z.array(Step),
-  is_active: z.boolean(),
-  created_at: Time,
-  updated_at: Time,
-})
+const Flow = answer('onboarding_flow_json', { steps: z.array(Step) })
 
-const Progress = z.strictObject({
-  app_user_id: Uuid,
-  flow_id: Uuid,
-  current_step: z.string().nullable(),
-  completed_steps: z.array(z.string()),
-  answers: JsonObject,
-  status: z.enum(['in_progress', 'completed', 'skipped']),
-  started_at: Time,
-  completed_at: Time.nullable(),
-  updated_at: Time,
-})
+const Progress = answer('onboarding_progress_json', { completed_steps: z.array(z.string()), answers: JsonObject })
 
 const Stats = z.strictObject({
   flow_id: Uuid,

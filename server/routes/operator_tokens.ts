@@ -1,24 +1,18 @@
 import { z } from 'zod'
 import { dataOf } from '#server/database/database.ts'
 import { delegator } from '#server/http/callers.ts'
+import { answer } from '#server/http/interface.ts'
 import { area, group, type HandlerContext, route } from '#server/http/route.ts'
 import { Deleted, data, Line, Page, page, Text, Time, Uuid } from '#server/http/schemas.ts'
 import { Scopes } from '#server/http/scope_lists.ts'
 import { createOperatorToken } from '#server/http/tokens.ts'
 import { sha256 } from '#server/secrets.ts'
 
-const OperatorToken = z.strictObject({
-  id: Uuid,
-  scopes: z.array(z.string()),
-  project_id: Uuid.nullable(),
-  organization_id: Uuid.nullable(),
-  label: z.string().nullable(),
-  actor: z.string().nullable(),
-  status: z.enum(['active', 'expired', 'revoked']),
-  expires_at: Time,
-  last_used_at: Time.nullable(),
-  created_at: Time,
-})
+const OperatorToken = answer(
+  'operator_token_json',
+  { scopes: z.array(z.string()), status: z.enum(['active', 'expired', 'revoked']) },
+  'control',
+)
 
 /** The text of a token is in this response only. */
 const create = async (context: HandlerContext) => {

@@ -2,6 +2,7 @@ import { randomUUID } from 'node:crypto'
 import { z } from 'zod'
 import { inviteToken } from '#server/derived_codes.ts'
 import { developer, organizationMember, projectOwner } from '#server/http/callers.ts'
+import { answer } from '#server/http/interface.ts'
 import { asSignIn, perIp, perSubject, takeLimits } from '#server/http/limits.ts'
 import { organizationRoles } from '#server/http/ranks.ts'
 import { area, group, type HandlerContext, route } from '#server/http/route.ts'
@@ -10,14 +11,7 @@ import { Project } from '#server/http/shapes.ts'
 import { sha256 } from '#server/secrets.ts'
 
 const Role = z.enum(organizationRoles, `must be one of ${organizationRoles.join(', ')}`)
-const Organization = z.strictObject({
-  id: Uuid,
-  name: z.string(),
-  slug: z.string(),
-  is_personal: z.boolean(),
-  role: Role,
-  created_at: Time,
-})
+const Organization = answer('organization_json', { is_personal: z.boolean(), role: Role }, 'control')
 const Member = z.strictObject({
   developer_id: Uuid,
   email: z.string(),
@@ -25,14 +19,11 @@ const Member = z.strictObject({
   role: Role,
   joined_at: Time,
 })
-const Invite = z.strictObject({
-  id: Uuid,
-  email: z.string(),
-  role: Role,
-  status: z.enum(['pending', 'accepted', 'revoked', 'expired']),
-  expires_at: Time,
-  created_at: Time,
-})
+const Invite = answer(
+  'organization_invite_json',
+  { role: Role, status: z.enum(['pending', 'accepted', 'revoked', 'expired']) },
+  'control',
+)
 
 /** The mail's job derives the token again: it is in no row and in no payload. */
 const invite = async (context: HandlerContext) => {

@@ -1,5 +1,6 @@
 import { z } from 'zod'
 import { developer, projectOwner } from '#server/http/callers.ts'
+import { answer } from '#server/http/interface.ts'
 import { area, group, route } from '#server/http/route.ts'
 import { data, Email, Line, Text, Time, Uuid } from '#server/http/schemas.ts'
 import { Environment, Platform, Project } from '#server/http/shapes.ts'
@@ -8,24 +9,8 @@ import { create, createKey, get, provisioningStatus, remove, reprovision } from 
 const KeyType = z.enum(['client', 'server'], 'must be client or server')
 const ProvisioningStatus = z.enum(['provisioning', 'ready', 'failed'])
 
-const ApiKey = z.strictObject({
-  id: Uuid,
-  key_prefix: z.string(),
-  key_type: KeyType,
-  environment: Environment,
-  is_active: z.boolean(),
-  created_at: Time,
-  last_used_at: Time.nullable(),
-})
-const Integration = z.strictObject({
-  id: Uuid,
-  provider: z.string(),
-  is_active: z.boolean(),
-  has_credentials: z.boolean(),
-  webhook_url: z.string().nullable(),
-  created_at: Time,
-  updated_at: Time,
-})
+const ApiKey = answer('api_key_json', { environment: Environment }, 'control')
+const Integration = answer('integration_json', { has_credentials: z.boolean(), webhook_url: z.string().nullable() })
 const NewKey = z.strictObject({ key: z.string(), prefix: z.string(), type: KeyType })
 const Step = z.strictObject({
   name: z.enum(['create_database', 'run_migrations', 'create_roles', 'seed_defaults', 'verify']),

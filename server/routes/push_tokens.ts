@@ -1,8 +1,9 @@
 import { z } from 'zod'
 import { refusal } from '#server/errors.ts'
 import { endUser } from '#server/http/callers.ts'
+import { answer } from '#server/http/interface.ts'
 import { area, group, type HandlerContext, route } from '#server/http/route.ts'
-import { data, Time, Uuid } from '#server/http/schemas.ts'
+import { data } from '#server/http/schemas.ts'
 
 const Token = z
   .string()
@@ -10,16 +11,7 @@ const Token = z
   .meta({ minLength: 1, maxLength: 2048 })
 const Platform = z.enum(['ios', 'android'], 'must be ios or android')
 
-const PushToken = z.strictObject({
-  id: Uuid,
-  app_user_id: Uuid,
-  token: z.string(),
-  platform: Platform,
-  provider: z.enum(['apns', 'fcm']),
-  is_active: z.boolean(),
-  created_at: Time,
-  updated_at: Time,
-})
+const PushToken = answer('push_token_json', { provider: z.enum(['apns', 'fcm']) })
 
 /** In the body, or in the query for clients that drop the bodies of DELETE. */
 const unregister = ({ body, query, call }: HandlerContext) => {

@@ -1,6 +1,7 @@
 import { z } from 'zod'
 import { administrator, appKey, endUser } from '#server/http/callers.ts'
 import { definitions } from '#server/http/definitions.ts'
+import { answer } from '#server/http/interface.ts'
 import { perIp, takeLimits } from '#server/http/limits.ts'
 import { area, group, type HandlerContext, route } from '#server/http/route.ts'
 import {
@@ -26,18 +27,7 @@ const MaxUses = z
   .max(2_147_483_647, 'must be at most 2147483647')
   .nullable()
 
-const ReferralCode = z.strictObject({
-  id: Uuid,
-  code: z.string(),
-  reward_referrer: JsonObject,
-  reward_referee: JsonObject,
-  max_uses: z.int().nullable(),
-  uses: z.int(),
-  is_active: z.boolean(),
-  app_user_id: Uuid.nullable(),
-  created_at: Time,
-  updated_at: Time,
-})
+const ReferralCode = answer('referral_code_json')
 const State = z.enum(['pending', 'rewarded', 'expired'])
 const Claim = z.strictObject({
   id: Uuid,
@@ -49,15 +39,7 @@ const Claim = z.strictObject({
   qualified_at: Time.nullable(),
   rewarded_at: Time.nullable(),
 })
-const Defaults = z.strictObject({
-  reward_referrer: JsonObject,
-  reward_referee: JsonObject,
-  max_uses: z.int().nullable(),
-  qualify_event: z.string().nullable(),
-  qualify_within_days: z.int().nullable(),
-  share_url: z.string().nullable(),
-  updated_at: Time,
-})
+const Defaults = answer('referral_defaults_json')
 const Person = z.strictObject({ display_name: z.string(), avatar_url: z.string().nullable() })
 const Claimed = z.strictObject({
   claim: z.strictObject({ id: Uuid, code: z.string(), claimed_at: Time }),
@@ -71,15 +53,7 @@ const Mine = z.strictObject({
   rewards_granted: z.int(),
   claimed: z.strictObject({ code: z.string(), claimed_at: Time }).nullable(),
 })
-const Brought = z.strictObject({
-  id: Uuid,
-  code: z.string(),
-  state: State,
-  claimed_at: Time,
-  qualify_by: Time.nullable(),
-  rewarded_at: Time.nullable(),
-  claimer: Person,
-})
+const Brought = answer('referral_claim_mine_json', { state: State, claimer: Person })
 
 /** Codes must not be found by guessing: readings.md, limit per address. */
 const lookUp = async (context: HandlerContext) => {

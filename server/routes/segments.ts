@@ -1,6 +1,7 @@
 import { z } from 'zod'
 import { administrator } from '#server/http/callers.ts'
 import { definitions } from '#server/http/definitions.ts'
+import { answer } from '#server/http/interface.ts'
 import { area, group, route } from '#server/http/route.ts'
 import {
   Deleted,
@@ -33,13 +34,7 @@ const Segment = z.strictObject({
   created_at: Time,
   updated_at: Time,
 })
-const Member = z.strictObject({
-  id: Uuid,
-  email: z.string().nullable(),
-  external_id: z.string().nullable(),
-  display_name: z.string(),
-  avatar_url: z.string().nullable(),
-})
+const Member = answer('segment_user_json')
 const Preview = z.strictObject({
   count: z.int(),
   is_estimate: z.boolean(),

@@ -1,21 +1,17 @@
 import { z } from 'zod'
 import { dataOf, type Reply } from '#server/database/database.ts'
 import { developer } from '#server/http/callers.ts'
+import { answer } from '#server/http/interface.ts'
 import { area, group, type HandlerContext, route } from '#server/http/route.ts'
-import { Deleted, data, Line, Page, page, Time, Uuid } from '#server/http/schemas.ts'
+import { Deleted, data, Line, Page, page, Uuid } from '#server/http/schemas.ts'
 import { Scopes } from '#server/http/scope_lists.ts'
 import { createServiceKey } from '#server/http/tokens.ts'
 
-const ServiceAccount = z.strictObject({
-  id: Uuid,
-  organization_id: Uuid,
-  name: z.string(),
-  scopes: z.array(z.string()),
-  project_ids: z.array(Uuid).nullable(),
-  is_active: z.boolean(),
-  last_used_at: Time.nullable(),
-  created_at: Time,
-})
+const ServiceAccount = answer(
+  'service_account_json',
+  { scopes: z.array(z.string()), project_ids: z.array(Uuid).nullable() },
+  'control',
+)
 const WithKey = data(ServiceAccount.extend({ key: z.string() }))
 const ProjectIds = z
   .array(Uuid)

@@ -1,5 +1,6 @@
 import { z } from 'zod'
 import { administrator } from '#server/http/callers.ts'
+import { answer } from '#server/http/interface.ts'
 import { area, group, route } from '#server/http/route.ts'
 import { data, Flag, Page, page, Time, Uuid } from '#server/http/schemas.ts'
 import { Grant } from '#server/routes/entitlements_admin.ts'
@@ -8,19 +9,7 @@ const Status = z.enum(
   ['trial', 'active', 'grace', 'cancelled', 'paused', 'refunded', 'expired'],
   'must be trial, active, grace, cancelled, paused, refunded or expired',
 )
-const Subscription = z.strictObject({
-  id: Uuid,
-  app_user_id: Uuid,
-  product_id: z.string().nullable(),
-  store: z.string(),
-  status: Status,
-  period_type: z.string(),
-  purchase_date: Time,
-  expiration_date: Time.nullable(),
-  auto_renew: z.boolean(),
-  environment: z.enum(['production', 'sandbox']),
-  updated_at: Time,
-})
+const Subscription = answer('subscription_json', { status: Status, auto_renew: z.boolean() })
 const WithGrants = Subscription.extend({ grants: z.array(Grant.extend({ entitlement_id: z.string() })) })
 const ProviderEvent = z.strictObject({
   id: z.string(),

@@ -2,22 +2,17 @@ import { z } from 'zod'
 import { dataOf, type Reply } from '#server/database/database.ts'
 import { refusal } from '#server/errors.ts'
 import { developer } from '#server/http/callers.ts'
+import { answer } from '#server/http/interface.ts'
 import { area, group, type HandlerContext, route } from '#server/http/route.ts'
-import { Deleted, data, Line, Page, page, Time, Uuid } from '#server/http/schemas.ts'
+import { Deleted, data, Line, Page, page, Uuid } from '#server/http/schemas.ts'
 import { isScope, scopeAreas } from '#server/http/scopes.ts'
 import { createPersonalToken } from '#server/http/tokens.ts'
 
-const Token = z.strictObject({
-  id: Uuid,
-  name: z.string(),
-  token_prefix: z.string(),
-  scopes: z.array(z.string()),
-  project_ids: z.array(Uuid).nullable(),
-  expires_at: Time.nullable(),
-  last_used_at: Time.nullable(),
-  created_at: Time,
-  revoked_at: Time.nullable(),
-})
+const Token = answer(
+  'developer_token_json',
+  { scopes: z.array(z.string()), project_ids: z.array(Uuid).nullable() },
+  'control',
+)
 const WithText = data(Token.extend({ token: z.string() }))
 
 /** The text of a token is in this response only. */

@@ -2,6 +2,7 @@ import { z } from 'zod'
 import { projectOf, signIn } from '#server/accounts/sessions.ts'
 import { administrator } from '#server/http/callers.ts'
 import { idempotency } from '#server/http/idempotency.ts'
+import { answer } from '#server/http/interface.ts'
 import { area, group, type HandlerContext, route } from '#server/http/route.ts'
 import {
   AnyId,
@@ -35,15 +36,7 @@ const WholeUser = z.looseObject({
   ),
   entitlements: z.array(JsonObject),
 })
-const Event = z.strictObject({
-  id: Uuid,
-  app_user_id: Uuid,
-  event_name: z.string(),
-  properties: JsonObject,
-  occurred_at: Time,
-  source: z.string(),
-  session_id: Uuid.nullable(),
-})
+const Event = answer('event_json', { properties: JsonObject })
 
 /** In its canonical form; the function refuses what is none. */
 const Address = z.string().overwrite(canonicalAddress)

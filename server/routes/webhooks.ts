@@ -2,8 +2,9 @@ import { z } from 'zod'
 import { dataOf } from '#server/database/database.ts'
 import { administrator } from '#server/http/callers.ts'
 import { definitions } from '#server/http/definitions.ts'
+import { answer } from '#server/http/interface.ts'
 import { area, group, type HandlerContext, route } from '#server/http/route.ts'
-import { Cursor, cursorPage, data, JsonObject, Limit, Text, Time, Uuid } from '#server/http/schemas.ts'
+import { Cursor, cursorPage, data, JsonObject, Limit, Text, Uuid } from '#server/http/schemas.ts'
 import {
   Attempt,
   checkTarget,
@@ -19,17 +20,7 @@ import {
 } from '#server/http/webhooks.ts'
 import type { Sendable } from '#server/providers/webhooks.ts'
 
-const Webhook = z.strictObject({
-  id: Uuid,
-  event_name: z.string(),
-  target_url: z.string(),
-  description: z.string().nullable(),
-  filter: JsonObject.nullable(),
-  include_user: z.boolean(),
-  status: z.enum(['active', 'disabled', 'degraded']),
-  created_at: Time,
-  updated_at: Time,
-})
+const Webhook = answer('webhook_json', { filter: JsonObject.nullable() })
 const Stats = z.strictObject({
   delivered_24h: z.int(),
   failed_24h: z.int(),

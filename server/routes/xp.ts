@@ -2,6 +2,7 @@ import { z } from 'zod'
 import { administrator, endUser, serverAlone } from '#server/http/callers.ts'
 import { definitions } from '#server/http/definitions.ts'
 import { idempotencyKey } from '#server/http/idempotency.ts'
+import { answer } from '#server/http/interface.ts'
 import { area, group, type HandlerContext, route } from '#server/http/route.ts'
 import {
   between,
@@ -74,17 +75,8 @@ const LevelTable = z.object({
     .optional(),
 })
 
-const Transaction = z.strictObject({
-  id: Uuid,
-  app_user_id: Uuid,
-  amount: z.int(),
-  total_after: z.int(),
+const Transaction = answer('xp_transaction_json', {
   source: z.enum(['event', 'achievement', 'challenge', 'league', 'reward', 'admin', 'merge']),
-  source_id: z.string().nullable(),
-  rule_key: z.string().nullable(),
-  reason: z.string().nullable(),
-  clipped_by: z.string().nullable(),
-  created_at: Time,
 })
 const Amount = z
   .int('must be a whole number, not 0')

@@ -1,5 +1,6 @@
 import { z } from 'zod'
 import { list } from '#server/ai/requests.ts'
+import { answer } from '#server/http/interface.ts'
 import { between, data, JsonObject, Text, Time, Uuid } from '#server/http/schemas.ts'
 import { aiProviders } from '#server/providers/ai/gateway.ts'
 
@@ -93,7 +94,7 @@ export const Spend = data(
 )
 
 const UsageShape = z.strictObject({ input_tokens: z.int(), output_tokens: z.int(), cost_usd: z.number() })
-const answer = {
+const invocation = {
   id: Uuid,
   prompt: z.string(),
   version: z.int(),
@@ -101,28 +102,13 @@ const answer = {
   finish_reason: z.string().nullable(),
 }
 export const Invoked = data(
-  z.union([z.strictObject({ ...answer, output: z.string() }), z.strictObject({ ...answer, object: z.unknown() })]),
+  z.union([
+    z.strictObject({ ...invocation, output: z.string() }),
+    z.strictObject({ ...invocation, object: z.unknown() }),
+  ]),
 )
 
-export const InvocationRow = z.strictObject({
-  id: Uuid,
-  kind: z.enum(['invoke', 'evaluate', 'messages', 'embeddings']),
-  prompt: z.string().nullable(),
-  version: z.int().nullable(),
-  provider: z.string(),
-  model: z.string(),
-  user_id: Uuid.nullable(),
-  status: z.enum(['running', 'succeeded', 'rejected', 'failed', 'cancelled']),
-  error_code: z.string().nullable(),
-  input_tokens: z.int().nullable(),
-  output_tokens: z.int().nullable(),
-  is_estimated: z.boolean(),
-  cost_usd: z.number().nullable(),
-  finish_reason: z.string().nullable(),
-  payload: z.unknown(),
-  created_at: Time,
-  finished_at: Time.nullable(),
-})
+export const InvocationRow = answer('ai_invocation_json', { cost_usd: z.number().nullable(), payload: z.unknown() })
 export const Evaluated = data(
   z.strictObject({
     prompt: z.string(),

@@ -1,5 +1,6 @@
 import { z } from 'zod'
-import { Credential, data, JsonObject, Time, Uuid } from '#server/http/schemas.ts'
+import { answer } from '#server/http/interface.ts'
+import { Credential, data } from '#server/http/schemas.ts'
 
 /** The fields of a social sign-in and a social link, in addition to the provider's name. */
 export const idToken = {
@@ -7,21 +8,8 @@ export const idToken = {
   nonce: Credential.optional(),
 }
 
-export const User = z.strictObject({
-  id: Uuid,
-  email: z.string().nullable(),
-  phone: z.string().nullable(),
-  display_name: z.string(),
-  avatar_url: z.string().nullable(),
-  external_id: z.string().nullable(),
-  anonymous_id: z.string().nullable(),
+export const User = answer('user_json', {
   auth_providers: z.array(z.strictObject({ provider: z.string(), provider_id: z.string() })),
-  properties: JsonObject,
-  timezone: z.string().nullable(),
-  email_verified: z.boolean(),
-  phone_verified: z.boolean(),
-  first_seen_at: Time,
-  last_seen_at: Time,
 })
 
 export const AuthResult = data(

@@ -8,8 +8,9 @@ import {
   readColumn,
 } from '#server/collections/definitions.ts'
 import { administrator } from '#server/http/callers.ts'
+import { answer } from '#server/http/interface.ts'
 import { area, group, route } from '#server/http/route.ts'
-import { data, Flag, Page, page, SentNumber, Text, Time, Uuid } from '#server/http/schemas.ts'
+import { data, Flag, Page, page, SentNumber, Text, Uuid } from '#server/http/schemas.ts'
 
 const Name = z.string().regex(/^[a-z][a-z0-9_]{0,62}$/, 'must match ^[a-z][a-z0-9_]{0,62}$')
 const types = [
@@ -88,46 +89,27 @@ const ColumnChanges = NewColumn.pick({
   moderated: true,
 }).partial()
 
-const Column = z.strictObject({
-  name: z.string(),
+const Column = answer('collection_column_json', {
   type: Type,
-  nullable: z.boolean(),
   default: z.unknown(),
-  unique: z.boolean(),
-  max_length: z.int().nullable(),
   min: z.union([z.number(), z.string()]).nullable(),
   max: z.union([z.number(), z.string()]).nullable(),
   enum: z.array(z.unknown()).nullable(),
   references: z.strictObject({ collection: z.string(), on_delete: OnDelete }).nullable(),
-  dimensions: z.int().nullable(),
-  moderated: z.boolean(),
   graphql_name: z.string().nullable(),
 })
 
-const Index = z.strictObject({
-  name: z.string(),
+const Index = answer('collection_index_json', {
   columns: z.array(z.string()),
-  unique: z.boolean(),
   method: Method,
   where: Filter.nullable(),
-  is_ready: z.boolean(),
 })
 
-const Collection = z.strictObject({
-  name: z.string(),
-  description: z.string().nullable(),
+const Collection = answer('collection_json', {
   columns: z.array(Column),
   indexes: z.array(Index),
-  owner_scope: z.enum(['user', 'group']),
-  read_policy: z.string(),
-  write_policy: z.string(),
-  sync: z.boolean(),
-  realtime: z.boolean(),
   row_count_estimate: z.int(),
-  schema_version: z.int(),
   graphql_name: z.string().nullable(),
-  created_at: Time,
-  updated_at: Time,
 })
 
 /** The response of `dry_run`: the change as SQL, and its cost. */

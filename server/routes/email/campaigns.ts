@@ -1,17 +1,11 @@
 import { z } from 'zod'
 import { checkRecipients, checkSenders } from '#server/email/senders.ts'
 import { administrator } from '#server/http/callers.ts'
+import { answer } from '#server/http/interface.ts'
 import { area, group } from '#server/http/route.ts'
 import { Email, JsonObject, SmallJson, Time, Uuid } from '#server/http/schemas.ts'
 import { campaignRoutes } from '#server/routes/campaigns/routes.ts'
-import {
-  Counts,
-  campaignShape,
-  DeliveryStatus,
-  draftFields,
-  few,
-  variantFields,
-} from '#server/routes/campaigns/shapes.ts'
+import { Counts, campaignShape, draftFields, few, variantFields } from '#server/routes/campaigns/shapes.ts'
 import { From, TemplateKey } from '#server/routes/email/templates.ts'
 
 const Variant = z.object({ ...variantFields, template_key: TemplateKey })
@@ -38,21 +32,10 @@ const Campaign = z.strictObject({
   variants: z.array(Variant),
   counts: MailCounts,
 })
-const Delivery = z.strictObject({
-  id: Uuid,
+const Delivery = answer('email_delivery_json', {
   campaign_id: Uuid,
-  app_user_id: Uuid,
   message_id: Uuid.nullable(),
-  variant: z.string().nullable(),
-  status: DeliveryStatus,
   reason: z.enum(['no_address', 'suppressed', 'opted_out', 'quiet_hours', 'capped', 'holdout', 'cancelled']).nullable(),
-  code: z.string().nullable(),
-  due_at: Time,
-  sent_at: Time.nullable(),
-  opened_at: Time.nullable(),
-  clicked_at: Time.nullable(),
-  converted_at: Time.nullable(),
-  created_at: Time,
 })
 const Stats = MailCounts.extend({
   ...rates,

@@ -1,21 +1,16 @@
 import { z } from 'zod'
 import { refusal } from '#server/errors.ts'
 import { administrator, endUser } from '#server/http/callers.ts'
+import { answer } from '#server/http/interface.ts'
 import { area, group, type HandlerContext, route } from '#server/http/route.ts'
-import { Deleted, data, Email, JsonObject, Page, page, Time, Uuid } from '#server/http/schemas.ts'
+import { Deleted, data, Email, JsonObject, Page, page } from '#server/http/schemas.ts'
 import { Category } from '#server/routes/email/templates.ts'
 
 const Reason = z.enum(
   ['bounce', 'complaint', 'unsubscribe', 'manual'],
   'must be bounce, complaint, unsubscribe or manual',
 )
-const Suppression = z.strictObject({
-  id: Uuid,
-  address: z.string(),
-  reason: Reason,
-  category: z.string().nullable(),
-  created_at: Time,
-})
+const Suppression = answer('email_suppression_json')
 const Preferences = z.strictObject({
   categories: z.record(z.string(), z.boolean()),
   unsubscribed_all: z.boolean(),

@@ -1,27 +1,16 @@
 import { z } from 'zod'
-import { JsonObject, Text, Time, Uuid } from '#server/http/schemas.ts'
+import { answer } from '#server/http/interface.ts'
+import { Text, Time, Uuid } from '#server/http/schemas.ts'
 import { mostBytes } from '#server/media/storage.ts'
 
-export const Asset = z.strictObject({
-  id: Uuid,
-  key: z.string(),
-  filename: z.string(),
-  mime_type: z.string(),
+export const Asset = answer('media_asset_json', {
   status: z.enum(['pending', 'committed']),
   storage_url: z.string(),
   thumbnail_url: z.string().nullable(),
-  is_public: z.boolean(),
   public_url: z
     .string()
     .nullable()
     .describe('The lasting address of a public file, for anybody; of an image with `w`, `h`, `fit` and `format`.'),
-  alt_text: z.string().nullable(),
-  metadata: JsonObject,
-  size_bytes: z.int().nullable(),
-  folder_id: Uuid.nullable(),
-  uploaded_by: Uuid.nullable(),
-  created_at: Time,
-  updated_at: Time,
 })
 export const Registered = z.strictObject({
   data: z.strictObject({ id: Uuid, filename: z.string(), storage_url: z.string(), uploaded_by: Uuid.nullable() }),

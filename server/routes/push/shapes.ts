@@ -1,9 +1,9 @@
 import { z } from 'zod'
+import { answer } from '#server/http/interface.ts'
 import { between, JsonObject, Key, Line, SmallJson, Text, Time, Uuid } from '#server/http/schemas.ts'
 import {
   Counts,
   campaignShape,
-  DeliveryStatus,
   draftFields,
   EventName,
   FrequencyCap,
@@ -63,16 +63,8 @@ export const Campaign = z.strictObject({
   counts: Counts,
 })
 
-export const Delivery = z.strictObject({
-  id: Uuid,
-  campaign_id: Uuid.nullable(),
-  automation_id: Uuid.nullable(),
-  app_user_id: Uuid,
-  variant: z.string().nullable(),
-  is_test: z.boolean(),
-  status: DeliveryStatus,
+export const Delivery = answer('push_delivery_json', {
   reason: z.enum(['no_token', 'opted_out', 'quiet_hours', 'capped', 'holdout', 'cancelled']).nullable(),
-  code: z.string().nullable(),
   due_at: Time,
   attempts: z.array(
     z.strictObject({
@@ -86,11 +78,6 @@ export const Delivery = z.strictObject({
       payload: JsonObject.optional(),
     }),
   ),
-  sent_at: Time.nullable(),
-  received_at: Time.nullable(),
-  opened_at: Time.nullable(),
-  converted_at: Time.nullable(),
-  created_at: Time,
 })
 
 const rates = { open_rate: z.number(), conversion_rate: z.number() }
@@ -155,14 +142,4 @@ export const NewPreferences = z.object({
   quiet_hours: QuietHours.nullish(),
   timezone: Text(64, 1).nullish(),
 })
-export const InboxItem = z.strictObject({
-  id: Uuid,
-  title: z.string(),
-  body: z.string(),
-  image_url: z.string().nullable(),
-  deep_link: z.string().nullable(),
-  data: JsonObject,
-  created_at: Time,
-  read_at: Time.nullable(),
-  expires_at: Time,
-})
+export const InboxItem = answer('push_inbox_json', { data: JsonObject })
