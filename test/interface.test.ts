@@ -1,5 +1,6 @@
 import { describe, expect, test } from 'vitest'
 import { z } from 'zod'
+import { loadAreas } from '#server/http/areas.ts'
 import { administrator, endUser } from '#server/http/callers.ts'
 import { answer, refusalsOf } from '#server/http/interface.ts'
 import { complete, group, route, withoutOwn } from '#server/http/route.ts'
@@ -189,8 +190,21 @@ describe('what a declaration need not say', () => {
       administrator,
     )
     expect(made.refusals).toEqual({ 409: ['OTHER'] })
-    const handled = routeOf('POST /client/things', { ...declared, handle: () => Promise.reject(new Error('x')) })
-    expect(handled.refusals).toEqual({ 409: ['OTHER'] })
+    const handle = () => Promise.reject(new Error('x'))
+    expect(routeOf('POST /client/things', { ...declared, handle }).refusals).toEqual({ 409: ['OTHER'] })
+    const calling = routeOf('POST /client/things', { ...declared, handle, calls: ['streak_pause', 'group_show'] })
+    expect(calling.refusals[404]).toEqual(expect.arrayContaining(['STREAK_NOT_FOUND', 'NOT_FOUND']))
+    expect(calling.refusals[409]).toEqual(expect.arrayContaining(['PAUSE_OVERLAP', 'OTHER']))
+    expect(withoutOwn(calling).refusals[409]).not.toContain('OTHER')
+  })
+
+  test('the functions that a handler names are there and refuse something', async () => {
+    const unknown = (await loadAreas()).flatMap(({ routes }) =>
+      routes.flatMap(({ calls = [], caller }) =>
+        calls.filter((name) => Object.keys(refusalsOf(caller.reaches.kind, name)).length === 0),
+      ),
+    )
+    expect(unknown).toEqual([])
   })
 
   test('a group gives its routes the path, the caller and what else it names; a route may name its own', () => {

@@ -116,6 +116,8 @@ export type Declaration = {
   /** Arguments of the call in addition to params, query and body. */
   readonly args?: (context: Input & { request: FastifyRequest; services: Services; resolved: Resolved }) => Arguments
   readonly handle?: (context: HandlerContext) => Promise<Answer>
+  /** Functions that the handler calls, whose refusals are the route's too. */
+  readonly calls?: readonly string[]
   readonly replies: Readonly<Record<number, z.ZodType>>
   /** Responses with a content-type of the handler's own are those of another server, passed on with its status. */
   readonly relays?: boolean
@@ -267,9 +269,13 @@ const idsOf = (path: string): Shape =>
     [...path.matchAll(/:(id\b|\w+Id\b)/g)].flatMap(([, name = '']) => (name === 'projectId' ? [] : [[name, Uuid]])),
   )
 
-/** What the function of a route refuses. Those of definitions serve all kinds: what a kind refuses stands in its declaration. */
-const calledRefusals = ({ call, caller, definition }: Pick<Declaration, 'call' | 'caller' | 'definition'>) =>
-  call && !definition ? refusalsOf(caller.reaches.kind, call) : {}
+/** What the functions of a route refuse. Those of definitions serve all kinds: what a kind refuses stands in its declaration. */
+const calledRefusals = ({ call, calls = [], caller, definition }: Called) =>
+  [...(call && !definition ? [call] : []), ...calls]
+    .map((name) => refusalsOf(caller.reaches.kind, name))
+    .reduce((all, of) => mergeRefusals(all, of), {})
+
+type Called = Pick<Declaration, 'call' | 'calls' | 'caller' | 'definition'>
 
 /** A route as if its declaration named no refusals. */
 export const withoutOwn = (of: Route): Route => ({ ...of, refusals: calledRefusals(of), own: {} })

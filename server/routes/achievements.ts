@@ -206,8 +206,8 @@ export const achievements = area({
             { failure: 'CREATE_FAILED' },
           )
         },
+        calls: ['achievement_backfill_check'],
         replies: { 202: data(z.strictObject({ operation_id: Uuid, status: z.literal('queued') })) },
-        refusals: { 400: ['INVALID_ID'] },
       }),
       route('GET /:achievementId/users', 'Users who have an achievement, newest first', {
         call: 'achievement_users',

@@ -203,6 +203,7 @@ export const ai = area({
       }),
       route('POST /prompts/:name/invoke', 'Invoke a prompt', {
         handle: invoke(true),
+        calls: ['ai_begin'],
         source: 'supplement',
         description:
           'With `stream: true` the response is a stream of server-sent events: `delta` {text}, then `done` {usage} or `error` {code, message}.',
@@ -210,11 +211,6 @@ export const ai = area({
         example: hello,
         replies: { 200: orEventStream(Invoked) },
         refusals: {
-          400: ['CONTENT_REJECTED'],
-          402: ['SPEND_CEILING_REACHED'],
-          403: ['USER_MUTED'],
-          404: ['NOT_FOUND'],
-          409: ['INSUFFICIENT_FUNDS', 'PROVIDER_NOT_REGISTERED'],
           422: ['ai_model_not_multimodal'],
           429: ['ai_budget_exceeded'],
           502: ['PROVIDER_FAILED', 'PROVIDER_TIMEOUT'],

@@ -61,6 +61,7 @@ export const appSessions = area({
     ...group('/client/sessions', endUser, [
       route('POST /start', 'Start an app session; with an id from the client a retry is idempotent', {
         handle: start,
+        calls: ['app_session_start'],
         operationId: 'startAppSession',
         description: 'An open session on the same device (`platform` and `device_model`) ends as `replaced`.',
         body: z.object({
@@ -74,7 +75,7 @@ export const appSessions = area({
         }),
         example: { platform: 'ios', app_version: '2.1.0', device_model: 'iPhone17,1' },
         replies: { 200: data(AppSession), 201: data(AppSession) },
-        refusals: { 404: ['NOT_FOUND'], 409: ['CONFLICT'] },
+        refusals: { 404: ['NOT_FOUND'] },
       }),
       route('POST /:sessionId/heartbeat', 'Heartbeat of a session: every 60 seconds in the foreground', {
         call: 'app_session_heartbeat',

@@ -31,6 +31,7 @@ export const clientAuth = area({
       }),
       route('POST /email/signup', 'Sign up with email and password', {
         handle: emailSignup,
+        calls: ['auth_email_signup'],
         operationId: 'signUpWithPassword',
         body: z.object({
           email: Email,
@@ -39,24 +40,26 @@ export const clientAuth = area({
         }),
         example: { email: 'user@example.com', password: 'a long passphrase', display_name: 'Ada' },
         replies: { 201: AuthResult },
-        refusals: { 400: ['CONTENT_REJECTED', 'WEAK_PASSWORD'], 409: ['EMAIL_EXISTS'] },
+        refusals: { 400: ['WEAK_PASSWORD'] },
       }),
       route('POST /email/login', 'Sign in with email and password', {
         handle: emailLogin,
+        calls: ['auth_email_login'],
         operationId: 'signInWithPassword',
         body: z.object({ email: Email, password: Password }),
         example: { email: 'user@example.com', password: 'a long passphrase' },
         replies: { 200: AuthResult },
-        refusals: { 403: ['USER_BANNED'], 429: ['RATE_LIMIT_EXCEEDED'] },
+        refusals: { 429: ['RATE_LIMIT_EXCEEDED'] },
         failure: 'LOGIN_FAILED',
       }),
       route('POST /refresh', 'Replace both tokens of a session', {
         handle: refresh,
+        calls: ['auth_refresh'],
         operationId: 'refreshSession',
         body: z.object({ refresh_token: Credential }),
         example: { refresh_token: 'eyJ…' },
         replies: { 200: data(z.strictObject({ session_token: z.string(), refresh_token: z.string() })) },
-        refusals: { 401: ['INVALID_TOKEN', 'REFRESH_TOKEN_REUSED'], 403: ['USER_BANNED'] },
+        refusals: { 401: ['REFRESH_TOKEN_REUSED'] },
         failure: 'REFRESH_FAILED',
       }),
       route('POST /logout', 'End a session, or with its own access token all sessions of its user', {

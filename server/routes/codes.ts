@@ -36,13 +36,14 @@ export const codes = area({
       ),
       route('POST /otp/verify', 'Sign in with the code of the mail, which marks the address verified', {
         handle: verify,
+        calls: ['code_mailbox', 'code_verify'],
         operationId: 'signInDeveloperWithCode',
         description:
           'The first proof of an address reclaims the account: its former password, sessions and personal access tokens end. They are kept if the request has an access token of the account, or comes within an hour of a sign-in from the same IP address.',
         body: z.object({ email: Email, code: Code }),
         example: { email: 'you@example.com', code: '123 456' },
         replies: { 200: SignedIn },
-        refusals: { 401: ['OTP_INVALID'], 429: ['RATE_LIMIT_EXCEEDED'] },
+        refusals: { 429: ['RATE_LIMIT_EXCEEDED'] },
         failure: 'OTP_VERIFY_FAILED',
       }),
     ]),

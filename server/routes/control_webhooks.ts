@@ -79,17 +79,13 @@ export const controlWebhooks = area({
     ...group('/admin/control-plane-webhooks', developer, [
       route('POST /', 'Watch an organization, as its admin, with signed deliveries; the secret is shown once', {
         handle: create,
+        calls: ['control_webhook_create'],
         sessionOnly: true,
         description: '`["*"]` is every type but `audit.event`. Without `organization_id`: the personal organization.',
         body: z.object({ target_url: TargetUrl, event_types: EventTypes, organization_id: Uuid.optional() }),
         example: { target_url: 'https://1.1.1.1/hook', event_types: ['*'] },
         replies: { 201: data(ControlWebhook.extend({ secret: Secret })) },
-        refusals: {
-          400: ['TARGET_URL_NOT_ALLOWED', 'TARGET_URL_NOT_HTTPS'],
-          403: ['ROLE_FORBIDDEN'],
-          404: ['NOT_FOUND'],
-          409: ['LIMIT_REACHED'],
-        },
+        refusals: { 400: ['TARGET_URL_NOT_ALLOWED', 'TARGET_URL_NOT_HTTPS'] },
       }),
       route('GET /', 'Webhooks of the organizations that the developer administrates, or of one, newest first', {
         call: 'control_webhook_list',
@@ -104,6 +100,7 @@ export const controlWebhooks = area({
       }),
       route('PATCH /:webhookId', 'Change a webhook, disable it, or activate a degraded one again', {
         handle: update,
+        calls: ['control_webhook_patch'],
         sessionOnly: true,
         body: z.object({
           target_url: TargetUrl.optional(),
@@ -112,11 +109,7 @@ export const controlWebhooks = area({
         }),
         example: { status: 'active' },
         replies: { 200: data(ControlWebhook) },
-        refusals: {
-          400: ['TARGET_URL_NOT_ALLOWED', 'TARGET_URL_NOT_HTTPS'],
-          403: ['ROLE_FORBIDDEN'],
-          404: ['NOT_FOUND'],
-        },
+        refusals: { 400: ['TARGET_URL_NOT_ALLOWED', 'TARGET_URL_NOT_HTTPS'] },
       }),
       route('DELETE /:webhookId', 'Delete a webhook with its deliveries', {
         call: 'control_webhook_delete',

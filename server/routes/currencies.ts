@@ -140,18 +140,15 @@ export const currencies = area({
       }),
       route('POST /:code/spend', "Spend the caller's currency", {
         handle: spend,
+        calls: ['currency_spend'],
         description: `Apps may spend only currencies that are \`client_spendable\`, a server key on behalf of the user any currency. ${takesKey}`,
         body: z.object({ amount, reason: Reason, metadata: Metadata.optional() }),
         example: { amount: 50, reason: 'hint' },
         replies: { 200: data(Moved), 201: data(Moved) },
-        refusals: {
-          403: ['SPEND_NOT_ALLOWED'],
-          404: ['NOT_FOUND'],
-          409: ['IDEMPOTENCY_CONFLICT', 'INSUFFICIENT_FUNDS'],
-        },
       }),
       route('POST /:code/credit', 'Credit a user, by a server key on behalf of them', {
         handle: keyed('currency_credit'),
+        calls: ['currency_credit'],
         caller: serverForUser,
         description: takesKey,
         body: z.object({
@@ -162,7 +159,6 @@ export const currencies = area({
         }),
         example: { amount: 100, reason: 'level_finished' },
         replies: { 200: data(Moved), 201: data(Moved) },
-        refusals: { 404: ['NOT_FOUND'], 409: ['BALANCE_LIMIT_EXCEEDED', 'IDEMPOTENCY_CONFLICT'] },
       }),
     ]),
     ...group('/admin/projects/:projectId', administrator, [
@@ -197,6 +193,7 @@ export const currencies = area({
       }),
       route('POST /currencies/transactions', "Change a user's balances, all or none", {
         handle: adjust,
+        calls: ['currencies_adjust'],
         description: `Amounts are signed. The results are ordered by code. ${takesKey}`,
         body: z.object({
           app_user_id: Uuid,
@@ -211,7 +208,6 @@ export const currencies = area({
           reason: 'support',
         },
         replies: { 200: data(Adjusted), 201: data(Adjusted) },
-        refusals: { 409: ['BALANCE_LIMIT_EXCEEDED', 'IDEMPOTENCY_CONFLICT', 'INSUFFICIENT_FUNDS'] },
       }),
       route('GET /currencies/transactions', 'The ledger, newest first', {
         call: 'currency_transactions_all',

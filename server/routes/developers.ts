@@ -43,6 +43,7 @@ export const developers = area({
     ...group('/auth/developer', developer, [
       route('POST /signup', 'Create a developer account and sign in to it', {
         handle: signup,
+        calls: ['developer_signup'],
         operationId: 'signUpDeveloper',
         caller: anyone,
         body: z.object({
@@ -53,31 +54,28 @@ export const developers = area({
         }),
         example: { email: 'you@example.com', password: 'a long passphrase', name: 'You' },
         replies: { 201: SignedIn },
-        refusals: {
-          400: ['DISPOSABLE_EMAIL', 'WEAK_PASSWORD'],
-          403: ['INVITE_INVALID', 'INVITE_REQUIRED', 'SIGNUPS_CLOSED'],
-          409: ['EMAIL_EXISTS'],
-          429: ['RATE_LIMIT_EXCEEDED'],
-        },
+        refusals: { 400: ['WEAK_PASSWORD'], 429: ['RATE_LIMIT_EXCEEDED'] },
       }),
       route('POST /login', 'Sign in with email and password', {
         handle: login,
+        calls: ['developer_login'],
         operationId: 'signInDeveloper',
         caller: anyone,
         body: z.object({ email: Email, password: Password }),
         example: { email: 'you@example.com', password: 'a long passphrase' },
         replies: { 200: SignedIn },
-        refusals: { 401: ['INVALID_CREDENTIALS'], 429: ['RATE_LIMIT_EXCEEDED'] },
+        refusals: { 429: ['RATE_LIMIT_EXCEEDED'] },
         failure: 'LOGIN_FAILED',
       }),
       route('POST /refresh', 'Replace both tokens of a session', {
         handle: refresh,
+        calls: ['developer_refresh'],
         operationId: 'refreshDeveloperSession',
         caller: anyone,
         body: RefreshToken,
         example: { refresh_token: 'eyJ…' },
         replies: { 200: data(z.strictObject({ access_token: z.string(), refresh_token: z.string() })) },
-        refusals: { 401: ['INVALID_TOKEN', 'REFRESH_TOKEN_REUSED'], 429: ['RATE_LIMIT_EXCEEDED'] },
+        refusals: { 429: ['RATE_LIMIT_EXCEEDED'] },
         failure: 'REFRESH_FAILED',
       }),
       route('POST /logout', 'End the session', {

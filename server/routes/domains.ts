@@ -34,10 +34,10 @@ export const domains = area({
     ...group('/admin/projects/:projectId/domains', projectOwner, [
       route('POST /', 'Attach a domain; the answer names the DNS records to write', {
         handle: create,
+        calls: ['domain_create'],
         body: z.object({ domain: Text(253, 1), kind: Kind }),
         example: { domain: 'mail.example.com', kind: 'email' },
         replies: { 201: data(Domain) },
-        refusals: { 409: ['DOMAIN_TAKEN', 'CONFLICT', 'LIMIT_REACHED'] },
       }),
       route('GET /', 'The domains of a project, newest first', {
         call: 'domain_list',
@@ -53,8 +53,8 @@ export const domains = area({
       }),
       route('POST /:domainId/verify', 'Check the DNS records of a domain now, at most once in ten seconds', {
         handle: verify,
+        calls: ['domain_check_begin', 'domain_check_end'],
         replies: { 200: data(Domain) },
-        refusals: { 409: ['DOMAIN_TAKEN'] },
       }),
     ]),
   ],

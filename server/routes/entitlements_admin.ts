@@ -29,6 +29,7 @@ export const entitlementsAdmin = area({
     ...group('/admin/projects/:projectId/users', administrator, [
       route('POST /:userId/entitlements', 'Grant an entitlement, or extend an earlier promotional grant', {
         handle: grant,
+        calls: ['user_entitlement_grant'],
         operationId: 'grantUserEntitlement',
         description:
           'Without `expiration_date` and `duration_days` for life. Never shortens a grant, never changes a purchase. Accepts an Idempotency-Key.',
@@ -42,7 +43,6 @@ export const entitlementsAdmin = area({
         }),
         example: { entitlement_id: 'premium', duration_days: 30, reason: 'support' },
         replies: { 200: data(Entitlement), 201: data(Entitlement) },
-        refusals: { 400: ['INVALID_USER_ID'], 409: ['IDEMPOTENCY_CONFLICT'] },
       }),
       route('GET /:userId/entitlements', "A user's entitlements, each with its grants", {
         call: 'user_entitlements',

@@ -142,6 +142,7 @@ export const events = area({
     ...group('/client/events', endUserOrServer, [
       route('POST /', 'Record one event, or a batch, and return its effects', {
         handle: post,
+        calls: ['events_post'],
         operationId: 'sendEvents',
         // SQL validates every item on its own, so that valid items of a batch are stored
         body: z.looseObject({}),
@@ -149,10 +150,6 @@ export const events = area({
         documentedBody: Documented,
         example: { event_name: 'lesson_completed', properties: { lesson: 3 } },
         replies: { 200: Answer, 201: Answer },
-        refusals: {
-          400: ['BATCH_TOO_LARGE', 'EVENT_BLOCKED', 'EVENT_TOO_OLD', 'RESERVED_EVENT_NAME'],
-          409: ['EVENT_ID_CONFLICT', 'IDEMPOTENCY_CONFLICT'],
-        },
         ceiling: 'events',
       }),
     ]),

@@ -280,8 +280,8 @@ export const leaderboards = area({
             { failure: 'CREATE_FAILED' },
           )
         },
+        calls: ['leaderboard_rebuild_check'],
         replies: { 202: data(z.strictObject({ operation_id: Uuid, status: z.literal('queued') })) },
-        refusals: { 409: ['CONFLICT', 'LEADERBOARD_NOT_ACTIVE'] },
       }),
       route('GET /:idOrKey/anomalies', 'Entries beyond six robust sigmas, by their score or by one jump', {
         call: 'leaderboard_anomalies',

@@ -45,13 +45,13 @@ export const media = area({
       }),
       route('POST /upload', 'Register an upload', {
         handle: register,
+        calls: ['media_upload'],
         caller: endUser,
         description:
           'PUT the bytes to `upload_url` with the registered type as `Content-Type` and without credentials, then commit. Free projects must send `size_bytes`.',
         body: NewUpload,
         example: { filename: 'photo.png', mime_type: 'image/png', size_bytes: 48213 },
         replies: { 201: Registered },
-        refusals: { 400: ['MIME_NOT_ALLOWED', 'SIZE_REQUIRED'], 402: ['FREE_TIER_LIMIT_REACHED'] },
       }),
       route('POST /presign', 'Sign a URL to download or upload a file by its key', {
         handle: presign,
@@ -103,8 +103,8 @@ export const media = area({
       }),
       route('DELETE /:assetId', 'Delete a file of the caller: its bytes are gone before the answer', {
         handle: remove,
+        calls: ['media_delete'],
         replies: { 200: data(z.strictObject({ id: Uuid, deleted: z.literal(true) })) },
-        refusals: { 409: ['ASSET_IN_USE', 'UPLOAD_WINDOW_OPEN'] },
       }),
       route('GET /catalogs/:slug', 'A public catalog of files, for apps without a session', {
         handle: catalog,

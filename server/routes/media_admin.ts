@@ -167,8 +167,8 @@ export const mediaAdmin = area({
       }),
       route('DELETE /:assetId', 'Delete a file: its bytes are gone before the answer', {
         handle: remove,
+        calls: ['media_delete'],
         replies: { 200: data(z.strictObject({ id: Uuid, deleted: z.literal(true) })) },
-        refusals: { 409: ['ASSET_IN_USE', 'UPLOAD_WINDOW_OPEN'] },
       }),
     ]),
     ...group('/admin/projects/:projectId/storage', administrator, [
@@ -201,8 +201,8 @@ export const mediaAdmin = area({
         example: { bucket: 'media', keys: ['project/banner.png'] },
         handle: ({ body, call, ...context }) =>
           call('storage_delete', { ...body, is_free: isFree({ ...context, body, call }) }),
+        calls: ['storage_delete'],
         replies: { 202: data(z.strictObject({ accepted: z.int() })) },
-        refusals: { 404: ['BUCKET_NOT_FOUND'], 409: ['UPLOAD_WINDOW_OPEN', 'ASSET_IN_USE'] },
       }),
     ]),
   ],

@@ -39,6 +39,7 @@ export const operatorTokens = area({
         'Create an operator token for a project, or for all projects of an organization; its text is shown once',
         {
           handle: create,
+          calls: ['operator_token_create'],
           sessionOnly: true,
           body: z.object({
             project_id: Uuid.nullable().optional(),
@@ -55,7 +56,6 @@ export const operatorTokens = area({
             actor: 'gardener',
           },
           replies: { 201: data(OperatorToken.extend({ token: z.string() })) },
-          refusals: { 403: ['SCOPE_EXCEEDS_CEILING', 'PROJECT_FORBIDDEN'], 404: ['NOT_FOUND'], 409: ['LIMIT_REACHED'] },
         },
       ),
       route('GET /', 'Operator tokens that the caller made, newest first', {

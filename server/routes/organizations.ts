@@ -61,11 +61,11 @@ export const organizations = area({
     ...group('/admin/organizations', organizationMember, [
       route('POST /', 'Create an organization, with the caller as its owner', {
         handle: create,
+        calls: ['organization_create'],
         caller: developer,
         body: z.object({ name: Line(200, 1) }),
         example: { name: 'Example Ltd' },
         replies: { 201: data(Organization) },
-        refusals: { 409: ['LIMIT_REACHED'] },
       }),
       route('GET /', "The developer's organizations, oldest membership first", {
         call: 'organization_list',
@@ -116,15 +116,12 @@ export const organizations = area({
       ),
       route('POST /:orgId/invites', 'Invite an address by mail, for seven days', {
         handle: invite,
+        calls: ['organization_invite_create'],
         sessionOnly: true,
         body: z.object({ email: Email, role: Role }),
         example: { email: 'colleague@example.com', role: 'developer' },
         replies: { 201: data(Invite) },
-        refusals: {
-          403: ['EMAIL_NOT_VERIFIED'],
-          409: ['ALREADY_MEMBER', 'CONFLICT', 'LIMIT_REACHED'],
-          429: ['RATE_LIMIT_EXCEEDED'],
-        },
+        refusals: { 429: ['RATE_LIMIT_EXCEEDED'] },
       }),
       route('GET /:orgId/invites', 'Invites of an organization, newest first; kept 90 days after their end', {
         call: 'organization_invite_list',
@@ -140,16 +137,12 @@ export const organizations = area({
     ...group('/admin/invites', developer, [
       route('POST /accept', 'Accept an invite with the token of the mail, as the developer with the invited address', {
         handle: accept,
+        calls: ['organization_invite_accept'],
         sessionOnly: true,
         body: z.object({ token: Text(200, 1) }),
         example: { token: 'the token of the mail' },
         replies: { 200: data(Member.extend({ organization_id: Uuid, organization_name: z.string() })) },
-        refusals: {
-          403: ['INVITE_EMAIL_MISMATCH'],
-          404: ['NOT_FOUND'],
-          409: ['INVITE_NOT_PENDING', 'ALREADY_MEMBER', 'LIMIT_REACHED'],
-          429: ['RATE_LIMIT_EXCEEDED'],
-        },
+        refusals: { 429: ['RATE_LIMIT_EXCEEDED'] },
       }),
     ]),
     ...group('/admin/projects/:projectId/transfer', projectOwner, [

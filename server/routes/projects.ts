@@ -51,6 +51,7 @@ export const projects = area({
     ...group('/admin/projects', developer, [
       route('POST /', 'Create a project with a client key and a server key', {
         handle: create,
+        calls: ['project_create'],
         body: z.object({
           name: Line(200, 1),
           ...shared,
@@ -68,12 +69,7 @@ export const projects = area({
             }),
           ),
         },
-        refusals: {
-          403: ['INVITE_REQUIRED', 'ROLE_FORBIDDEN'],
-          404: ['NOT_FOUND'],
-          409: ['LIMIT_REACHED'],
-          429: ['RATE_LIMIT_EXCEEDED'],
-        },
+        refusals: { 429: ['RATE_LIMIT_EXCEEDED'] },
       }),
       route('GET /', "Projects of the developer's organizations, or of one of them, newest first", {
         call: 'project_list',
@@ -121,6 +117,7 @@ export const projects = area({
         'Delete a project: its keys stop at once, its database and files are removed in the background',
         {
           handle: remove,
+          calls: ['project_removable'],
           operationId: 'deleteProject',
           sessionOnly: true,
           rank: 'owner',
@@ -133,10 +130,7 @@ export const projects = area({
               }),
             ),
           },
-          refusals: {
-            409: ['PROVISIONING_IN_PROGRESS', 'FUNCTION_DOMAINS_ATTACHED'],
-            502: ['BILLING_CANCEL_FAILED', 'TENANT_RESOURCE_DELETE_FAILED'],
-          },
+          refusals: { 502: ['BILLING_CANCEL_FAILED', 'TENANT_RESOURCE_DELETE_FAILED'] },
         },
       ),
     ]),

@@ -57,6 +57,7 @@ export const promotion = area({
     ...group('/admin/projects/:projectId/promotion', administrator, [
       route('POST /plan', 'The differences between this project and another of the organization', {
         handle: plan,
+        calls: ['promotion_plan'],
         operationId: 'planPromotion',
         description:
           'What must change in the target so that its definitions equal those of this project, matched by key or name. `diff` is `{field: [target, source]}`. Deletions only with `prune`. No definition is written.',
@@ -64,19 +65,16 @@ export const promotion = area({
         example: { target_project_id: '00000000-0000-4000-8000-000000000000', kinds: ['segments', 'flags'] },
         readOnly: true,
         replies: { 200: data(Plan) },
-        refusals: { 409: ['LIMIT_REACHED'] },
       }),
       route('POST /apply', 'Apply a plan to its target, all or nothing', {
         handle: apply,
+        calls: ['promotion_apply', 'promotion_export'],
         operationId: 'applyPromotion',
         description:
           'The plan is computed again first: when it differs, 409 `PLAN_CHANGED`. A plan with deletions is applied when `confirm` equals `plan_hash`; before, its operation waits.',
         body: z.object({ plan_hash: Hash, confirm: Hash.optional() }),
         example: { plan_hash: '0'.repeat(64) },
         replies: { 202: data(Applied) },
-        refusals: {
-          409: ['ALREADY_RUNNING', 'PLAN_CHANGED', 'PLAN_BLOCKED', 'CONFIRM_MISMATCH', 'LIMIT_REACHED'],
-        },
         failure: 'UPDATE_FAILED',
       }),
       route('GET /export', 'All definitions as one JSON document', {
@@ -88,6 +86,7 @@ export const promotion = area({
       }),
       route('POST /import', 'Plan or apply a document of definitions to this project', {
         handle: imports,
+        calls: ['promotion_import'],
         operationId: 'importPromotion',
         description:
           'With `dry_run=true`, the default, the plan of the document for this project; with `dry_run=false` it is applied, all or nothing. `plan_hash` makes sure that it is the plan that was seen.',
@@ -105,7 +104,6 @@ export const promotion = area({
           },
         },
         replies: { 200: data(Plan), 202: data(Applied) },
-        refusals: { 409: ['ALREADY_RUNNING', 'PLAN_CHANGED', 'PLAN_BLOCKED', 'CONFIRM_MISMATCH', 'LIMIT_REACHED'] },
         failure: 'UPDATE_FAILED',
       }),
     ]),

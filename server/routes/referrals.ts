@@ -99,12 +99,12 @@ export const referrals = area({
       }),
       route('GET /:code', 'A code for an invitation screen, before sign-in', {
         handle: lookUp,
+        calls: ['referral_show'],
         caller: appKey,
         source: referral,
         replies: {
           200: data(z.strictObject({ valid: z.boolean(), referrer: Person.nullable(), reward_referee: JsonObject })),
         },
-        refusals: { 404: ['REFERRAL_NOT_FOUND'] },
       }),
     ]),
     ...group('/admin/projects/:projectId/referrals', administrator, [

@@ -50,6 +50,7 @@ export const tokens = area({
     ...group('/admin/tokens', developer, [
       route('POST /', 'Create a personal access token; its text is shown once', {
         handle: create,
+        calls: ['token_create'],
         operationId: 'createAccessToken',
         sessionOnly: true,
         body: z.object({
@@ -69,7 +70,6 @@ export const tokens = area({
         }),
         example: { name: 'Deployment', scopes: ['streaks:write', '*:read'], expires_in_days: 30 },
         replies: { 201: WithText },
-        refusals: { 409: ['TOKEN_LIMIT_REACHED'] },
       }),
       route('GET /', "The developer's personal access tokens, newest first", {
         call: 'token_list',
@@ -86,10 +86,10 @@ export const tokens = area({
       }),
       route('POST /:tokenId/rotate', 'Rotate a personal access token; the former text stays valid for one hour', {
         handle: rotate,
+        calls: ['token_rotate'],
         operationId: 'rotateAccessToken',
         sessionOnly: true,
         replies: { 200: WithText },
-        refusals: { 404: ['NOT_FOUND'], 409: ['TOKEN_LIMIT_REACHED'] },
       }),
     ]),
   ],

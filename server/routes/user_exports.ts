@@ -21,13 +21,14 @@ export const userExports = area({
     ...group('/admin/projects/:projectId/users', administrator, [
       route('GET /export', 'All users, as CSV or NDJSON, oldest first', {
         handle: exportUsers,
+        calls: ['users_export'],
         stale: true,
         query: { format: Format, since: z.string().optional() },
         replies: { 200: streamed('csv', 'ndjson') },
-        refusals: { 400: ['INVALID_SINCE'] },
       }),
       route('GET /:userId/events/export', "A user's events, as CSV or NDJSON, oldest first", {
         handle: exportEvents,
+        calls: ['user_events_export'],
         stale: true,
         description: '`since` is inclusive, `until` exclusive.',
         params: { userId: AnyId },
@@ -39,7 +40,6 @@ export const userExports = area({
           include_system: Flag().describe('Also our own events, svc.*'),
         },
         replies: { 200: streamed('csv', 'ndjson') },
-        refusals: { 400: ['INVALID_USER_ID', 'INVALID_SINCE', 'INVALID_UNTIL'] },
       }),
       route('GET /:userId/export', 'All data of a user, as NDJSON', {
         handle: exportBundle,
@@ -64,11 +64,11 @@ export const ownExport = area({
     ...group('/client/users', endUser, [
       route('GET /me/export', 'All data of the caller, as NDJSON; once in 24 hours', {
         handle: exportOwn,
+        calls: ['me_export'],
         operationId: 'exportMe',
         stale: true,
         source: 'supplement',
         replies: { 200: streamed('ndjson') },
-        refusals: { 404: ['NOT_FOUND'] },
       }),
     ]),
   ],

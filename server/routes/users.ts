@@ -33,8 +33,8 @@ export const users = area({
           const requested = zones(request.headers)
           return call('me_get', { time_zones: requested }, { readOnly: requested === undefined })
         },
+        calls: ['me_get'],
         replies: { 200: data(User) },
-        refusals: { 404: ['NOT_FOUND'] },
       }),
       route('PATCH /me', "Change the caller's profile", {
         call: 'me_update',
@@ -54,6 +54,7 @@ export const users = area({
       }),
       route('DELETE /me', "Delete the caller's account with all of its data", {
         handle: deleteAccount,
+        calls: ['me_delete'],
         operationId: 'deleteMe',
         caller: sessionUser,
         source: 'supplement',
@@ -64,10 +65,6 @@ export const users = area({
         documentedBody: z.object({ confirm: z.literal('DELETE').optional(), code: Code.optional() }),
         example: { confirm: 'DELETE' },
         replies: { 200: data(z.strictObject({ deleted: z.literal(true) })) },
-        refusals: {
-          400: ['CONFIRMATION_REQUIRED'],
-          401: ['REAUTH_REQUIRED'],
-        },
       }),
       route('GET /search', 'Users by the beginning of their name, if the project allows it', {
         source: 'supplement',
@@ -79,8 +76,8 @@ export const users = area({
             page_limit: query['limit'],
             is_enabled: projectOf(resolved).userSearchEnabled,
           }),
+        calls: ['users_search'],
         replies: { 200: data(z.array(Profile)) },
-        refusals: { 403: ['FORBIDDEN'] },
       }),
       route('GET /:userId', "A user's public profile", {
         call: 'user_profile',

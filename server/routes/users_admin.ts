@@ -133,11 +133,12 @@ export const usersAdmin = area({
         },
         // another transaction may hold an address that an item wants, and wait for a user locked here: the victim of the deadlock is rolled back and retried
         handle: ({ call, body }) => call('users_bulk_update', { updates: body['updates'] }, { ...longest, retries: 5 }),
+        calls: ['users_bulk_update'],
         replies: { 200: data(z.strictObject({ updated: z.int(), failed: z.int(), results: z.array(BulkResult) })) },
-        refusals: { 400: ['BATCH_TOO_LARGE'] },
       }),
       route('POST /cohort', 'Create up to 1000 anonymous users that share properties', {
         handle: cohort,
+        calls: ['users_cohort'],
         operationId: 'findUserCohort',
         description: '`{{index}}` in a value counts from 0. Accepts an Idempotency-Key.',
         body: z.object({
@@ -148,7 +149,6 @@ export const usersAdmin = area({
         }),
         example: { count: 2, properties: { name: 'Tester {{index}}' }, label: 'smoke' },
         replies: { 200: data(Cohort), 201: data(Cohort) },
-        refusals: { 400: ['SEGMENT_NOT_STATIC'], 409: ['IDEMPOTENCY_CONFLICT'] },
       }),
       route('GET /:userId', 'A user, with streaks and entitlements', {
         call: 'user_get',
@@ -202,9 +202,9 @@ export const usersAdmin = area({
       }),
       route('POST /:userId/session', 'Sign in as a user for tests; only in projects with environment development', {
         handle: testSession,
+        calls: ['user_session'],
         source: 'supplement',
         replies: { 201: AuthResult },
-        refusals: { 403: ['FORBIDDEN', 'USER_BANNED'] },
       }),
     ]),
   ],

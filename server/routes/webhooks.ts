@@ -89,6 +89,7 @@ const subscriptions = [
   ...group('/admin/projects/:projectId/webhooks', administrator, [
     route('POST /', 'Subscribe to an event with signed deliveries; the secret is shown once', {
       handle: create,
+      calls: ['webhook_create'],
       body: z.object({
         event_name: EventName,
         target_url: TargetUrl,
@@ -98,7 +99,7 @@ const subscriptions = [
       }),
       example: { event_name: 'lesson_completed', target_url: 'https://1.1.1.1/hook' },
       replies: { 201: data(Webhook.extend({ secret: Secret })) },
-      refusals: { 400: ['TARGET_URL_NOT_ALLOWED', 'TARGET_URL_NOT_HTTPS'], 409: ['LIMIT_REACHED'] },
+      refusals: { 400: ['TARGET_URL_NOT_ALLOWED', 'TARGET_URL_NOT_HTTPS'] },
     }),
     ...definitions('webhook', {
       id: webhookId,

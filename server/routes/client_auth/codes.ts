@@ -37,8 +37,8 @@ export const clientAuthCodes = area({
         example: { token: 'q3J…' },
         handle: (context) =>
           signIn(context, 'auth_magic_link_verify', { token_hash: sha256(context.body['token'] as string) }),
+        calls: ['auth_magic_link_verify'],
         replies: { 200: AuthResult, 201: AuthResult },
-        refusals: { 401: ['INVALID_TOKEN'], 403: ['USER_BANNED'] },
         failure: 'OTP_VERIFY_FAILED',
       }),
       route('POST /email/otp/request', 'Send a six-digit code by mail', {
@@ -77,8 +77,8 @@ export const clientAuthCodes = area({
         body: z.object({ phone: Phone, code: Code }),
         example: { phone: '+4915112345678', code: '123456' },
         handle: (context) => verifyCode(context, 'phone'),
+        calls: ['auth_code_sign_in'],
         replies: { 200: AuthResult, 201: AuthResult },
-        refusals: { 400: ['PROVIDER_NOT_CONFIGURED'], 401: ['OTP_INVALID'], 403: ['USER_BANNED'] },
         failure: 'OTP_VERIFY_FAILED',
       }),
     ]),

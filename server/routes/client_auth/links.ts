@@ -22,6 +22,7 @@ export const clientAuthLinks = area({
     ...group('/client/auth', sessionCaller, [
       route('POST /link', 'Link an email, a phone, Apple, Google or a password to the signed-in user', {
         handle: link,
+        calls: ['auth_link_email', 'auth_link_password'],
         operationId: 'linkIdentity',
         description:
           'Codes are asked for with `purpose: "link"`. `merge_available` in `IDENTITY_IN_USE` says that the caller is purely anonymous: sign in to the ' +
@@ -40,11 +41,7 @@ export const clientAuthLinks = area({
         ]),
         example: { provider: 'email', email: 'user@example.com', code: '123456' },
         replies: { 200: data(User) },
-        refusals: {
-          400: ['AUDIENCE_NOT_CONFIGURED', 'WEAK_PASSWORD'],
-          401: ['INVALID_TOKEN', 'OTP_INVALID'],
-          409: ['IDENTITY_IN_USE'],
-        },
+        refusals: { 400: ['AUDIENCE_NOT_CONFIGURED', 'WEAK_PASSWORD'], 401: ['INVALID_TOKEN'] },
       }),
       route('POST /unlink', 'Unlink a way to sign in from the signed-in user', {
         call: 'auth_unlink',
@@ -69,11 +66,11 @@ export const clientAuthLinks = area({
       }),
       route('POST /merge', 'Merge a purely anonymous user into the signed-in one', {
         handle: merge,
+        calls: ['auth_merge'],
         operationId: 'mergeAccounts',
         body: z.object({ from_session_token: Credential }),
         example: { from_session_token: 'eyJ…' },
         replies: { 200: Merged },
-        refusals: { 401: ['INVALID_TOKEN'], 409: ['MERGE_NOT_ALLOWED'] },
       }),
     ]),
   ],

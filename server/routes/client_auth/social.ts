@@ -17,6 +17,7 @@ export const clientAuthSocial = area({
     ...group('/client/auth', appKey, [
       route('POST /social', 'Sign in with an identity token of Apple or Google', {
         handle: social,
+        calls: ['auth_social'],
         operationId: 'signInWithProvider',
         description:
           "The token's audience is the project's `bundle_id` (Apple) or `google_oauth_client_id` (Google). A token that carries a nonce needs `nonce`, " +
@@ -24,12 +25,7 @@ export const clientAuthSocial = area({
         body: z.object({ provider: z.enum(socialProviders), ...idToken, name: Text(1000).optional() }),
         example: { provider: 'google', id_token: 'eyJ…' },
         replies: { 200: AuthResult, 201: AuthResult },
-        refusals: {
-          400: ['AUDIENCE_NOT_CONFIGURED'],
-          401: ['INVALID_TOKEN'],
-          403: ['USER_BANNED'],
-          409: ['LINK_REQUIRED'],
-        },
+        refusals: { 400: ['AUDIENCE_NOT_CONFIGURED'], 401: ['INVALID_TOKEN'] },
         failure: 'LOGIN_FAILED',
       }),
     ]),

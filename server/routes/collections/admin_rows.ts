@@ -68,6 +68,7 @@ export const collectionRows = area({
       }),
       route('POST /:name/explain', 'How Postgres would find rows: its plan, and what it reads by which index', {
         handle: answers.explain,
+        calls: ['collection_plan'],
         operationId: 'explainRows',
         invalid: 'INVALID_BODY',
         description:
@@ -75,11 +76,7 @@ export const collectionRows = area({
         headers: inGroup,
         body: FindOptions.extend({ user_id: Uuid.nullable().optional() }),
         replies: { 200: Plan },
-        refusals: {
-          400: ['INVALID_COLUMN'],
-          403: ['NOT_A_GROUP_MEMBER'],
-          404: ['COLLECTION_NOT_FOUND', 'USER_NOT_FOUND'],
-        },
+        refusals: { 400: ['INVALID_COLUMN'], 403: ['NOT_A_GROUP_MEMBER'], 404: ['COLLECTION_NOT_FOUND'] },
         readOnly: true,
       }),
       route('POST /:name/aggregate', 'Counts, sums, averages and extremes of the rows of all users', {

@@ -95,33 +95,24 @@ export const emailMessages = area({
   routes: group('/admin/projects/:projectId/email', administrator, [
     route('POST /send', 'Queue a message; ten calls a second', {
       handle: send,
+      calls: ['email_send'],
       description:
         'To an address or a user, from a template or with a content of its own. `send_at` in the past means now. Takes `Idempotency-Key`.',
       body: Sent,
       example,
       replies: { 202: data(Queued), 200: data(Queued) },
-      refusals: {
-        400: ['INVALID_SENDER', 'TEMPLATE_VARIABLE_MISSING'],
-        402: ['SPEND_CEILING_REACHED'],
-        403: ['EMAIL_NOT_VERIFIED'],
-        404: ['USER_NOT_FOUND'],
-        409: ['IDEMPOTENCY_CONFLICT', 'SUPPRESSED'],
-      },
+      refusals: { 400: ['INVALID_SENDER'], 403: ['EMAIL_NOT_VERIFIED'] },
     }),
     route('POST /send-batch', 'Queue up to 100 messages, all or none', {
       handle: sendBatch,
+      calls: ['email_send_batch'],
       description: 'Counts as one call of the ten a second. Suppressed messages are kept with the status `suppressed`.',
       body: z.object({
         messages: z.array(Sent).min(1, 'must have 1 to 100 messages').max(100, 'must have 1 to 100 messages'),
       }),
       example: { messages: [example] },
       replies: { 202: data(z.array(Queued)) },
-      refusals: {
-        400: ['INVALID_SENDER', 'TEMPLATE_VARIABLE_MISSING'],
-        402: ['SPEND_CEILING_REACHED'],
-        403: ['EMAIL_NOT_VERIFIED'],
-        404: ['USER_NOT_FOUND'],
-      },
+      refusals: { 400: ['INVALID_SENDER'], 403: ['EMAIL_NOT_VERIFIED'] },
     }),
     route('GET /messages', 'Messages of the last 90 days, newest first', {
       call: 'email_messages',
