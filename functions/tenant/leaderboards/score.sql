@@ -1,49 +1,5 @@
 -- From submissions to entries: every score is written here, with its user locked, so that writes of one user never race.
 
-create or replace function internal.leaderboard_folded(board app.leaderboards, entry app.leaderboard_entries, tally internal.leaderboard_tally)
-returns app.leaderboard_entries
-language plpgsql stable as $$
-declare
-  after app.leaderboard_entries := entry;
-  sign constant int := case board.sort when 'desc' then -1 else 1 end;
-  is_new constant boolean := entry.score is null;
-begin
-  case board.scoring
-    when 'best' then
-      if is_new or tally.best * sign < after.place then
-        after.score := tally.best;
-        after.reached_at := tally.best_at;
-        after.metadata := coalesce(tally.metadata, '{}');
-      elsif tally.best = after.score and tally.best_at < after.reached_at then
-        after.reached_at := tally.best_at;
-      end if;
-    when 'sum' then
-      after.score := coalesce(after.score, 0) + tally.total;
-      after.reached_at := greatest(after.reached_at, case when is_new then tally.last_at else tally.total_at end);
-      after.metadata := coalesce(tally.metadata, after.metadata);
-    when 'last' then
-      if is_new or tally.last_at >= after.reached_at then
-        after.score := tally.last;
-        after.reached_at := tally.last_at;
-        after.metadata := coalesce(tally.metadata, '{}');
-      end if;
-    else
-      after.score := coalesce(after.score, 0) + tally.submissions;
-      after.reached_at := greatest(after.reached_at, tally.last_at);
-      after.metadata := coalesce(tally.metadata, after.metadata);
-  end case;
-  after.score := trim_scale(after.score);
-  after.place := after.score * sign;
-  after.submissions := coalesce(after.submissions, 0) + tally.submissions;
-  after.metadata := coalesce(after.metadata, '{}');
-  if not is_new and after.place < entry.place then
-    after.biggest_step := greatest(after.biggest_step, entry.place - after.place);
-  end if;
-  return after;
-end $$;
-comment on function internal.leaderboard_folded is
-  'An entry (null: none yet) after submissions, by the board''s scoring. best, sum and count do not depend on the order in which they come; last goes by their time.';
-
 create or replace function internal.leaderboard_store(e app.leaderboard_entries) returns void
 language plpgsql volatile as $$
 begin

@@ -25,7 +25,7 @@ begin
   end if;
   with due as materialized (
     select b.id as board_id, b.key, v.value, x.run_id, x.score as score_was, x.place as place_was, x.reached_at as reached_was,
-           s.score, s.score * o.sign as place, s.reached_at, s.has_metadata,
+           s.score, s.score * o.sign as place, s.reached_at, p.is_replaced,
            b.segment_id is not null or r.id is null or r.shadow_id is not null or x.run_id is null or x.is_hidden as is_rare
       from unnest(leaderboards_take.board_ids, leaderboards_take.scores) as w (id, score)
       join app.leaderboards b on b.id = w.id
@@ -38,25 +38,19 @@ begin
      cross join lateral (select case b.sort when 'desc' then -1 else 1 end as sign) o
       left join lateral internal.leaderboard_runs_at(b.id, leaderboards_take.place_at) r on true
       left join app.leaderboard_entries x on (x.app_user_id, x.run_id) = (leaderboards_take.app_user_id, r.id)
-     -- as internal.leaderboard_folded, for one submission to an entry
      cross join lateral (
-       select trim_scale(case b.scoring when 'sum' then x.score + v.value
-                                        when 'count' then x.score + 1
-                                        when 'last' then case when leaderboards_take.reached_at >= x.reached_at then v.value else x.score end
-                                        else case when v.value * o.sign < x.place then v.value else x.score end end) as score,
-              case b.scoring when 'sum' then greatest(x.reached_at, case when v.value <> 0 then leaderboards_take.reached_at end)
-                             when 'best' then case when v.value * o.sign < x.place then leaderboards_take.reached_at
-                                                   when v.value = x.score then least(x.reached_at, leaderboards_take.reached_at)
-                                                   else x.reached_at end
-                             else greatest(x.reached_at, leaderboards_take.reached_at) end as reached_at,
-              b.scoring in ('sum', 'count') or case b.scoring when 'last' then leaderboards_take.reached_at < x.reached_at
-                                                              else v.value * o.sign >= x.place end as has_metadata
+       select internal.leaderboard_replaces(b.scoring, o.sign, x.place, x.reached_at, v.value, leaderboards_take.reached_at) as is_replaced
+       offset 0) p
+     cross join lateral (
+       select internal.leaderboard_score(b.scoring, p.is_replaced, x.score, v.value, v.value, v.value, 1) as score,
+              internal.leaderboard_reached(b.scoring, p.is_replaced, x.score, x.reached_at, v.value, leaderboards_take.reached_at,
+                                           case when v.value <> 0 then leaderboards_take.reached_at end, leaderboards_take.reached_at) as reached_at
        offset 0) s
      where b.is_active and v.value is not null and internal.leaderboard_takes(b, r, v.value, leaderboards_take.place_at)
   ), stored as (
     update app.leaderboard_entries x
        set score = d.score, place = d.place, reached_at = d.reached_at, submissions = x.submissions + 1,
-           metadata = case when d.has_metadata then x.metadata else '{}' end,
+           metadata = case when d.is_replaced then '{}' else x.metadata end,
            biggest_step = case when d.place < x.place then greatest(x.biggest_step, x.place - d.place) else x.biggest_step end
       from due d
      where (x.app_user_id, x.run_id) = (leaderboards_take.app_user_id, d.run_id) and not (select bool_or(a.is_rare) from due a)
