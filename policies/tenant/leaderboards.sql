@@ -18,8 +18,7 @@ create policy "users read their own entries" on app.leaderboard_entries for sele
 grant select on app.leaderboard_runs to app_admin;
 grant select on app.leaderboard_entries to app_admin, app_user;
 
-grant execute on function internal.leaderboard_show,
-  api.leaderboard_get, api.leaderboard_me, api.leaderboards_list, api.leaderboard_submit
+grant execute on function api.leaderboard_get, api.leaderboard_me, api.leaderboards_list, api.leaderboard_submit
   to app_user;
 grant execute on function internal.leaderboard_source_problem, internal.leaderboard_check, internal.leaderboard_before_delete,
   internal.leaderboard_runs_drop, internal.leaderboard_runs_close, internal.leaderboard_lock, internal.leaderboard_entry_put, internal.leaderboard_entry_delete, internal.leaderboard_import,

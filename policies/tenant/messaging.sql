@@ -25,8 +25,7 @@ grant execute on function internal.my_conversation_ids, internal.messaging_id,
   api.conversation_typing, api.reaction_add, api.reaction_remove, api.message_send, api.message_edit, api.message_delete, api.conversations_list,
   api.conversation_get, api.messages_list, api.reactions_list, api.receipts_get, api.unread_get, api.messages_search
   to app_user;
-grant execute on function internal.message_post_as,
-  api.conversations_admin, api.messages_admin, api.message_post, api.message_delete_admin, api.messaging_stats
+grant execute on function api.conversations_admin, api.messages_admin, api.message_post, api.message_delete_admin, api.messaging_stats
   to app_admin;
 
 insert into internal.user_data

@@ -268,36 +268,27 @@ language sql stable as $$
 $$;
 comment on function api.feed_entries is 'Entries of the project, newest first, by actor, group and action. Supplement D11.';
 
-create or replace function internal.feed_post_as(as_user_id uuid, action text, target_id text, group_id uuid, metadata jsonb) returns json
+create or replace function api.feed_post_as(action text, as_user_id uuid default null, system boolean default null, target_id text default null,
+                                            group_id uuid default null, metadata jsonb default null) returns api.reply
 language plpgsql volatile security definer set search_path = '' as $$
 declare
   made json;
 begin
   if internal.caller() <> 'developer' then
     raise exception 'entries of others are posted by administrators, not by %', internal.caller();
+  elsif (feed_post_as.as_user_id is null) <> coalesce(feed_post_as.system, false) then
+    perform internal.invalid('as_user_id', 'send as_user_id, or system: true');
   elsif feed_post_as.as_user_id is not null and internal.lock_users(array[feed_post_as.as_user_id]) is null then
     perform internal.fail(404, 'USER_NOT_FOUND', 'There is no such user.');
   end if;
   made := internal.feed_write(feed_post_as.as_user_id, feed_post_as.action, feed_post_as.target_id, feed_post_as.group_id, feed_post_as.metadata);
   perform internal.audit('feeds.post', 'feed_entries', made ->> 'id', json_build_object(
     'actor_id', json_build_array(null, feed_post_as.as_user_id), 'action', json_build_array(null, feed_post_as.action)), 201);
-  return made;
+  return internal.reply(201, made);
 end $$;
-comment on function internal.feed_post_as is
-  'Posts an entry of a user, or of the system where as_user_id is null. Refuses 404 USER_NOT_FOUND, NOT_FOUND (group). Locks the user.';
-
-create or replace function api.feed_post_as(action text, as_user_id uuid default null, system boolean default null, target_id text default null,
-                                            group_id uuid default null, metadata jsonb default null)
-returns api.reply
-language plpgsql volatile as $$
-begin
-  if (feed_post_as.as_user_id is null) <> coalesce(feed_post_as.system, false) then
-    perform internal.invalid('as_user_id', 'send as_user_id, or system: true');
-  end if;
-  return internal.reply(201, internal.feed_post_as(feed_post_as.as_user_id, feed_post_as.action, feed_post_as.target_id, feed_post_as.group_id,
-                                                   feed_post_as.metadata));
-end $$;
-comment on function api.feed_post_as is 'Posts an entry of any user or of the system. Refuses 400 VALIDATION_ERROR unless one of the two is sent, and as internal.feed_post_as. Supplement D11.';
+comment on function api.feed_post_as is
+  'Posts an entry of a user, or of the system where system is true. Refuses 400 VALIDATION_ERROR unless one of the two is sent, 404 USER_NOT_FOUND,
+   NOT_FOUND (group). Locks the user. Supplement D11.';
 
 create or replace function api.feed_remove(entry_id uuid) returns api.reply
 language plpgsql volatile security definer set search_path = '' as $$

@@ -179,32 +179,24 @@ begin
 end $$;
 comment on function internal.leaderboard_members is 'The users of a scope: the caller and their friends, or the members of a group of the caller. Refuses 404 NOT_FOUND. Granted to nobody.';
 
-create or replace function internal.leaderboard_show(id_or_key text, run text, scope text, around text, page_offset bigint, page_limit bigint) returns json
+create or replace function api.leaderboard_get(id_or_key text, run text default 'current', scope text default 'global', around text default null,
+                                               page_offset bigint default 0, page_limit bigint default null) returns api.reply
 language plpgsql stable security definer set search_path = '' as $$
 declare
-  board constant app.leaderboards := internal.leaderboard_for_me(leaderboard_show.id_or_key);
-  found_run constant app.leaderboard_runs := internal.leaderboard_run_find(board, leaderboard_show.run);
-  centre constant uuid := case when leaderboard_show.around = 'me' then internal.user_id() else leaderboard_show.around::uuid end;
-  size constant bigint := coalesce(leaderboard_show.page_limit, case when centre is null then 50 else 11 end);
+  board constant app.leaderboards := internal.leaderboard_for_me(leaderboard_get.id_or_key);
+  found_run constant app.leaderboard_runs := internal.leaderboard_run_find(board, leaderboard_get.run);
+  centre constant uuid := case when leaderboard_get.around = 'me' then internal.user_id() else leaderboard_get.around::uuid end;
+  size constant bigint := coalesce(leaderboard_get.page_limit, case when centre is null then 50 else 11 end);
 begin
-  if leaderboard_show.scope = 'global' then
-    return internal.leaderboard_page(found_run, centre, leaderboard_show.page_offset, size, internal.user_id());
+  if leaderboard_get.scope = 'global' then
+    return row(200, internal.leaderboard_page(found_run, centre, leaderboard_get.page_offset, size, internal.user_id()), null)::api.reply;
   end if;
-  return internal.leaderboard_page_among(found_run, internal.leaderboard_members(leaderboard_show.scope), centre, leaderboard_show.page_offset, size,
-                                         internal.user_id());
+  return row(200, internal.leaderboard_page_among(found_run, internal.leaderboard_members(leaderboard_get.scope), centre, leaderboard_get.page_offset, size,
+                                                  internal.user_id()), null)::api.reply;
 end $$;
-comment on function internal.leaderboard_show is 'The body of api.leaderboard_get.';
-
-create or replace function api.leaderboard_get(id_or_key text, run text default 'current', scope text default 'global', around text default null,
-                                               page_offset bigint default 0, page_limit bigint default null)
-returns api.reply
-language sql stable as $$
-  select row(200, internal.leaderboard_show(leaderboard_get.id_or_key, leaderboard_get.run, leaderboard_get.scope, leaderboard_get.around,
-                                            leaderboard_get.page_offset, leaderboard_get.page_limit), null)::api.reply
-$$;
 comment on function api.leaderboard_get is
-  'A page of a board: {data, total, offset, limit, run, me}; around centers it on the caller or another user. With the scope friends or group, ranks are
-   computed within that scope. Refuses 404 NOT_FOUND: no such board, run, group of the caller, or entry to center on. Supplement D5.';
+  'A page of a board: {data, total, offset, limit, run, me}; around centers it on the caller or another user. With the scope friends or group, ranks
+   are computed within that scope. Refuses 404 NOT_FOUND: no such board, run, group of the caller, or entry to center on. Supplement D5.';
 
 create or replace function api.leaderboard_me(id_or_key text, run text default 'current') returns api.reply
 language plpgsql stable security definer set search_path = '' as $$

@@ -44,50 +44,37 @@ end $$;
 comment on function api.messages_admin is
   'For administrators: a page of the messages of a conversation with replies, newest first, by messages_in_order. Refuses 404 CONVERSATION_NOT_FOUND.';
 
-create or replace function internal.message_post_as(conversation_id uuid, as_user_id uuid, body text, message_type text, metadata jsonb,
-                                                    parent_message_id uuid, attachments jsonb)
-returns json
+create or replace function api.message_post(conversation_id uuid, body text, as_user_id uuid default null, system boolean default null,
+                                            message_type text default null, metadata jsonb default '{}', parent_message_id uuid default null,
+                                            attachments jsonb default '[]')
+returns api.reply
 language plpgsql volatile security definer set search_path = '' as $$
 declare
   posted json;
 begin
   if internal.caller() <> 'developer' then
     raise exception 'messages are posted as another by administrators, not by %', internal.caller();
-  elsif message_post_as.as_user_id is not null then
-    perform internal.check_found(internal.lock_users(array[message_post_as.as_user_id]) is not null, 'user', 'USER_NOT_FOUND');
+  elsif (message_post.as_user_id is null) <> coalesce(message_post.system, false) then
+    perform internal.invalid('as_user_id', 'send as_user_id, or system: true');
+  elsif message_post.as_user_id is not null then
+    perform internal.check_found(internal.lock_users(array[message_post.as_user_id]) is not null, 'user', 'USER_NOT_FOUND');
   end if;
-  perform internal.conversation_lock(message_post_as.conversation_id);
-  if message_post_as.as_user_id is not null and not exists (
+  perform internal.conversation_lock(message_post.conversation_id);
+  if message_post.as_user_id is not null and not exists (
     select from app.conversation_participants p
-     where (p.conversation_id, p.app_user_id) = (message_post_as.conversation_id, message_post_as.as_user_id)) then
+     where (p.conversation_id, p.app_user_id) = (message_post.conversation_id, message_post.as_user_id)) then
     perform internal.fail(403, 'NOT_A_PARTICIPANT', 'The user is not a participant of this conversation.');
   end if;
-  posted := internal.message_post(message_post_as.conversation_id, message_post_as.as_user_id, message_post_as.body, message_post_as.message_type,
-                                  message_post_as.metadata, message_post_as.parent_message_id, message_post_as.attachments);
-  perform internal.audit('messaging.message_post', 'conversations', message_post_as.conversation_id::text, json_build_object(
-    'message_id', json_build_array(null, posted ->> 'id'), 'sender_id', json_build_array(null, message_post_as.as_user_id)), 201);
-  return posted;
-end $$;
-comment on function internal.message_post_as is
-  'An administrator posts a message as a participant, or as the system (null). Refuses 404 USER_NOT_FOUND, 403 NOT_A_PARTICIPANT, and as
-   internal.message_post. Audited as messaging.message_post. Locks the user, the conversation and its participants.';
-
-create or replace function api.message_post(conversation_id uuid, body text, as_user_id uuid default null, system boolean default null,
-                                            message_type text default null, metadata jsonb default '{}', parent_message_id uuid default null,
-                                            attachments jsonb default '[]')
-returns api.reply
-language plpgsql volatile as $$
-begin
-  if (message_post.as_user_id is null) <> coalesce(message_post.system, false) then
-    perform internal.invalid('as_user_id', 'send as_user_id, or system: true');
-  end if;
-  return internal.reply(201, internal.message_post_as(
-    message_post.conversation_id, message_post.as_user_id, message_post.body,
-    coalesce(message_post.message_type, case when message_post.as_user_id is null then 'system' else 'text' end), message_post.metadata,
-    message_post.parent_message_id, message_post.attachments));
+  posted := internal.message_post(message_post.conversation_id, message_post.as_user_id, message_post.body,
+                                  coalesce(message_post.message_type, case when message_post.as_user_id is null then 'system' else 'text' end),
+                                  message_post.metadata, message_post.parent_message_id, message_post.attachments);
+  perform internal.audit('messaging.message_post', 'conversations', message_post.conversation_id::text, json_build_object(
+    'message_id', json_build_array(null, posted ->> 'id'), 'sender_id', json_build_array(null, message_post.as_user_id)), 201);
+  return internal.reply(201, posted);
 end $$;
 comment on function api.message_post is
-  'Posts a message as a participant or as the system. Refuses as internal.message_post_as, and 400 VALIDATION_ERROR (neither, or both).';
+  'An administrator posts a message as a participant, or as the system. Refuses 400 VALIDATION_ERROR (neither, or both), 404 USER_NOT_FOUND, 403
+   NOT_A_PARTICIPANT, and as internal.message_post. Audited as messaging.message_post. Locks the user, the conversation and its participants.';
 
 create or replace function api.message_delete_admin(conversation_id uuid, message_id uuid) returns api.reply
 language plpgsql volatile security definer set search_path = '' as $$
