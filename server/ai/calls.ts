@@ -1,6 +1,7 @@
 import { setTimeout as sleep } from 'node:timers/promises'
 import { type Arguments, dataOf, type Reply } from '#server/database/database.ts'
 import { ApiError, refusal } from '#server/errors.ts'
+import { projectIdOf } from '#server/http/project.ts'
 import type { HandlerContext } from '#server/http/route.ts'
 import {
   type AiProvider,
@@ -12,12 +13,10 @@ import {
 
 export type Surroundings = Pick<HandlerContext, 'services' | 'resolved' | 'request'>
 
-export const projectOf = ({ resolved }: Pick<Surroundings, 'resolved'>): string => resolved.project?.projectId ?? ''
-
 export const keyPurpose = (projectId: string, provider: string): string => `ai provider ${projectId} ${provider}`
 
-export const openKey = (context: Surroundings, provider: AiProvider, sealed: string): string =>
-  context.services.secrets.decrypt(keyPurpose(projectOf(context), provider), sealed)
+const openKey = (context: Surroundings, provider: AiProvider, sealed: string): string =>
+  context.services.secrets.decrypt(keyPurpose(projectIdOf(context), provider), sealed)
 
 /** Whether the project may use the provider of development. */
 export const allowsEcho = ({ resolved }: Pick<Surroundings, 'resolved'>): boolean =>
@@ -36,7 +35,7 @@ const firstPauseMs = 200
  * busy, and what is not recorded all the same costs its reservation. The functions called here may be repeated.
  */
 export const record = async ({ services, resolved }: Surroundings, name: string, args: Arguments): Promise<Reply> => {
-  const projectId = projectOf({ resolved })
+  const projectId = projectIdOf({ resolved })
   services.waker.written(projectId)
   for (let attempt = 1; ; attempt += 1) {
     try {
@@ -124,7 +123,7 @@ export const exchangeWith = (
   signal: AbortSignal,
 ): Exchange => ({
   upstream: context.services.upstream,
-  projectId: projectOf(context),
+  projectId: projectIdOf(context),
   dialect: dialects[provider],
   apiKey: openKey(context, provider, sealed),
   signal,
@@ -133,7 +132,7 @@ export const exchangeWith = (
 })
 
 /** What a call that belongs to no prompt may cost at most. */
-export type Bound = {
+type Bound = {
   readonly kind: 'messages' | 'embeddings'
   readonly provider: AiProvider
   readonly model: string

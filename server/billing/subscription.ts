@@ -1,7 +1,7 @@
 /** The subscription of a project, through the billing provider of the installation, and what that provider reports. */
-import { idOf } from '#server/billing/usage.ts'
 import { dataOf } from '#server/database/database.ts'
 import { ApiError, refusal } from '#server/errors.ts'
+import { projectIdOf } from '#server/http/project.ts'
 import { addressKey } from '#server/http/rate_limiter.ts'
 import type { HandlerContext } from '#server/http/route.ts'
 import { BillingEvent, type Customer, isConfigured, type PaidTier } from '#server/providers/billing.ts'
@@ -22,7 +22,11 @@ const begin = async (context: HandlerContext, action: 'checkout' | 'portal' | 'c
   const { services, call } = context
   if (!isConfigured(services.billing))
     throw refusal(409, 'BILLING_NOT_CONFIGURED', 'This installation has no billing provider.')
-  const reply = await call('billing_begin', { project_id: idOf(context), provider: services.billing.name, action })
+  const reply = await call('billing_begin', {
+    project_id: projectIdOf(context),
+    provider: services.billing.name,
+    action,
+  })
   const { customer_ref, ...project } = dataOf<{ id: string; tier: string; customer_ref: string | null }>(reply)
   return { ...project, customerRef: customer_ref }
 }

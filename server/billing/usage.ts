@@ -1,6 +1,7 @@
 /** What a project used, from the two databases that count it, and its tier. */
 import { dataOf } from '#server/database/database.ts'
 import { refusal } from '#server/errors.ts'
+import { callControl } from '#server/http/project.ts'
 import type { HandlerContext } from '#server/http/route.ts'
 import { isConfigured } from '#server/providers/billing.ts'
 
@@ -28,22 +29,13 @@ type OfTenant = {
   readonly meters: Amounts
 }
 
-export const idOf = ({ resolved }: HandlerContext): string => resolved.project?.projectId ?? ''
-
-/** A function of control under the claims of an administrator of the project's own database. */
-const askControl = async <T>({ services, resolved }: HandlerContext, name: string, args: Record<string, unknown>) =>
-  dataOf<T>(
-    await services.database.call(services.control, 'control_developer', resolved.claims, name, args, {
-      readOnly: true,
-      failure: 'FETCH_FAILED',
-    }),
-  )
+const reading = { readOnly: true, failure: 'FETCH_FAILED' } as const
 
 export const get = async (context: HandlerContext) => {
   const { services, resolved, call } = context
   await services.traffic.flush()
   const [control, own] = await Promise.all([
-    askControl<OfControl>(context, 'billing_get', { project_id: idOf(context), provider: services.billing.name }),
+    callControl(context, 'billing_get', { provider: services.billing.name }, reading).then(dataOf<OfControl>),
     call('usage_month', { is_free: resolved.project?.effectiveTier === 'free' }).then(dataOf<OfTenant>),
   ])
   const { meters: traffic, ...account } = control
@@ -84,7 +76,7 @@ export const usage = async (context: HandlerContext) => {
   const between = { first: days[0], last: days.at(-1) }
   await services.traffic.flush()
   const [traffic, own] = await Promise.all([
-    askControl<Record<string, number[]>>(context, 'traffic_series', { project_id: idOf(context), ...between }),
+    callControl(context, 'traffic_series', between, reading).then(dataOf<Record<string, number[]>>),
     call('usage_series', between).then(dataOf<Record<string, number[]>>),
   ])
   const series = Object.fromEntries(

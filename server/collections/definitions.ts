@@ -1,5 +1,6 @@
 /** Changes of the definitions of collections. */
 import { keepNames } from '#server/graphql/kept_names.ts'
+import { callControl } from '#server/http/project.ts'
 import type { Answer, HandlerContext } from '#server/http/route.ts'
 
 /** A change may rewrite a table: its time limit is longer than that of a request for rows. */
@@ -39,13 +40,9 @@ export const change =
 
 /** An index of a large collection is built in the background: control stores the operation. */
 export const addIndex = async (context: HandlerContext): Promise<Answer> => {
-  const { services, resolved, params, body } = context
+  const { params, body } = context
   const reply = await changing(context, 'collection_index_add', { definition: body })
   if (reply.status !== 202) return reply
-  const { projectId, name } = params
-  return services.database.call(services.control, 'control_developer', resolved.claims, 'collection_operation', {
-    project_id: projectId,
-    type: 'collections.index',
-    input: { collection: name, definition: body },
-  })
+  const input = { collection: params['name'], definition: body }
+  return callControl(context, 'collection_operation', { type: 'collections.index', input })
 }

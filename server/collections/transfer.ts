@@ -12,6 +12,7 @@ import {
 import { dataOf } from '#server/database/database.ts'
 import { refusal } from '#server/errors.ts'
 import { linesOf } from '#server/http/csv.ts'
+import { callControl } from '#server/http/project.ts'
 import type { Answer, HandlerContext } from '#server/http/route.ts'
 import { streamRows } from '#server/http/stream.ts'
 
@@ -54,7 +55,7 @@ type Begun = {
 
 /** Stages the file as it is received, some hundred rows at a time; a job inserts the rows. */
 export const importRows = async (context: HandlerContext): Promise<Answer> => {
-  const { request, resolved, services, call, params } = context
+  const { request, call, params } = context
   const { format } = context.query as { format: keyof typeof fileTypes }
   const file = request.body
   const type = request.headers['content-type']?.split(';')[0]?.trim().toLowerCase()
@@ -71,17 +72,8 @@ export const importRows = async (context: HandlerContext): Promise<Answer> => {
     const text = textOf(file)
     const rows = format === 'csv' ? csvRows(text, begun.columns) : ndjsonRows(text)
     await stage(context, import_id, boundedRows(rows))
-    return await services.database.call(
-      services.control,
-      'control_developer',
-      resolved.claims,
-      'collection_operation',
-      {
-        project_id: params['projectId'],
-        type: 'collections.import',
-        input: { collection: params['name'], import_id },
-      },
-    )
+    const input = { collection: params['name'], import_id }
+    return await callControl(context, 'collection_operation', { type: 'collections.import', input })
   } catch (error) {
     // the rest of the upload is read and discarded: a client that is still sending does not read the response
     file.resume()

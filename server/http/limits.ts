@@ -1,3 +1,4 @@
+import type { Role } from '#server/database/cluster.ts'
 import { dataOf } from '#server/database/database.ts'
 import { refusal } from '#server/errors.ts'
 import { addressKey } from '#server/http/rate_limiter.ts'
@@ -44,7 +45,14 @@ export const refundLimits = async ({ call }: Pick<HandlerContext, 'call'>, taken
   await call('rate_limit_give_back', { keys: taken.map((limit) => limit.key) }, { readOnly: false })
 }
 
+/** Calls in another role. */
+const inRole =
+  (role: Role) =>
+  ({ call }: Pick<HandlerContext, 'call'>): Pick<HandlerContext, 'call'> => ({
+    call: (name, args, settings) => call(name, args, { ...settings, role }),
+  })
+
 /** Only the sign-in role may use counters and password hashes: routes of other callers call with that role. */
-export const asSignIn = ({ call }: Pick<HandlerContext, 'call'>): Pick<HandlerContext, 'call'> => ({
-  call: (name, args, settings) => call(name, args, { ...settings, role: 'control_auth' }),
-})
+export const asSignIn = inRole('control_auth')
+/** The same in a project's database. */
+export const asUserSignIn = inRole('app_auth')

@@ -1,5 +1,6 @@
 /** The configs of providers: checked, and stored encrypted. */
 import { refusal } from '#server/errors.ts'
+import { projectIdOf } from '#server/http/project.ts'
 import type { HandlerContext } from '#server/http/route.ts'
 import { integrationPurpose } from '#server/providers/project_mail.ts'
 
@@ -76,10 +77,7 @@ export const put = (context: HandlerContext) => {
   const { secrets, publicUrl } = context.services
   return context.call('integration_put', {
     provider,
-    config_sealed: secrets.encrypt(
-      integrationPurpose(context.resolved.project?.projectId ?? '', provider),
-      JSON.stringify(config),
-    ),
+    config_sealed: secrets.encrypt(integrationPurpose(projectIdOf(context), provider), JSON.stringify(config)),
     key_id: secrets.current,
     root_url: publicUrl,
   })

@@ -1,6 +1,7 @@
 /** Whether the stored credentials of a provider work. */
 import { dataOf } from '#server/database/database.ts'
 import { refusal } from '#server/errors.ts'
+import { projectIdOf } from '#server/http/project.ts'
 import type { HandlerContext } from '#server/http/route.ts'
 import type { SmtpConfig } from '#server/providers/mail.ts'
 import { integrationPurpose } from '#server/providers/project_mail.ts'
@@ -10,11 +11,11 @@ import type { Services } from '#server/services.ts'
 
 /** Calls the provider with the stored credentials, which only workers may read. */
 export const test = async (context: HandlerContext) => {
-  const { services, resolved, params } = context
+  const { services, params } = context
   const provider = String(params['provider'])
   const asked = await context.call('integration_sealed', { provider }, { role: 'app_worker', readOnly: true })
   if (provider === 'log') return tested(true, 0, null)
-  const projectId = resolved.project?.projectId ?? ''
+  const projectId = projectIdOf(context)
   const { config_sealed } = dataOf<{ config_sealed: string }>(asked)
   const began = performance.now()
   const error = await problemOf(services, projectId, provider, config_sealed)

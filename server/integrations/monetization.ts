@@ -1,5 +1,6 @@
 import { dataOf } from '#server/database/database.ts'
 import { refusal } from '#server/errors.ts'
+import { callControl, projectIdOf } from '#server/http/project.ts'
 import type { HandlerContext } from '#server/http/route.ts'
 import { connectionOf } from '#server/providers/monetization/connection.ts'
 import { type CatalogConfig, ReadFailed, readLive } from '#server/providers/monetization/live.ts'
@@ -8,14 +9,13 @@ export const adoptable = ['entitlement', 'product', 'offering', 'paywall'] as co
 
 /** The provider's credentials, which only workers may read from the database. */
 const connectionFor = async (context: HandlerContext): Promise<CatalogConfig> => {
-  const { services, resolved } = context
   const sealed = await context.call('monetization_connection', {}, { role: 'app_worker', readOnly: true })
-  return connectionOf(services, resolved.project?.projectId ?? '', dataOf<string>(sealed))
+  return connectionOf(context.services, projectIdOf(context), dataOf<string>(sealed))
 }
 
-const liveOf = async ({ services, resolved }: HandlerContext, config: CatalogConfig) => {
+const liveOf = async (context: HandlerContext, config: CatalogConfig) => {
   try {
-    return await readLive(services, resolved.project?.projectId ?? '', config)
+    return await readLive(context.services, projectIdOf(context), config)
   } catch (error) {
     if (!(error instanceof ReadFailed)) throw error
     throw refusal(502, 'PROVIDER_READ_FAILED', `The subscription provider could not be read: ${error.message}.`, {
@@ -93,7 +93,6 @@ type ApplyBody = { plan_hash: string; confirm?: string; allow_detach_live: boole
 
 /** The project's database computes the plan anew; control decides whether an apply starts, and stores its steps. */
 export const apply = async (context: HandlerContext) => {
-  const { services, resolved } = context
   const { plan_hash, confirm = null, allow_detach_live, reconcile } = context.body as ApplyBody
   const config = await connectionFor(context)
   if (!config.secret_api_key_write) {
@@ -116,19 +115,10 @@ export const apply = async (context: HandlerContext) => {
       { readOnly: true },
     ),
   )
-  return services.database.call(
-    services.control,
-    'control_developer',
-    resolved.claims,
+  return callControl(
+    context,
     'monetization_apply_start',
-    {
-      project_id: resolved.project?.projectId,
-      plan_hash,
-      confirm,
-      decided,
-      input: options,
-      stated,
-    },
+    { plan_hash, confirm, decided, input: options, stated },
     { failure: 'APPLY_FAILED' },
   )
 }

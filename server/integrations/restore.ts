@@ -1,6 +1,7 @@
 /** Asking the subscription provider what a user owns. */
 import { dataOf } from '#server/database/database.ts'
 import { refusal } from '#server/errors.ts'
+import { projectIdOf } from '#server/http/project.ts'
 import type { HandlerContext } from '#server/http/route.ts'
 import { integrationPurpose } from '#server/providers/project_mail.ts'
 import { type CustomerConfig, readPurchases } from '#server/providers/revenuecat_customers.ts'
@@ -9,7 +10,7 @@ import { type CustomerConfig, readPurchases } from '#server/providers/revenuecat
 export const restore = async (context: HandlerContext) => {
   const { services, resolved } = context
   const { userId: app_user_id } = resolved.claims
-  const projectId = resolved.project?.projectId ?? ''
+  const projectId = projectIdOf(context)
   const worker = { role: 'app_worker', as: { ...resolved, claims: { caller: 'worker', projectId } } } as const
   const begun = dataOf<{ config_sealed: string; names: string[]; asked_at: string }>(
     await context.call('restore_begin', { app_user_id }, worker),

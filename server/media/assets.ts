@@ -3,6 +3,7 @@ import { createHash } from 'node:crypto'
 import { dataOf, type Reply } from '#server/database/database.ts'
 import { ApiError, refusal } from '#server/errors.ts'
 import { isKnown } from '#server/http/conditional.ts'
+import { projectIdOf } from '#server/http/project.ts'
 import type { Answer, HandlerContext } from '#server/http/route.ts'
 import { type Arrival, mostBytes } from '#server/media/storage.ts'
 import { type Variant, variantText } from '#server/media/variants.ts'
@@ -12,7 +13,6 @@ const uploadSeconds = 600
 const downloadSeconds = 3600
 const mostSeconds = { PUT: 3600, GET: 86_400 }
 
-export const projectOf = ({ resolved }: HandlerContext): string => resolved.project?.projectId ?? ''
 export const isFree = ({ resolved }: HandlerContext): boolean => resolved.project?.effectiveTier === 'free'
 
 /** A call whose answer has links: SQL leaves their places, and this signs URLs for them. */
@@ -25,7 +25,7 @@ export const linked = async (
   const { links } = context.services.media
   const nonce = links.nonce()
   const reply = await context.call(name, { ...args, nonce }, settings)
-  return { ...reply, body: links.render(reply.body, nonce, projectOf(context)) }
+  return { ...reply, body: links.render(reply.body, nonce, projectIdOf(context)) }
 }
 
 /** What SQL says of an open upload. */
@@ -42,7 +42,7 @@ export type Upload = {
 const uploadUrl = async (context: HandlerContext, upload: Upload): Promise<string> => {
   const { storage, links } = context.services.media
   const link = {
-    projectId: projectOf(context),
+    projectId: projectIdOf(context),
     key: upload.key,
     assetId: upload.asset_id,
     version: upload.version,
@@ -104,7 +104,7 @@ export const presign = async (context: HandlerContext): Promise<Answer> => {
   const variant = isChanged ? variantText(context.body as Variant) : null
   const url = context.services.media.links.download(
     {
-      projectId: projectOf(context),
+      projectId: projectIdOf(context),
       key: found.key,
       assetId: found.asset_id,
       object: found.object,
@@ -140,7 +140,7 @@ export const commitArrived = async (
 ): Promise<Reply | null> => {
   const { storage } = context.services.media
   const check = checkArrival(upload)
-  const version = { projectId: projectOf(context), assetId: upload.asset_id, version: upload.version }
+  const version = { projectId: projectIdOf(context), assetId: upload.asset_id, version: upload.version }
   const arrived = await storage.promote(version, check).catch((error: Error) => {
     if (error instanceof ApiError) throw error
     context.services.log.warn({ asset: upload.asset_id, error: error.message }, 'an upload could not be verified')
@@ -207,7 +207,7 @@ export const remove = async (context: HandlerContext): Promise<Answer> => {
   const { storage } = context.services.media
   const reply = await context.call('media_delete', { asset_id: context.params['assetId'], is_free: isFree(context) })
   const { id } = dataOf<{ id: string }>(reply)
-  await storage.remove(projectOf(context), id)
+  await storage.remove(projectIdOf(context), id)
   await context.call('media_removed', { asset_ids: [id] })
   return reply
 }

@@ -2,6 +2,7 @@
 import { randomBytes } from 'node:crypto'
 import { dataOf } from '#server/database/database.ts'
 import { refusal } from '#server/errors.ts'
+import { projectIdOf } from '#server/http/project.ts'
 import type { HandlerContext } from '#server/http/route.ts'
 import {
   type CheckedDomain,
@@ -17,11 +18,12 @@ const invalidDomain = () => {
 }
 
 /** The private key is encrypted before it leaves this process, and never shown. */
-export const create = async ({ body, call, resolved, services }: HandlerContext) => {
+export const create = async (context: HandlerContext) => {
+  const { body, call, services } = context
   const { domain: sent, kind } = body as { domain: string; kind: DomainKind }
   const domain = canonicalDomain(sent)
   if (!domain) throw invalidDomain()
-  const projectId = resolved.project?.projectId ?? ''
+  const projectId = projectIdOf(context)
   const keys = kind === 'email' ? await createDkimKeys() : null
   const token = randomBytes(16).toString('hex')
   const dkim_public = keys?.publicKey ?? null

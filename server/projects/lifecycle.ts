@@ -4,6 +4,7 @@ import { dataOf } from '#server/database/database.ts'
 import { tenantName } from '#server/database/prepare.ts'
 import { ApiError, refusal } from '#server/errors.ts'
 import { asSignIn, perSubject, refundLimits, takeLimits } from '#server/http/limits.ts'
+import { projectIdOf } from '#server/http/project.ts'
 import type { HandlerContext } from '#server/http/route.ts'
 import { createApiKey, createSigningKey } from '#server/http/tokens.ts'
 import type { BilledProject } from '#server/providers/billing.ts'
@@ -115,9 +116,10 @@ export const provisioningStatus = async ({ call, params, services }: HandlerCont
   return hasChanged ? call('provisioning_status', args) : reply
 }
 
-export const reprovision = async ({ body, call, resolved, services }: HandlerContext) => {
+export const reprovision = async (context: HandlerContext) => {
+  const { body, call, services } = context
   // the id as control stores it: the path may contain capitals, and the database's name is derived from it
-  const id = resolved.project?.projectId ?? ''
+  const id = projectIdOf(context)
   await services.fleet.confirm(id).catch((error: Error) => {
     services.log.warn({ project: id, error: error.message }, 'whether the database is there is not known')
     if (error instanceof ApiError && error.status === 500) throw refusal(500, 'UPDATE_FAILED', error.message)

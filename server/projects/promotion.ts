@@ -1,8 +1,9 @@
 /** Definitions of one project planned against another, and applied to it. */
-import { type Arguments, dataOf } from '#server/database/database.ts'
+import { dataOf } from '#server/database/database.ts'
 import { refusal } from '#server/errors.ts'
 import { tenantPlace } from '#server/http/client_credentials.ts'
 import { actorOf } from '#server/http/credentials.ts'
+import { callControl, projectIdOf } from '#server/http/project.ts'
 import type { HandlerContext } from '#server/http/route.ts'
 
 /** Thousands of rows are compared, and each is written by the function of its own route. */
@@ -27,27 +28,13 @@ const targetOf = async ({ services, resolved, request, route }: HandlerContext, 
   return { id: target.projectId, place: tenantPlace(services, target, route), claims }
 }
 
-/** A call of the control database as this developer. */
-const control = ({ services, resolved }: HandlerContext, name: string, args: Arguments, failure: string) =>
-  services.database.call(
-    services.control,
-    'control_developer',
-    resolved.claims,
-    name,
-    {
-      project_id: resolved.project?.projectId,
-      ...args,
-    },
-    { failure },
-  )
-
 export const plan = async (context: HandlerContext) => {
-  const { body, call, resolved, services } = context
+  const { body, call, services } = context
   const target = await targetOf(context, body['target_project_id'] as string)
   const { kinds, keys, prune } = body
   const exported = await call('promotion_export', { kinds }, { timeoutMs })
   // the text of the export, so that no number is read as a double
-  const args = { source_project_id: resolved.project?.projectId, document: exported.body, kinds, keys, prune }
+  const args = { source_project_id: projectIdOf(context), document: exported.body, kinds, keys, prune }
   // it writes, and undoes what it wrote: so it knows what an apply would be refused
   const answer = await services.database.call(target.place, 'app_admin', target.claims, 'promotion_plan', args, {
     readOnly: false,
@@ -55,22 +42,22 @@ export const plan = async (context: HandlerContext) => {
     failure: 'FETCH_FAILED',
   })
   const { plan_hash } = dataOf<{ plan_hash: string }>(answer)
-  await control(
+  await callControl(
     context,
     'promotion_planned',
     { plan_hash, target_project_id: target.id, options: { kinds, keys, prune } },
-    'FETCH_FAILED',
+    { failure: 'FETCH_FAILED' },
   )
   return answer
 }
 
 export const apply = async (context: HandlerContext) => {
-  const { body, call, resolved, services } = context
+  const { body, call, services } = context
   const { plan_hash, confirm } = body
   // the source is asked first: a database that is away is 503, whatever the hash means
   await call('promotion_export', { kinds: ['roles'] })
   const found = dataOf<{ target_project_id: string; options: Options }>(
-    await control(context, 'promotion_find', { plan_hash }, 'UPDATE_FAILED'),
+    await callControl(context, 'promotion_find', { plan_hash }, { failure: 'UPDATE_FAILED' }),
   )
   const target = await targetOf(context, found.target_project_id)
   const { kinds, keys, prune } = found.options
@@ -80,7 +67,7 @@ export const apply = async (context: HandlerContext) => {
     'app_admin',
     target.claims,
     'promotion_apply',
-    { source_project_id: resolved.project?.projectId, document: exported.body, plan_hash, confirm, kinds, keys, prune },
+    { source_project_id: projectIdOf(context), document: exported.body, plan_hash, confirm, kinds, keys, prune },
     { timeoutMs, failure: 'UPDATE_FAILED' },
   )
   services.waker.written(target.id)
@@ -89,15 +76,20 @@ export const apply = async (context: HandlerContext) => {
 }
 
 export const imports = async (context: HandlerContext) => {
-  const { body, call, query, resolved } = context
+  const { body, call, query } = context
   const { document, plan_hash, confirm, kinds, keys, prune } = body
   const dry_run = query['dry_run'] !== false
   // as text, so that no number is read as a double
   const args = { document: JSON.stringify(document), plan_hash, confirm, kinds, keys, prune, dry_run }
   const answer = await call('promotion_import', args, { timeoutMs })
   if (dry_run) return answer
-  return record(context, 'promotion.import', resolved.project?.projectId ?? '', dataOf<Done>(answer))
+  return record(context, 'promotion.import', projectIdOf(context), dataOf<Done>(answer))
 }
 
 const record = (context: HandlerContext, type: string, targetId: string, { plan_hash, ops }: Done) =>
-  control(context, 'promotion_record', { type, plan_hash, target_project_id: targetId, ops }, 'UPDATE_FAILED')
+  callControl(
+    context,
+    'promotion_record',
+    { type, plan_hash, target_project_id: targetId, ops },
+    { failure: 'UPDATE_FAILED' },
+  )

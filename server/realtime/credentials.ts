@@ -5,6 +5,7 @@ import { dataOf } from '#server/database/database.ts'
 import { refusal } from '#server/errors.ts'
 import { endUser, tenantPlace } from '#server/http/callers.ts'
 import { bearer } from '#server/http/credentials.ts'
+import { projectIdOf } from '#server/http/project.ts'
 import type { Caller, HandlerContext, Resolved } from '#server/http/route.ts'
 import { uuidPattern } from '#server/http/schemas.ts'
 import type { Credential } from '#server/realtime/connection.ts'
@@ -91,8 +92,9 @@ export const credentialOf = (resolved: Resolved): Credential => {
   return credential
 }
 
-export const createTicket = async ({ request, resolved, call }: HandlerContext) => {
-  const project = resolved.project?.projectId ?? ''
+export const createTicket = async (context: HandlerContext) => {
+  const { request, resolved, call } = context
+  const project = projectIdOf(context)
   const ticket = `svc_rt_${project.replaceAll('-', '')}_${randomBytes(32).toString('base64url')}`
   const credential: Held = {
     user_id: resolved.claims.userId ?? '',

@@ -3,6 +3,7 @@ import type { FastifyRequest } from 'fastify'
 import { dataOf } from '#server/database/database.ts'
 import { refusal } from '#server/errors.ts'
 import { jsonSize } from '#server/http/json.ts'
+import { projectIdOf } from '#server/http/project.ts'
 import type { HandlerContext } from '#server/http/route.ts'
 import { upgradeOf } from '#server/http/upgrade.ts'
 import { credentialOf } from '#server/realtime/credentials.ts'
@@ -56,7 +57,8 @@ export const stream = async ({ request, resolved, services, query }: HandlerCont
   }
 }
 
-export const broadcast = async ({ services, resolved, call, body }: HandlerContext) => {
+export const broadcast = async (context: HandlerContext) => {
+  const { services, call, body } = context
   const { channel, event, payload } = body as { channel: string; event: string; payload: unknown }
   const text = JSON.stringify(payload ?? null)
   if (jsonSize(payload ?? null).bytes > limits.payloadBytes)
@@ -66,6 +68,6 @@ export const broadcast = async ({ services, resolved, call, body }: HandlerConte
     })
   const args = { channel, event, payload: text, server_id: services.realtime.serverId }
   const { others } = dataOf<{ others: number }>(await call('realtime_broadcast', args))
-  const own = services.realtime.listeners(resolved.project?.projectId ?? '', channel)
+  const own = services.realtime.listeners(projectIdOf(context), channel)
   return { status: 202, body: JSON.stringify({ data: { delivered_to: own + others } }) }
 }

@@ -8,10 +8,11 @@ import { ApiError, refusal } from '#server/errors.ts'
 import { contextOf, takeRateLimits } from '#server/http/app.ts'
 import { answerOf, nothingHere } from '#server/http/errors.ts'
 import { mostBytes as mostJson } from '#server/http/json.ts'
+import { projectIdOf } from '#server/http/project.ts'
 import { discardBody } from '#server/http/protocol.ts'
 import { addressKey } from '#server/http/rate_limiter.ts'
 import type { HandlerContext } from '#server/http/route.ts'
-import { commitArrived, isFree, linked, projectOf, remove, type Signable, type Upload } from '#server/media/assets.ts'
+import { commitArrived, isFree, linked, remove, type Signable, type Upload } from '#server/media/assets.ts'
 import { cutOffSilence, dispositionOf, download } from '#server/media/serve.ts'
 import { variantText } from '#server/media/variants.ts'
 import { type Arrived, notKept, takeFile } from '#server/rest/arrivals.ts'
@@ -46,7 +47,7 @@ const found = async (context: HandlerContext, key: string, seconds = 3600): Prom
   )
 
 const linkTo = (context: HandlerContext, asset: Signable, variant: string | null = null) => ({
-  projectId: projectOf(context),
+  projectId: projectIdOf(context),
   key: asset.key,
   assetId: asset.asset_id,
   object: asset.object,
@@ -61,7 +62,7 @@ const sending = new Map<string, number>()
 const upload: Handler = async (context, key, reply) => {
   const { request, services, resolved } = context
   if (request.headers['x-metadata'] !== undefined) throw notKept()
-  const who = resolved.claims.userId ?? projectOf(context)
+  const who = resolved.claims.userId ?? projectIdOf(context)
   const count = sending.get(who) ?? 0
   if (count >= mostAtOnce)
     throw refusal(429, 'RATE_LIMITED', `Send at most ${mostAtOnce} files at once.`, null, { 'Retry-After': '1' })
@@ -101,7 +102,7 @@ const store = async (context: HandlerContext, key: string, file: Arrived): Promi
     }),
   )
   const link = {
-    projectId: projectOf(context),
+    projectId: projectIdOf(context),
     key: opened.key,
     assetId: opened.asset_id,
     version: opened.version,

@@ -3,6 +3,7 @@ import { dataOf } from '#server/database/database.ts'
 import { administrator, endUser } from '#server/http/callers.ts'
 import { definitions } from '#server/http/definitions.ts'
 import { answer } from '#server/http/interface.ts'
+import { callControl } from '#server/http/project.ts'
 import { area, group, route } from '#server/http/route.ts'
 import { AnyId, between, data, JsonObject, Key, Line, Page, page, Text, Time, Uuid } from '#server/http/schemas.ts'
 
@@ -194,17 +195,10 @@ export const achievements = area({
         params: achievementId,
         body: z.object({ notify: z.boolean().optional() }),
         async handle(context) {
-          const { services, resolved, params, body } = context
-          const args = { achievement_id: params['achievementId'], ...body }
+          const args = { achievement_id: context.params['achievementId'], ...context.body }
           const checked = await context.call('achievement_backfill_check', args, { readOnly: true })
-          return services.database.call(
-            services.control,
-            'control_developer',
-            resolved.claims,
-            'achievements_backfill_start',
-            { project_id: resolved.project?.projectId, input: dataOf<object>(checked) },
-            { failure: 'CREATE_FAILED' },
-          )
+          const input = dataOf<object>(checked)
+          return callControl(context, 'achievements_backfill_start', { input }, { failure: 'CREATE_FAILED' })
         },
         calls: ['achievement_backfill_check'],
         replies: { 202: data(z.strictObject({ operation_id: Uuid, status: z.literal('queued') })) },

@@ -1,6 +1,6 @@
 import { z } from 'zod'
 import { administrator, endUser } from '#server/http/callers.ts'
-import { perSubject, takeLimits } from '#server/http/limits.ts'
+import { asUserSignIn, perSubject, takeLimits } from '#server/http/limits.ts'
 import { area, group, type HandlerContext, route } from '#server/http/route.ts'
 import { data, Moment, Page, page, Text, Time, Uuid } from '#server/http/schemas.ts'
 
@@ -38,16 +38,10 @@ const Listed = AppSession.pick({
   duration_seconds: true,
 })
 
-/** Supplement B3: 10 starts a minute for each user. Calls run as the role that may count limits. */
+/** Supplement B3: 10 starts a minute for each user. */
 const start = async (context: HandlerContext) => {
-  const counting: Pick<HandlerContext, 'call'> = {
-    call: (name, args, settings) => context.call(name, args, { ...settings, role: 'app_auth' }),
-  }
-  await takeLimits(
-    counting,
-    perSubject('app session start', context.resolved.claims.userId ?? '', [10, 'minute']),
-    'RATE_LIMITED',
-  )
+  const perUser = perSubject('app session start', String(context.resolved.claims.userId), [10, 'minute'])
+  await takeLimits(asUserSignIn(context), perUser, 'RATE_LIMITED')
   return context.call('app_session_start', context.body)
 }
 

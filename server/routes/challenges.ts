@@ -1,6 +1,7 @@
 import { z } from 'zod'
 import { administrator, endUser } from '#server/http/callers.ts'
 import { definitions } from '#server/http/definitions.ts'
+import { callControl } from '#server/http/project.ts'
 import { area, group, route } from '#server/http/route.ts'
 import { between, data, JsonObject, Limit, Line, Moment, Page, page, Text, Time, Uuid } from '#server/http/schemas.ts'
 
@@ -174,17 +175,9 @@ export const challenges = area({
       route('POST /:challengeId/recompute', 'Recount a challenge for all users', {
         description: 'An operation with the result `{users, changed}`.',
         async handle(context) {
-          const { services, resolved, params } = context
-          const challenge_id = params['challengeId']
+          const challenge_id = context.params['challengeId']
           await context.call('definition_get', { kind: 'challenge', id_or_key: challenge_id }, { readOnly: true })
-          return services.database.call(
-            services.control,
-            'control_developer',
-            resolved.claims,
-            'challenges_recompute_start',
-            { project_id: resolved.project?.projectId, challenge_id },
-            { failure: 'CREATE_FAILED' },
-          )
+          return callControl(context, 'challenges_recompute_start', { challenge_id }, { failure: 'CREATE_FAILED' })
         },
         replies: { 202: data(z.strictObject({ operation_id: Uuid, status: z.literal('queued') })) },
       }),

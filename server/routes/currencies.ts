@@ -3,7 +3,7 @@ import { administrator, endUser, serverForUser } from '#server/http/callers.ts'
 import { definitions } from '#server/http/definitions.ts'
 import { idempotency } from '#server/http/idempotency.ts'
 import { answer } from '#server/http/interface.ts'
-import { perSubject, takeLimits } from '#server/http/limits.ts'
+import { asUserSignIn, perSubject, takeLimits } from '#server/http/limits.ts'
 import { area, group, type HandlerContext, route } from '#server/http/route.ts'
 import {
   between,
@@ -103,11 +103,7 @@ const takesKey = 'Accepts an Idempotency-Key, which is stored permanently by use
 const spend = async (context: HandlerContext) => {
   const args = idempotency(context)
   const { userId } = context.resolved.claims
-  await takeLimits(
-    { call: (name, values, settings) => context.call(name, values, { ...settings, role: 'app_auth' }) },
-    perSubject('spend', String(userId), [60, 'minute']),
-    'RATE_LIMITED',
-  )
+  await takeLimits(asUserSignIn(context), perSubject('spend', String(userId), [60, 'minute']), 'RATE_LIMITED')
   return context.call('currency_spend', { ...context.params, ...context.body, ...args })
 }
 const keyed = (call: string) => (context: HandlerContext) =>

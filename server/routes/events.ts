@@ -4,6 +4,7 @@ import { administrator, endUserOrServer } from '#server/http/callers.ts'
 import { definitions } from '#server/http/definitions.ts'
 import { idempotencyKey } from '#server/http/idempotency.ts'
 import { answer } from '#server/http/interface.ts'
+import { callControl } from '#server/http/project.ts'
 import { area, group, type HandlerContext, route } from '#server/http/route.ts'
 import {
   Cursor,
@@ -98,16 +99,9 @@ const operation =
     argsOf: (context: HandlerContext) => Record<string, unknown>,
   ) =>
   async (context: HandlerContext) => {
-    const { services, resolved } = context
-    const checked = await context.call(check, argsOf(context), { readOnly: true })
-    return services.database.call(
-      services.control,
-      'control_developer',
-      resolved.claims,
-      'events_operation_start',
-      { project_id: resolved.project?.projectId, type, input: dataOf<object>(checked) },
-      { failure: type === 'events.delete' ? 'DELETE_FAILED' : 'CREATE_FAILED' },
-    )
+    const input = dataOf<object>(await context.call(check, argsOf(context), { readOnly: true }))
+    const failure = type === 'events.delete' ? 'DELETE_FAILED' : 'CREATE_FAILED'
+    return callControl(context, 'events_operation_start', { type, input }, { failure })
   }
 const Started = data(z.strictObject({ operation_id: Uuid, status: z.literal('queued') }))
 

@@ -5,6 +5,7 @@ import { definitions } from '#server/http/definitions.ts'
 import { idempotency } from '#server/http/idempotency.ts'
 import { answer } from '#server/http/interface.ts'
 import { jsonSize } from '#server/http/json.ts'
+import { callControl } from '#server/http/project.ts'
 import { area, group, route } from '#server/http/route.ts'
 import {
   between,
@@ -265,20 +266,10 @@ export const leaderboards = area({
         description:
           'An operation, `result` `{users, entries, swapped}`. Until it ends, responses show the former run.',
         async handle(context) {
-          const { services, resolved, params } = context
-          const found = await context.call(
-            'leaderboard_rebuild_check',
-            { id_or_key: params['idOrKey'] },
-            { readOnly: true },
-          )
-          return services.database.call(
-            services.control,
-            'control_developer',
-            resolved.claims,
-            'leaderboards_rebuild_start',
-            { project_id: resolved.project?.projectId, leaderboard_id: dataOf<string>(found) },
-            { failure: 'CREATE_FAILED' },
-          )
+          const board = { id_or_key: context.params['idOrKey'] }
+          const found = await context.call('leaderboard_rebuild_check', board, { readOnly: true })
+          const leaderboard_id = dataOf<string>(found)
+          return callControl(context, 'leaderboards_rebuild_start', { leaderboard_id }, { failure: 'CREATE_FAILED' })
         },
         calls: ['leaderboard_rebuild_check'],
         replies: { 202: data(z.strictObject({ operation_id: Uuid, status: z.literal('queued') })) },

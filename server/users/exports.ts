@@ -1,5 +1,5 @@
 /** Exports of users, of their events and of all that is stored about one. */
-import { perSubject, refundLimits, takeLimits } from '#server/http/limits.ts'
+import { asUserSignIn, perSubject, refundLimits, takeLimits } from '#server/http/limits.ts'
 import type { HandlerContext } from '#server/http/route.ts'
 import { type StreamFormat, streamRows } from '#server/http/stream.ts'
 
@@ -30,13 +30,13 @@ export const exportBundle = (context: HandlerContext) => {
 export const exportOwn = async (context: HandlerContext) => {
   const { userId } = context.resolved.claims
   const limit = perSubject('user export', userId ?? '', [1, 'day'])
-  await takeLimits(counting(context), limit, 'RATE_LIMITED')
+  await takeLimits(asUserSignIn(context), limit, 'RATE_LIMITED')
   try {
     const answer = await bundle(userId ?? '', (cursor) => context.lines('me_export', { cursor }))
-    if (context.request.method === 'HEAD') await refundLimits(counting(context), limit)
+    if (context.request.method === 'HEAD') await refundLimits(asUserSignIn(context), limit)
     return answer
   } catch (error) {
-    await refundLimits(counting(context), limit)
+    await refundLimits(asUserSignIn(context), limit)
     throw error
   }
 }
@@ -46,8 +46,3 @@ const bundle = async (userId: string, read: Parameters<typeof streamRows>[0]['re
   const answer = await streamRows({ format: 'ndjson', filename: `user-${userId}-export`, read })
   return { ...answer, headers: { ...answer.headers, 'content-type': 'application/x-ndjson' } }
 }
-
-/** Calls run as the role that may count limits. */
-const counting = (context: HandlerContext): Pick<HandlerContext, 'call'> => ({
-  call: (name, args, settings) => context.call(name, args, { ...settings, role: 'app_auth' }),
-})
