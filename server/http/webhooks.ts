@@ -1,13 +1,7 @@
-import { randomBytes } from 'node:crypto'
 import { z } from 'zod'
-import { dataOf } from '#server/database/database.ts'
-import { refusal } from '#server/errors.ts'
-import type { HandlerContext } from '#server/http/route.ts'
 import { data, Time, Uuid } from '#server/http/schemas.ts'
-import { isAcknowledged, type Sendable, sealSecret, sendDelivery } from '#server/providers/webhooks.ts'
 
 // What the webhooks of projects and those of the control plane have in common.
-
 export const Secret = z.string().regex(/^[0-9a-f]{64}$/)
 export const TargetUrl = z.string().min(1, 'is required').max(2048, 'must have at most 2048 characters')
 
@@ -53,42 +47,3 @@ export const Tested = data(
 )
 
 export const addressRefusals = ['TARGET_URL_NOT_ALLOWED', 'TARGET_URL_NOT_HTTPS']
-
-export const checkTarget = async ({ services }: HandlerContext, url: unknown): Promise<void> => {
-  const problem = await services.outbound.checkUrl(String(url))
-  if (problem) throw refusal(400, problem.code, problem.message, { field: 'target_url', reason: problem.message })
-}
-
-/** 32 random bytes, in the form that is shown and the form that is stored. */
-const newSecret = ({ services }: HandlerContext) => {
-  const secret = randomBytes(32).toString('hex')
-  return { secret, secret_sealed: sealSecret(services.secrets, secret) }
-}
-
-/** The secret is made and shown here, once, and stored sealed. */
-export const createWebhook = async (context: HandlerContext, call: string) => {
-  await checkTarget(context, context.body['target_url'])
-  const { secret, secret_sealed } = newSecret(context)
-  const reply = await context.call(call, { ...context.body, secret_sealed })
-  return { status: reply.status, body: JSON.stringify({ data: { ...dataOf<object>(reply), secret } }) }
-}
-
-export const rotateWebhookSecret = async (context: HandlerContext, call: string) => {
-  const { secret, secret_sealed } = newSecret(context)
-  const reply = await context.call(call, { webhook_id: context.params['webhookId'], secret_sealed })
-  return { status: reply.status, body: JSON.stringify({ data: { secret } }) }
-}
-
-/** Sends a synthetic delivery now, as workers send real ones. */
-export const sendSample = async (context: HandlerContext, delivery: Sendable) => {
-  await checkTarget(context, delivery.target_url)
-  const outcome = await sendDelivery(context.services, delivery)
-  const answer = {
-    status_code: outcome.statusCode,
-    error: outcome.error,
-    duration_ms: outcome.durationMs,
-    response_excerpt: outcome.responseExcerpt,
-    delivered: isAcknowledged(outcome),
-  }
-  return { status: 200, body: JSON.stringify({ data: answer }) }
-}

@@ -1,11 +1,9 @@
 import { z } from 'zod'
-import { refusal } from '#server/errors.ts'
+import { importItems } from '#server/economy/catalog_import.ts'
 import { administrator, endUser } from '#server/http/callers.ts'
 import { definitions } from '#server/http/definitions.ts'
-import { parseJson } from '#server/http/json.ts'
-import { area, group, type HandlerContext, route } from '#server/http/route.ts'
+import { area, group, route } from '#server/http/route.ts'
 import { between, data, Flag, Key, Line, Page, page, SmallJson, Text, Time, Uuid } from '#server/http/schemas.ts'
-import { lostNumber } from '#server/json/lossless_json.ts'
 
 const ItemType = z.enum(
   ['consumable', 'durable', 'bundle', 'currency_pack'],
@@ -68,41 +66,6 @@ const listed = {
 const notFound = { 404: ['NOT_FOUND'] }
 const badBody = ['VALIDATION_ERROR', 'INVALID_BODY']
 
-/** The body is the list itself, as in no other route: the types are validated here, item by item, the rest in SQL. */
-const importItems = ({ request, query, call }: HandlerContext) => {
-  const parsed = parseJson(Buffer.isBuffer(request.body) ? request.body : Buffer.alloc(0))
-  if (parsed.kind === 'broken') throw refusal(400, 'INVALID_BODY', parsed.reason, { field: '', reason: parsed.reason })
-  if (!Array.isArray(parsed.value))
-    throw refusal(400, 'INVALID_BODY', 'The body must be a JSON array of items.', {
-      field: '',
-      reason: 'must be a JSON array',
-    })
-  if (parsed.value.length < 1 || parsed.value.length > 5000)
-    throw refusal(400, 'VALIDATION_ERROR', 'An import has 1 to 5000 items.', {
-      field: '',
-      reason: 'must have 1 to 5000 items',
-    })
-  const items: unknown[] = []
-  const problems: Record<number, z.infer<typeof Problem>> = {}
-  for (const [index, value] of parsed.value.entries()) {
-    const read = NewItem.safeParse(value)
-    const lost = read.success ? lostNumber(value, read.data) : null
-    if (lost) problems[index] = problemAt(index, value, lost, 'must be an object')
-    else if (read.success) items.push({ index, item: read.data })
-    else problems[index] = problemOf(index, value, read.error)
-  }
-  return call('catalog_import', { items, problems, dry_run: query['dry_run'] })
-}
-
-const problemOf = (index: number, value: unknown, { issues: [issue] }: z.ZodError) =>
-  problemAt(index, value, issue?.path ?? [], issue?.message ?? 'is not valid')
-
-const problemAt = (index: number, value: unknown, path: readonly PropertyKey[], reason: string) => {
-  const { key } = Object(value) as { key?: unknown }
-  const field = path.map(String).join('.')
-  return { index, key: typeof key === 'string' ? key : null, message: `${field ? `${field}: ` : ''}${reason}` }
-}
-
 export const catalog = area({
   stem: 'catalog',
   title: 'Catalog',
@@ -140,7 +103,7 @@ export const catalog = area({
         replies: { 200: page(Item) },
       }),
       route('POST /import', 'Create or update items by key, all or none', {
-        handle: importItems,
+        handle: importItems(NewItem),
         description:
           'The body is a JSON array of 1 to 5000 items, each as for creating one; omitted fields are unchanged. Bundles may contain items of the same list. With an error nothing is written.',
         query: { dry_run: Flag(true).describe('Only say what would happen') },

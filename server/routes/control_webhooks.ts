@@ -1,24 +1,19 @@
 import { z } from 'zod'
-import { dataOf } from '#server/database/database.ts'
 import { developer } from '#server/http/callers.ts'
 import { answer } from '#server/http/interface.ts'
-import { area, group, type HandlerContext, route } from '#server/http/route.ts'
-import { Cursor, cursorPage, Deleted, data, Limit, Page, page, Uuid } from '#server/http/schemas.ts'
+import { area, group, route } from '#server/http/route.ts'
+import { Cursor, cursorPage, Deleted, data, Limit, Page, page, Time, Uuid } from '#server/http/schemas.ts'
 import {
   Attempt,
   addressRefusals,
-  checkTarget,
-  createWebhook,
   Delivery,
   DeliveryStatus,
   Rotated,
-  rotateWebhookSecret,
   Secret,
-  sendSample,
   TargetUrl,
   Tested,
 } from '#server/http/webhooks.ts'
-import type { Sendable } from '#server/providers/webhooks.ts'
+import { createWebhook, rotateWebhookSecret, testWebhook, updateWebhook } from '#server/webhooks/subscriptions.ts'
 
 const types = [
   'project.created',
@@ -48,25 +43,6 @@ const EventTypes = z
   .min(1, 'must name at least one type')
   .max(types.length, `must name at most ${types.length} types`)
 
-const create = (context: HandlerContext) => createWebhook(context, 'control_webhook_create')
-const rotateSecret = (context: HandlerContext) => rotateWebhookSecret(context, 'control_webhook_rotate_secret')
-
-const update = async (context: HandlerContext) => {
-  const { body, params } = context
-  if (body['target_url'] !== undefined) await checkTarget(context, body['target_url'])
-  return context.call('control_webhook_patch', { webhook_id: params['webhookId'], patch: body })
-}
-
-/** The answer of SQL has the encrypted secret, which stays here. */
-const test = async (context: HandlerContext) => {
-  const asked = await context.call(
-    'control_webhook_test',
-    { webhook_id: context.params['webhookId'] },
-    { readOnly: true },
-  )
-  return sendSample(context, dataOf<Sendable>(asked))
-}
-
 const refusals = { 403: ['ROLE_FORBIDDEN'], 404: ['NOT_FOUND'] }
 
 export const controlWebhooks = area({
@@ -78,7 +54,7 @@ export const controlWebhooks = area({
   routes: [
     ...group('/admin/control-plane-webhooks', developer, [
       route('POST /', 'Watch an organization, as its admin, with signed deliveries; the secret is shown once', {
-        handle: create,
+        handle: createWebhook('control_webhook_create'),
         calls: ['control_webhook_create'],
         sessionOnly: true,
         description: '`["*"]` is every type but `audit.event`. Without `organization_id`: the personal organization.',
@@ -99,7 +75,7 @@ export const controlWebhooks = area({
         replies: { 200: data(ControlWebhook) },
       }),
       route('PATCH /:webhookId', 'Change a webhook, disable it, or activate a degraded one again', {
-        handle: update,
+        handle: updateWebhook('control_webhook_patch', (id) => ({ webhook_id: id })),
         calls: ['control_webhook_patch'],
         sessionOnly: true,
         body: z.object({
@@ -120,14 +96,14 @@ export const controlWebhooks = area({
         'POST /:webhookId/rotate-secret',
         'Rotate the signing secret, for deliveries that are queued from now on; shown once',
         {
-          handle: rotateSecret,
+          handle: rotateWebhookSecret('control_webhook_rotate_secret'),
           sessionOnly: true,
           replies: { 200: Rotated },
           refusals,
         },
       ),
       route('POST /:webhookId/test', "Send a synthetic webhook.test now, and return the receiver's response", {
-        handle: test,
+        handle: testWebhook('control_webhook_test'),
         sessionOnly: true,
         replies: { 200: Tested },
         refusals: { ...refusals, 400: addressRefusals },

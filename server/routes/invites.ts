@@ -1,32 +1,9 @@
 import { z } from 'zod'
-import { ApiError, refusal } from '#server/errors.ts'
+import { join, redeem } from '#server/accounts/invites.ts'
 import { anyone, developer } from '#server/http/callers.ts'
-import { InviteCode, inviteHash, requestAccess } from '#server/http/invites.ts'
-import { asSignIn, perIp, takeLimits } from '#server/http/limits.ts'
-import { area, group, type HandlerContext, route } from '#server/http/route.ts'
+import { InviteCode } from '#server/http/invites.ts'
+import { area, group, route } from '#server/http/route.ts'
 import { data, Email } from '#server/http/schemas.ts'
-
-const redeem = async (context: HandlerContext) => {
-  await takeLimits(asSignIn(context), perIp('developer redeem', context.request.ip, [10, 'minute']))
-  return context.call('invite_redeem', {
-    code_hash: inviteHash(context.body['invite_code'] as string),
-    details: requestAccess(context.services),
-  })
-}
-
-const join = async (context: HandlerContext) => {
-  const { email, note } = context.body as { email: string; note?: string }
-  await takeLimits(context, perIp('developer waitlist', context.request.ip, [5, 'minute'], [50, 'day']))
-  try {
-    return await context.call('waitlist_join', { email, note })
-  } catch (error) {
-    if (!(error instanceof ApiError) || error.status < 500) throw error
-    // the waitlist cannot be written, but the counters above can: the client may retry
-    throw refusal(503, 'WAITLIST_UNAVAILABLE', 'The waitlist is not available at the moment.', null, {
-      'Retry-After': '30',
-    })
-  }
-}
 
 export const invites = area({
   stem: 'invites',

@@ -1,11 +1,10 @@
 import { z } from 'zod'
-import { dataOf } from '#server/database/database.ts'
+import { createOperator } from '#server/accounts/tokens.ts'
 import { delegator } from '#server/http/callers.ts'
 import { answer } from '#server/http/interface.ts'
 import { area, group, type HandlerContext, route } from '#server/http/route.ts'
 import { Deleted, data, Line, Page, page, Text, Time, Uuid } from '#server/http/schemas.ts'
 import { Scopes } from '#server/http/scope_lists.ts'
-import { createOperatorToken } from '#server/http/tokens.ts'
 import { sha256 } from '#server/secrets.ts'
 
 const OperatorToken = answer(
@@ -13,13 +12,6 @@ const OperatorToken = answer(
   { scopes: z.array(z.string()), status: z.enum(['active', 'expired', 'revoked']) },
   'control',
 )
-
-/** The text of a token is in this response only. */
-const create = async (context: HandlerContext) => {
-  const { text: token, token_hash } = createOperatorToken()
-  const reply = await context.call('operator_token_create', { ...context.body, token_hash })
-  return { status: reply.status, body: JSON.stringify({ data: { ...dataOf<object>(reply), token } }) }
-}
 
 const introspect = (context: HandlerContext) =>
   context.call('operator_token_introspect', { token_hash: sha256(context.body['token'] as string) })
@@ -38,7 +30,7 @@ export const operatorTokens = area({
         'POST /',
         'Create an operator token for a project, or for all projects of an organization; its text is shown once',
         {
-          handle: create,
+          handle: createOperator,
           calls: ['operator_token_create'],
           sessionOnly: true,
           body: z.object({

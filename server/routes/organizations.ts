@@ -1,14 +1,12 @@
-import { randomUUID } from 'node:crypto'
 import { z } from 'zod'
-import { inviteToken } from '#server/derived_codes.ts'
+import { accept, create, invite } from '#server/accounts/organizations.ts'
 import { developer, organizationMember, projectOwner } from '#server/http/callers.ts'
 import { answer } from '#server/http/interface.ts'
 import { asSignIn, perIp, perSubject, takeLimits } from '#server/http/limits.ts'
 import { organizationRoles } from '#server/http/ranks.ts'
-import { area, group, type HandlerContext, route } from '#server/http/route.ts'
+import { area, group, route } from '#server/http/route.ts'
 import { Deleted, data, Email, Line, Page, page, Text, Time, Uuid } from '#server/http/schemas.ts'
 import { Project } from '#server/http/shapes.ts'
-import { sha256 } from '#server/secrets.ts'
 
 const Role = z.enum(organizationRoles, `must be one of ${organizationRoles.join(', ')}`)
 const Organization = answer('organization_json', { is_personal: z.boolean(), role: Role }, 'control')
@@ -24,32 +22,6 @@ const Invite = answer(
   { role: Role, status: z.enum(['pending', 'accepted', 'revoked', 'expired']) },
   'control',
 )
-
-/** The mail's job derives the token again: it is in no row and in no payload. */
-const invite = async (context: HandlerContext) => {
-  const { body, call, params, services } = context
-  const id = randomUUID()
-  await takeLimits(
-    asSignIn(context),
-    perSubject('organization invites', String(params['orgId']).toLowerCase(), [20, 'hour']),
-  )
-  return call('organization_invite_create', {
-    organization_id: params['orgId'],
-    id,
-    email: body['email'],
-    role: body['role'],
-    sandbox_invites: services.config.SANDBOX_INVITES,
-    token_hash: sha256(inviteToken(services.secrets, id)),
-  })
-}
-
-const create = ({ body, call, services }: HandlerContext) =>
-  call('organization_create', { ...body, sandbox_organizations: services.config.SANDBOX_PROJECTS })
-
-const accept = async (context: HandlerContext) => {
-  await takeLimits(asSignIn(context), perIp('organization invite accept', context.request.ip, [20, 'minute']))
-  return context.call('organization_invite_accept', { token_hash: sha256(context.body['token'] as string) })
-}
 
 export const organizations = area({
   stem: 'organizations',

@@ -1,11 +1,10 @@
 import { z } from 'zod'
-import { dataOf, type Reply } from '#server/database/database.ts'
+import { createServiceAccount, rotateServiceAccount } from '#server/accounts/tokens.ts'
 import { developer } from '#server/http/callers.ts'
 import { answer } from '#server/http/interface.ts'
-import { area, group, type HandlerContext, route } from '#server/http/route.ts'
-import { Deleted, data, Line, Page, page, Uuid } from '#server/http/schemas.ts'
+import { area, group, route } from '#server/http/route.ts'
+import { Deleted, data, Line, Page, page, Time, Uuid } from '#server/http/schemas.ts'
 import { Scopes } from '#server/http/scope_lists.ts'
-import { createServiceKey } from '#server/http/tokens.ts'
 
 const ServiceAccount = answer(
   'service_account_json',
@@ -19,23 +18,6 @@ const ProjectIds = z
   .max(200, 'must name at most 200 projects')
   .nullable()
 
-/** The text of a key is in this response only. */
-const withKey = async (call: Promise<Reply>, key: string) => {
-  const reply = await call
-  return { status: reply.status, body: JSON.stringify({ data: { ...dataOf<object>(reply), key } }) }
-}
-
-const create = (context: HandlerContext) => {
-  const { text, key_hash } = createServiceKey()
-  return withKey(context.call('service_account_create', { ...context.body, key_hash }), text)
-}
-
-const rotate = (context: HandlerContext) => {
-  const { text, key_hash } = createServiceKey()
-  const service_account_id = context.params['serviceAccountId']
-  return withKey(context.call('service_account_rotate', { service_account_id, key_hash }), text)
-}
-
 const refusals = { 403: ['ROLE_FORBIDDEN'], 404: ['NOT_FOUND'] }
 
 export const serviceAccounts = area({
@@ -47,7 +29,7 @@ export const serviceAccounts = area({
   routes: [
     ...group('/admin/service-accounts', developer, [
       route('POST /', 'Create a service account in an organization, as its admin; the key is shown once', {
-        handle: create,
+        handle: createServiceAccount,
         sessionOnly: true,
         body: z.object({
           organization_id: Uuid,
@@ -104,7 +86,7 @@ export const serviceAccounts = area({
         'POST /:serviceAccountId/rotate-key',
         'Replace the key of a service account; the former key ends, live tokens do not',
         {
-          handle: rotate,
+          handle: rotateServiceAccount,
           sessionOnly: true,
           replies: { 200: WithKey },
           refusals,

@@ -1,12 +1,11 @@
 import { z } from 'zod'
-import { dataOf, type Reply } from '#server/database/database.ts'
-import { refusal } from '#server/errors.ts'
+import { createToken, rotateToken } from '#server/accounts/tokens.ts'
 import { developer } from '#server/http/callers.ts'
 import { answer } from '#server/http/interface.ts'
-import { area, group, type HandlerContext, route } from '#server/http/route.ts'
-import { Deleted, data, Line, Page, page, Uuid } from '#server/http/schemas.ts'
 import { isScope, scopeAreas } from '#server/http/scopes.ts'
 import { createPersonalToken } from '#server/http/tokens.ts'
+import { area, group, route } from '#server/http/route.ts'
+import { Deleted, data, Line, Page, page, Time, Uuid } from '#server/http/schemas.ts'
 
 const Token = answer(
   'developer_token_json',
@@ -14,29 +13,6 @@ const Token = answer(
   'control',
 )
 const WithText = data(Token.extend({ token: z.string() }))
-
-/** The text of a token is in this response only. */
-const withText = async (call: Promise<Reply>, token: string) => {
-  const reply = await call
-  return { status: reply.status, body: JSON.stringify({ data: { ...dataOf<object>(reply), token } }) }
-}
-
-const create = (context: HandlerContext) => {
-  const known = scopeAreas(context.services.areas)
-  const unknown = (context.body['scopes'] as string[]).findIndex((scope) => !isScope(scope, known))
-  if (unknown >= 0) {
-    const field = `scopes.${unknown}`
-    const reason = 'must be <area>:read, <area>:write, *:read or *:write of an area that there is'
-    throw refusal(400, 'VALIDATION_ERROR', `${field}: ${reason}`, { field, reason })
-  }
-  const { text, ...stored } = createPersonalToken()
-  return withText(context.call('token_create', { ...context.body, ...stored }), text)
-}
-
-const rotate = (context: HandlerContext) => {
-  const { text, ...stored } = createPersonalToken()
-  return withText(context.call('token_rotate', { token_id: context.params['tokenId'], ...stored }), text)
-}
 
 const lifetime = 'must be a whole number of 1 to 365, or null'
 
@@ -49,7 +25,7 @@ export const tokens = area({
   routes: [
     ...group('/admin/tokens', developer, [
       route('POST /', 'Create a personal access token; its text is shown once', {
-        handle: create,
+        handle: createToken,
         calls: ['token_create'],
         operationId: 'createAccessToken',
         sessionOnly: true,
@@ -85,7 +61,7 @@ export const tokens = area({
         replies: { 200: Deleted },
       }),
       route('POST /:tokenId/rotate', 'Rotate a personal access token; the former text stays valid for one hour', {
-        handle: rotate,
+        handle: rotateToken,
         calls: ['token_rotate'],
         operationId: 'rotateAccessToken',
         sessionOnly: true,

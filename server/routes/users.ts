@@ -6,14 +6,7 @@ import { Code } from '#server/http/one_time_codes.ts'
 import { area, group, route } from '#server/http/route.ts'
 import { data, JsonObject, Limit, Line, Text, Uuid } from '#server/http/schemas.ts'
 import { User } from '#server/routes/client_auth/shapes.ts'
-
-/** The time zones of the headers, the brand's first; none when neither was sent, so that most reads write nothing. */
-const zones = (headers: Record<string, string | string[] | undefined>) => {
-  const requested = [headers['x-service-timezone'], headers['time-zone']]
-    .flat()
-    .filter((zone) => typeof zone === 'string')
-  return requested.length > 0 ? requested : undefined
-}
+import { getMe } from '#server/users/profile.ts'
 
 /** Properties of `properties.public` are added to these. */
 const Profile = z.looseObject({ id: Uuid, display_name: z.string(), avatar_url: z.string().nullable() })
@@ -29,10 +22,7 @@ export const users = area({
         operationId: 'getMe',
         description:
           'A valid IANA zone in X-Service-Timezone, or else in Time-Zone, is stored when the profile has none.',
-        handle: ({ call, request }) => {
-          const requested = zones(request.headers)
-          return call('me_get', { time_zones: requested }, { readOnly: requested === undefined })
-        },
+        handle: getMe,
         calls: ['me_get'],
         replies: { 200: data(User) },
       }),

@@ -1,24 +1,17 @@
 import { z } from 'zod'
-import { dataOf } from '#server/database/database.ts'
 import { administrator } from '#server/http/callers.ts'
 import { definitions } from '#server/http/definitions.ts'
 import { answer } from '#server/http/interface.ts'
-import { area, group, type HandlerContext, route } from '#server/http/route.ts'
-import { Cursor, cursorPage, data, JsonObject, Limit, Text, Uuid } from '#server/http/schemas.ts'
+import { area, group, route } from '#server/http/route.ts'
+import { Cursor, cursorPage, data, JsonObject, Limit, Text, Time, Uuid } from '#server/http/schemas.ts'
+import { Attempt, Delivery, DeliveryStatus, Rotated, Secret, TargetUrl, Tested } from '#server/http/webhooks.ts'
 import {
-  Attempt,
-  checkTarget,
   createWebhook,
-  Delivery,
-  DeliveryStatus,
-  Rotated,
+  replayRange,
   rotateWebhookSecret,
-  Secret,
-  sendSample,
-  TargetUrl,
-  Tested,
-} from '#server/http/webhooks.ts'
-import type { Sendable } from '#server/providers/webhooks.ts'
+  testWebhook,
+  updateWebhook,
+} from '#server/webhooks/subscriptions.ts'
 
 const Webhook = answer('webhook_json', { filter: JsonObject.nullable() })
 const Stats = z.strictObject({
@@ -45,50 +38,10 @@ const Replay = z.strictObject({
 
 const webhookId = { webhookId: Uuid }
 
-const create = (context: HandlerContext) => createWebhook(context, 'webhook_create')
-
-const update = async (context: HandlerContext) => {
-  const { body, params } = context
-  if (body['target_url'] !== undefined) await checkTarget(context, body['target_url'])
-  return context.call('definition_update', { kind: 'webhook', id_or_key: params['webhookId'], patch: body })
-}
-
-const rotateSecret = (context: HandlerContext) => rotateWebhookSecret(context, 'webhook_rotate_secret')
-
-/** Sends a synthetic delivery now, as workers send real ones. Only the workers' role may read secrets, so the call uses that role. */
-const test = async (context: HandlerContext) => {
-  const asked = await context.call(
-    'webhook_test',
-    { webhook_id: context.params['webhookId'] },
-    { role: 'app_worker', readOnly: true },
-  )
-  return sendSample(context, dataOf<Sendable>(asked))
-}
-
-/** The project's database validates the range; control stores the operation that replays it. */
-const replayRange = async (context: HandlerContext) => {
-  const { services, resolved, params, body } = context
-  const { statuses = ['dlq', 'failed'], ...range } = body
-  const webhook_id = params['webhookId']
-  const checked = dataOf<object>(
-    await context.call('webhook_replay_check', { webhook_id, ...range }, { readOnly: true }),
-  )
-  const reply = await services.database.call(
-    services.control,
-    'control_developer',
-    resolved.claims,
-    'webhook_replay_start',
-    { project_id: resolved.project?.projectId, input: { webhook_id, statuses, ...checked } },
-    { failure: 'UPDATE_FAILED' },
-  )
-  const { operation_id, type, status, progress } = dataOf<z.infer<typeof Replay>>(reply)
-  return { status: reply.status, body: JSON.stringify({ data: { operation_id, type, status, progress } }) }
-}
-
 const subscriptions = [
   ...group('/admin/projects/:projectId/webhooks', administrator, [
     route('POST /', 'Subscribe to an event with signed deliveries; the secret is shown once', {
-      handle: create,
+      handle: createWebhook('webhook_create'),
       calls: ['webhook_create'],
       body: z.object({
         event_name: EventName,
@@ -115,7 +68,7 @@ const subscriptions = [
       replies: { 200: data(Webhook.extend({ stats: Stats })) },
     }),
     route('PATCH /:webhookId', 'Change a subscription, disable it, or activate a degraded one again', {
-      handle: update,
+      handle: updateWebhook('definition_update', (id) => ({ kind: 'webhook', id_or_key: id })),
       body: z.object({
         event_name: EventName.optional(),
         target_url: TargetUrl.optional(),
@@ -131,12 +84,13 @@ const subscriptions = [
       'POST /:webhookId/rotate-secret',
       'Rotate the signing secret, for deliveries that are queued from now on; shown once',
       {
-        handle: rotateSecret,
+        handle: rotateWebhookSecret('webhook_rotate_secret'),
         replies: { 200: Rotated },
       },
     ),
     route('POST /:webhookId/test', "Send a synthetic svc.webhook.test now, and return the receiver's response", {
-      handle: test,
+      // only the workers' role may read secrets
+      handle: testWebhook('webhook_test', { role: 'app_worker' }),
       replies: { 200: Tested },
       refusals: { 400: ['TARGET_URL_NOT_ALLOWED', 'TARGET_URL_NOT_HTTPS'] },
       failure: 'CREATE_FAILED',
