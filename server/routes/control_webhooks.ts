@@ -2,7 +2,7 @@ import { z } from 'zod'
 import { developer } from '#server/http/callers.ts'
 import { answer } from '#server/http/interface.ts'
 import { area, group, route } from '#server/http/route.ts'
-import { Cursor, cursorPage, Deleted, data, Limit, Page, page, Time, Uuid } from '#server/http/schemas.ts'
+import { Cursor, cursorPage, Deleted, data, Limit, Page, page, Uuid } from '#server/http/schemas.ts'
 import {
   Attempt,
   addressRefusals,

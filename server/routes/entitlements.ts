@@ -1,11 +1,9 @@
 import { z } from 'zod'
 import { endUser } from '#server/http/callers.ts'
-import { answer } from '#server/http/interface.ts'
 import { area, group, route } from '#server/http/route.ts'
-import { data, Flag, Time } from '#server/http/schemas.ts'
+import { data, Flag } from '#server/http/schemas.ts'
 import { restore } from '#server/integrations/restore.ts'
-
-export const Entitlement = answer('entitlement_json', { is_active: z.boolean(), expiration_date: Time.nullable() })
+import { Entitlement } from '#server/routes/entitlements/shapes.ts'
 
 export const entitlements = area({
   stem: 'entitlements',

@@ -1,12 +1,9 @@
 import { z } from 'zod'
 import { administrator } from '#server/http/callers.ts'
 import { idempotency } from '#server/http/idempotency.ts'
-import { answer } from '#server/http/interface.ts'
 import { area, group, type HandlerContext, route } from '#server/http/route.ts'
 import { AnyId, between, data, Text, Uuid } from '#server/http/schemas.ts'
-import { Entitlement } from '#server/routes/entitlements.ts'
-
-export const Grant = answer('grant_json', { is_active: z.boolean() })
+import { Entitlement, Grant } from '#server/routes/entitlements/shapes.ts'
 
 const grant = (context: HandlerContext) =>
   context.call('user_entitlement_grant', {

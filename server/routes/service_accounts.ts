@@ -3,7 +3,7 @@ import { createServiceAccount, rotateServiceAccount } from '#server/accounts/tok
 import { developer } from '#server/http/callers.ts'
 import { answer } from '#server/http/interface.ts'
 import { area, group, route } from '#server/http/route.ts'
-import { Deleted, data, Line, Page, page, Time, Uuid } from '#server/http/schemas.ts'
+import { Deleted, data, Line, Page, page, Uuid } from '#server/http/schemas.ts'
 import { Scopes } from '#server/http/scope_lists.ts'
 
 const ServiceAccount = answer(

@@ -3,7 +3,7 @@ import { administrator } from '#server/http/callers.ts'
 import { answer } from '#server/http/interface.ts'
 import { area, group, route } from '#server/http/route.ts'
 import { data, Flag, Page, page, Time, Uuid } from '#server/http/schemas.ts'
-import { Grant } from '#server/routes/entitlements_admin.ts'
+import { Grant } from '#server/routes/entitlements/shapes.ts'
 
 const Status = z.enum(
   ['trial', 'active', 'grace', 'cancelled', 'paused', 'refunded', 'expired'],

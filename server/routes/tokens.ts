@@ -2,10 +2,8 @@ import { z } from 'zod'
 import { createToken, rotateToken } from '#server/accounts/tokens.ts'
 import { developer } from '#server/http/callers.ts'
 import { answer } from '#server/http/interface.ts'
-import { isScope, scopeAreas } from '#server/http/scopes.ts'
-import { createPersonalToken } from '#server/http/tokens.ts'
 import { area, group, route } from '#server/http/route.ts'
-import { Deleted, data, Line, Page, page, Time, Uuid } from '#server/http/schemas.ts'
+import { Deleted, data, Line, Page, page, Uuid } from '#server/http/schemas.ts'
 
 const Token = answer(
   'developer_token_json',

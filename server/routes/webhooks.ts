@@ -3,7 +3,7 @@ import { administrator } from '#server/http/callers.ts'
 import { definitions } from '#server/http/definitions.ts'
 import { answer } from '#server/http/interface.ts'
 import { area, group, route } from '#server/http/route.ts'
-import { Cursor, cursorPage, data, JsonObject, Limit, Text, Time, Uuid } from '#server/http/schemas.ts'
+import { Cursor, cursorPage, data, JsonObject, Limit, Text, Uuid } from '#server/http/schemas.ts'
 import { Attempt, Delivery, DeliveryStatus, Rotated, Secret, TargetUrl, Tested } from '#server/http/webhooks.ts'
 import {
   createWebhook,

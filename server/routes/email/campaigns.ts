@@ -6,7 +6,7 @@ import { area, group } from '#server/http/route.ts'
 import { Email, JsonObject, SmallJson, Time, Uuid } from '#server/http/schemas.ts'
 import { campaignRoutes } from '#server/routes/campaigns/routes.ts'
 import { Counts, campaignShape, draftFields, few, variantFields } from '#server/routes/campaigns/shapes.ts'
-import { From, TemplateKey } from '#server/routes/email/templates.ts'
+import { From, TemplateKey } from '#server/routes/email/shapes.ts'
 
 const Variant = z.object({ ...variantFields, template_key: TemplateKey })
 const fields = {

@@ -15,7 +15,7 @@ import {
   Time,
   Uuid,
 } from '#server/http/schemas.ts'
-import { Category, From, TemplateKey } from '#server/routes/email/templates.ts'
+import { Category, From, TemplateKey } from '#server/routes/email/shapes.ts'
 
 const Status = z.enum(['queued', 'sent', 'delivered', 'bounced', 'complained', 'failed', 'cancelled', 'suppressed'])
 const Message = z.strictObject({

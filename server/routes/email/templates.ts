@@ -4,11 +4,8 @@ import { definitions } from '#server/http/definitions.ts'
 import { acceptedArray } from '#server/http/languages.ts'
 import { area, group, route } from '#server/http/route.ts'
 import { data, JsonObject, Line, Text, Time, Uuid } from '#server/http/schemas.ts'
-import { parseAddress } from '#server/providers/mail.ts'
+import { Category, TemplateKey } from '#server/routes/email/shapes.ts'
 
-export const TemplateKey = z.string().regex(/^[a-z][a-z0-9_.-]{0,127}$/, 'must match ^[a-z][a-z0-9_.-]{0,127}$')
-/** `transactional`, or what users can unsubscribe from. */
-export const Category = z.string().regex(/^[a-z][a-z0-9_-]{0,63}$/, 'must match ^[a-z][a-z0-9_-]{0,63}$')
 const Locale = z
   .string()
   .regex(/^[A-Za-z]{2,3}(-[A-Za-z0-9]{2,8}){0,3}$/, 'must be a locale such as de or pt-BR')
@@ -92,9 +89,3 @@ export const emailTemplates = area({
     ]),
   ],
 })
-
-/** Becomes part of a mail header: a line break would begin another header. */
-export const From = Line(400).refine(
-  (value) => parseAddress(value) !== null,
-  'must be a mail address, or Name <mail address>',
-)
