@@ -2,10 +2,12 @@ import { describe, expect, test } from 'vitest'
 import { z } from 'zod'
 import { loadAreas } from '#server/http/areas.ts'
 import { administrator, endUser } from '#server/http/callers.ts'
-import { answer, refusalsOf } from '#server/http/interface.ts'
+import { definitions } from '#server/http/definitions.ts'
+import { answer, fieldsOf, fixedFieldsOf, refusalsOf } from '#server/http/interface.ts'
 import { complete, group, route, withoutOwn } from '#server/http/route.ts'
-import { Uuid } from '#server/http/schemas.ts'
+import { Key, Uuid } from '#server/http/schemas.ts'
 import { answerOf, enumerated } from '../scripts/docs/answers.ts'
+import { type Column, columnsOf, fieldOf } from '../scripts/docs/definitions.ts'
 import { interfaceText, refusalsIn } from '../scripts/docs/interface.ts'
 
 describe('what a function refuses, from its comment', () => {
@@ -33,13 +35,18 @@ describe('what a function refuses, from its comment', () => {
   })
 
   test('is a line for each function that refuses something', () => {
+    const badge = { singular: 'badge', plural: 'badges', most: 5, fixed: {}, fields: { name: null }, required: [] }
     const text = interfaceText({
-      control: { comments: new Map(), answers: [] },
-      tenant: { comments, answers: [['row_json', { id: 'uuid' }]] },
+      control: { comments: new Map(), answers: [], definitions: [] },
+      tenant: { comments, answers: [['row_json', { id: 'uuid' }]], definitions: [['badge', badge]] },
     })
     expect(JSON.parse(text)).toMatchObject({
       control: { refusals: {}, answers: {} },
-      tenant: { refusals: { named: { 404: ['NOT_FOUND'] } }, answers: { row_json: { id: 'uuid' } } },
+      tenant: {
+        refusals: { named: { 404: ['NOT_FOUND'] } },
+        answers: { row_json: { id: 'uuid' } },
+        definitions: { badge },
+      },
     })
     expect(text.split('\n')).toContain('      "named": {"404":["NOT_FOUND"]},')
     expect(text).not.toContain('mentions')
@@ -138,8 +145,97 @@ describe('what a function answers, from its body and the columns of its rows', (
       'internal.group_invite_json: the catalog does not know the type of url',
     )
     expect(() => answer('group_json', { nobody: z.string() })).toThrow('internal.group_json has no nobody')
-    expect(() => answer('nothing_json')).toThrow('internal.nothing_json builds no answer from rows')
+    expect(() => answer('nothing_json')).toThrow('has no answer of internal.nothing_json')
     expect(answer('api_key_json', { environment: z.string() }, 'control').shape).toHaveProperty('key_prefix')
+  })
+})
+
+describe('what a developer sends of an entity, from the columns of its table', () => {
+  const column = (name: string, type: string, checks: readonly string[], more: Partial<Column> = {}): Column => ({
+    name,
+    type,
+    checks,
+    is_needed: true,
+    has_default: false,
+    is_changed: true,
+    ...more,
+  })
+  const between1And200 = 'CHECK (((char_length(name) >= 1) AND (char_length(name) <= 200)))'
+
+  test.each([
+    [column('name', 'text', [between1And200]), 'text 1..200'],
+    [column('name', 'text', [between1And200, 'CHECK (internal.is_line(name))']), 'line 1..200'],
+    [column('name', 'text', ['CHECK ((char_length(name) <= 200))'], { is_needed: false }), 'text ..200 | null'],
+    [
+      column('name', 'text', [
+        "CHECK ((((char_length(name) >= 1) AND (char_length(name) <= 9)) AND (name !~ '^x'::text)))",
+      ]),
+      'text 1..9',
+    ],
+    [column('name', 'text', []), null],
+    [column('key', 'text', ["CHECK ((key ~ '^[a-z][a-z0-9_-]{0,127}$'::text))"]), 'key'],
+    [column('key', 'text', ["CHECK ((key ~ '^[A-Z]+$'::text))"]), null],
+    [column('kind', 'text', ["CHECK ((kind = ANY (ARRAY['a'::text, 'b'::text])))"]), "'a' | 'b'"],
+    [column('n', 'int4', ['CHECK (((n >= 0) AND (n <= 48)))']), 'integer 0..48'],
+    [column('n', 'int8', ["CHECK (((n >= '-5'::integer) AND (n <= '1000000000000'::bigint)))"]), null],
+    [column('n', 'int8', ["CHECK (((n >= 1) AND (n <= '1000000000000'::bigint)))"]), 'integer 1..1000000000000'],
+    [column('n', 'int4', ['CHECK ((n >= 1))']), null],
+    [column('n', 'int4', ['CHECK ((n <= 5))']), null],
+    [column('on_', 'bool', []), 'boolean'],
+    [column('at', 'timestamptz', [], { is_needed: false }), 'time | null'],
+    [column('of', 'uuid', []), 'uuid'],
+    [column('config', 'jsonb', ["CHECK ((jsonb_typeof(config) = 'object'::text))"]), 'object'],
+    [column('config', 'jsonb', []), null],
+    [column('rate', 'numeric', []), null],
+  ])('%j', (of, field) => {
+    expect(fieldOf(of)).toBe(field)
+  })
+
+  test('those that are set once, those that may be changed, and those that are needed', () => {
+    expect(
+      columnsOf([
+        column('code', 'text', [], { is_changed: false }),
+        column('name', 'text', [between1And200]),
+        column('is_on', 'bool', [], { has_default: true }),
+        column('until', 'timestamptz', [], { is_needed: false }),
+      ]),
+    ).toEqual({
+      fixed: { code: null },
+      fields: { name: 'text 1..200', is_on: 'boolean', until: 'time | null' },
+      required: ['code', 'name'],
+    })
+  })
+
+  test('are schemas that refuse as hand-written ones do', () => {
+    const fields = fieldsOf('streak_definition', { event_filter: z.null(), timezone: z.null(), milestones: z.null() })
+    const reasonOf = (name: string, value: unknown) => fields[name]?.safeParse(value).error?.issues[0]?.message
+    expect(reasonOf('name', '')).toBe('must have 1 to 200 characters')
+    expect(reasonOf('name', 'two\nlines')).toBe('must be one line of text')
+    expect(reasonOf('description', 'x'.repeat(2001))).toBe('must have at most 2000 characters')
+    expect(reasonOf('description', null)).toBeUndefined()
+    expect(reasonOf('grace_hours', 48)).toBeUndefined()
+    expect(reasonOf('grace_hours', 1.5)).toBe('must be a whole number of 0 to 48')
+    expect(reasonOf('grace_hours', 49)).toBeDefined()
+    expect(reasonOf('period', 'year')).toBe('must be day, week or month')
+    expect(() => fieldsOf('streak_definition')).toThrow('the catalog does not know all about event_filter')
+    expect(() => fieldsOf('role', { key: z.string() })).toThrow('role has no key that may be changed')
+    expect(() => fieldsOf('nothing')).toThrow('has no definition nothing; npm run docs writes it')
+    expect(fixedFieldsOf('role')).toEqual({ key: Key })
+  })
+
+  test('make its five routes', () => {
+    const routes = group('/admin/projects/:projectId/folders', administrator, definitions('media_folder', {}))
+    expect(routes.map(({ method, path, summary }) => [method, path.slice(26), summary])).toEqual([
+      ['POST', '/folders', 'Define a folder; at most 1000'],
+      ['GET', '/folders', 'Folders, newest first'],
+      ['GET', '/folders/:idOrKey', 'A folder'],
+      ['PATCH', '/folders/:idOrKey', 'Change a folder'],
+      ['DELETE', '/folders/:idOrKey', 'Delete a folder'],
+    ])
+    const [create, , , update] = routes
+    expect(create?.body?.safeParse({}).success).toBe(false)
+    expect(create?.body?.safeParse({ name: 'Pictures' }).success).toBe(true)
+    expect(update?.body?.safeParse({}).success).toBe(true)
   })
 })
 

@@ -1,5 +1,6 @@
 import type pg from 'pg'
 import { answersIn, type Shape } from './answers.ts'
+import { type Definition, definitionsIn } from './definitions.ts'
 
 type Client = Pick<pg.Client, 'query'>
 type Refusals = Readonly<Record<string, readonly string[]>>
@@ -7,8 +8,12 @@ type Refusals = Readonly<Record<string, readonly string[]>>
 /** Comments of functions by name, such as `api.streak_get`. Functions of one name have one comment each; what any of them refuses counts. */
 export type Comments = ReadonlyMap<string, string>
 
-/** What one kind of database says: the comments of its functions, and the answers that they build. */
-export type Interface = { readonly comments: Comments; readonly answers: readonly (readonly [string, Shape])[] }
+/** What one kind of database says: the comments of its functions, the answers that they build, and the entities that developers define. */
+export type Interface = {
+  readonly comments: Comments
+  readonly answers: readonly (readonly [string, Shape])[]
+  readonly definitions: readonly (readonly [string, Definition])[]
+}
 
 const readComments = async (client: Client): Promise<Comments> => {
   const { rows } = await client.query<{ name: string; comment: string }>(`
@@ -52,25 +57,32 @@ export const refusalsIn = (comments: Comments, name: string, seen: ReadonlySet<s
 
 /** What the databases say of their interface, as JSON with a line for each function: server/http/interface.ts reads it. */
 export const interfaceText = (of: Readonly<Record<'control' | 'tenant', Interface>>): string => {
-  const kinds = Object.entries(of).map(([kind, { comments, answers }]) => {
+  const kinds = Object.entries(of).map(([kind, { comments, answers, definitions }]) => {
     const refusals = [...comments.keys()]
       .filter((name) => name.startsWith('api.'))
       .flatMap((name) => {
         const found = Object.entries(refusalsIn(comments, name)).map(([status, codes]) => [status, codes.toSorted()])
         return found.length === 0 ? [] : [[name.slice(4), Object.fromEntries(found)] as const]
       })
-    return `  "${kind}": {\n    "refusals": ${linesOf(refusals)},\n    "answers": ${linesOf(answers)}\n  }`
+    const parts = { refusals, answers, definitions }
+    return `  "${kind}": {\n${Object.entries(parts)
+      .map(([name, entries]) => `    "${name}": ${linesOf(entries)}`)
+      .join(',\n')}\n  }`
   })
   return `{\n${kinds.join(',\n')}\n}\n`
 }
 
-const linesOf = (entries: readonly (readonly [string, unknown])[]): string =>
-  `{\n${entries.map(([name, value]) => `      ${JSON.stringify(name)}: ${JSON.stringify(value)}`).join(',\n')}\n    }`
-
-const readOf = async (client: Client): Promise<Interface> => ({
-  comments: await readComments(client),
-  answers: await answersIn(client),
-})
+const linesOf = (entries: readonly (readonly [string, unknown])[]): string => {
+  const lines = entries.map(([name, value]) => `      ${JSON.stringify(name)}: ${JSON.stringify(value)}`)
+  return lines.length === 0 ? '{}' : `{\n${lines.join(',\n')}\n    }`
+}
 
 export const interfaceFile = async (control: Client, tenant: Client): Promise<string> =>
-  interfaceText({ control: await readOf(control), tenant: await readOf(tenant) })
+  interfaceText({
+    control: { comments: await readComments(control), answers: await answersIn(control), definitions: [] },
+    tenant: {
+      comments: await readComments(tenant),
+      answers: await answersIn(tenant),
+      definitions: await definitionsIn(tenant),
+    },
+  })

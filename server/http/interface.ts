@@ -1,15 +1,25 @@
 import { readFileSync } from 'node:fs'
 import { z } from 'zod'
 import type { Place } from '#server/database/database.ts'
-import { JsonObject, Time, Uuid } from '#server/http/schemas.ts'
+import { between, JsonObject, Key, Line, Moment, Text, Time, Uuid } from '#server/http/schemas.ts'
 
 type Refusals = Readonly<Record<number, readonly string[]>>
 type Shape = string | null | { readonly [key: string]: Shape }
 type Kind = Place['kind']
+type Fields = Readonly<Record<string, string | null>>
+type Definition = {
+  readonly singular: string
+  readonly plural: string
+  readonly most: number
+  readonly fixed: Fields
+  readonly fields: Fields
+  readonly required: readonly string[]
+}
+type Named<T> = Readonly<Record<string, T>>
 type Interface = Readonly<
   Record<
     Kind,
-    { readonly refusals: Readonly<Record<string, Refusals>>; readonly answers: Readonly<Record<string, Shape>> }
+    { readonly refusals: Named<Refusals>; readonly answers: Named<Shape>; readonly definitions: Named<Definition> }
   >
 >
 
@@ -73,8 +83,57 @@ const objectOf = (name: string, shape: Readonly<Record<string, Shape>>, rest: Re
  */
 export const answer = (name: string, rest: Rest = {}, kind: Kind = 'tenant'): Answer => {
   const shape = readInterface()[kind].answers[name]
-  if (typeof shape !== 'object' || shape === null) throw new Error(`internal.${name} builds no answer from rows`)
+  if (typeof shape !== 'object' || shape === null)
+    throw new Error(`server/interface.json has no answer of internal.${name}, built from rows; npm run docs writes it`)
   const unknown = Object.keys(rest).find((key) => !(key in shape))
   if (unknown !== undefined) throw new Error(`internal.${name} has no ${unknown}`)
   return objectOf(name, shape, rest)
 }
+
+/** `line 1..200` and the like as the schema of a request. */
+const requestOf = (field: string): z.ZodType => {
+  const [, some] = /^(.*) \| null$/.exec(field) ?? []
+  if (some !== undefined) return requestOf(some).nullable()
+  if (field.startsWith("'")) {
+    const values = field.slice(1, -1).split("' | '")
+    return z.enum(values, `must be ${values.join(', ').replace(/, ([^,]*)$/, ' or $1')}`)
+  }
+  const [, type, least = '', most = ''] = /^(\w+) (-?\d*)\.\.(-?\d+)$/.exec(field) ?? []
+  if (type === 'line') return Line(Number(most), Number(least))
+  if (type === 'text') return Text(Number(most), Number(least))
+  if (type === 'integer') return between(Number(least), Number(most))
+  const schema = { key: Key, time: Moment }[field] ?? schemas[field]
+  if (!schema) throw new Error(`server/interface.json: there is no schema for ${field}`)
+  return schema
+}
+
+const withTypes = (kind: string, columns: Fields, rest: Rest): Rest =>
+  Object.fromEntries(
+    Object.entries(columns).map(([name, field]) => {
+      const said = rest[name]
+      if (said) return [name, said]
+      if (field === null) throw new Error(`${kind}: the catalog does not know all about ${name}`)
+      return [name, requestOf(field)]
+    }),
+  )
+
+/** What the registry and the catalog say of an entity that developers define. */
+export const definitionOf = (kind: string): Definition => {
+  const found = readInterface().tenant.definitions[kind]
+  if (!found) throw new Error(`server/interface.json has no definition ${kind}; npm run docs writes it`)
+  return found
+}
+
+/**
+ * The fields of an entity that developers define, as requests send them: types and bounds are those of the columns that may be changed. `rest` says what the
+ * catalog cannot know, such as what a list holds, or knows less exactly.
+ */
+export const fieldsOf = (kind: string, rest: Rest = {}): Rest => {
+  const { fields } = definitionOf(kind)
+  const unknown = Object.keys(rest).find((name) => !(name in fields))
+  if (unknown !== undefined) throw new Error(`${kind} has no ${unknown} that may be changed`)
+  return withTypes(kind, fields, rest)
+}
+
+/** The fields that are set once, such as the key. */
+export const fixedFieldsOf = (kind: string): Rest => withTypes(kind, definitionOf(kind).fixed, {})

@@ -2,21 +2,12 @@ import { z } from 'zod'
 import { dataOf } from '#server/database/database.ts'
 import { administrator, endUser } from '#server/http/callers.ts'
 import { definitions } from '#server/http/definitions.ts'
-import { answer } from '#server/http/interface.ts'
+import { answer, fieldsOf } from '#server/http/interface.ts'
 import { callControl } from '#server/http/project.ts'
 import { area, group, route } from '#server/http/route.ts'
-import { AnyId, between, data, JsonObject, Key, Line, Page, page, Text, Time, Uuid } from '#server/http/schemas.ts'
+import { AnyId, between, data, JsonObject, Page, page, Time, Uuid } from '#server/http/schemas.ts'
 
-const Rules = {
-  name: Line(200, 1),
-  description: Text(2000).nullable(),
-  icon_url: Text(2000).nullable(),
-  xp_reward: between(0, 1_000_000_000),
-  criteria: JsonObject,
-  is_hidden: z.boolean(),
-  sort_order: between(-2_147_483_648, 2_147_483_647),
-  is_active: z.boolean(),
-}
+const Rules = fieldsOf('achievement', { criteria: JsonObject, sort_order: between(-2_147_483_648, 2_147_483_647) })
 
 const Shown = z.strictObject({
   id: Uuid,
@@ -104,9 +95,7 @@ export const achievements = area({
     ...group('/admin/projects/:projectId/achievements', administrator, [
       ...definitions('achievement', {
         id: achievementId,
-        fixed: { key: Key },
         fields: Rules,
-        required: ['key', 'name', 'criteria'],
         refusals: { list: { 400: ['VALIDATION_ERROR'] }, get: ofOne, update: ofOne, delete: ofOne },
         shared,
         example: {
@@ -156,7 +145,7 @@ export const achievements = area({
       route('POST /dry-run', 'Preview who would unlock under criteria that are not stored yet', {
         call: 'achievement_dry_run',
         operationId: 'dryRunAchievementDraft',
-        body: z.object({ criteria: Rules.criteria }),
+        body: z.object({ criteria: JsonObject }),
         example: { criteria: { type: 'xp_threshold', target_value: 1000 } },
         readOnly: true,
         replies: { 200: data(DryRun) },
@@ -184,7 +173,7 @@ export const achievements = area({
         call: 'achievement_dry_run',
         operationId: 'dryRunAchievement',
         params: achievementId,
-        body: z.object({ criteria: Rules.criteria.optional() }),
+        body: z.object({ criteria: JsonObject.optional() }),
         readOnly: true,
         replies: { 200: data(DryRun) },
         refusals: { 400: ['INVALID_ID'] },

@@ -2,25 +2,21 @@ import { z } from 'zod'
 import { importItems } from '#server/economy/catalog_import.ts'
 import { administrator, endUser } from '#server/http/callers.ts'
 import { definitions } from '#server/http/definitions.ts'
+import { fieldsOf } from '#server/http/interface.ts'
 import { area, group, route } from '#server/http/route.ts'
-import { between, data, Flag, Key, Line, Page, page, SmallJson, Text, Time, Uuid } from '#server/http/schemas.ts'
+import { between, data, Flag, Key, Page, page, SmallJson, Text, Time, Uuid } from '#server/http/schemas.ts'
 
 const ItemType = z.enum(
   ['consumable', 'durable', 'bundle', 'currency_pack'],
   'must be consumable, durable, bundle or currency_pack',
 )
-const Fields = {
-  name: Line(200, 1),
-  description: Text(2000).nullable(),
-  icon_url: Text(2000).nullable(),
-  category: Text(100, 1).nullable(),
+const Fields = fieldsOf('catalog_item', {
   tags: z.array(Text(50, 1)).max(50, 'must have at most 50 items'),
   metadata: SmallJson(8192),
   max_owned: between(1, 1_000_000).nullable(),
   duration_seconds: between(1, 315_360_000).nullable(),
   use_effect: SmallJson(8192).nullable(),
-  is_active: z.boolean(),
-}
+})
 const { name, ...optional } = Fields
 const Prices = z
   .array(z.object({ currency_code: z.string(), price: between(0, 2_000_000_000) }))

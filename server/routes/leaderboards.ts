@@ -3,7 +3,7 @@ import { dataOf } from '#server/database/database.ts'
 import { administrator, endUser } from '#server/http/callers.ts'
 import { definitions } from '#server/http/definitions.ts'
 import { idempotency } from '#server/http/idempotency.ts'
-import { answer } from '#server/http/interface.ts'
+import { answer, fieldsOf } from '#server/http/interface.ts'
 import { jsonSize } from '#server/http/json.ts'
 import { callControl } from '#server/http/project.ts'
 import { area, group, route } from '#server/http/route.ts'
@@ -14,8 +14,6 @@ import {
   ExactNumber,
   JsonObject,
   Key,
-  Line,
-  Moment,
   Page,
   page,
   Score,
@@ -47,25 +45,13 @@ const Rewards = z
   .max(100, 'must have at most 100 items')
 
 /** What an administrator may set of a board, and change later. */
-const Rules = {
-  name: Line(200, 1),
-  description: Text(2000).nullable(),
+const Rules = fieldsOf('leaderboard', {
   source: Source,
-  scoring: z.enum(['best', 'sum', 'last', 'count'], 'must be best, sum, last or count'),
-  sort: z.enum(['desc', 'asc'], 'must be desc or asc'),
-  period: z.enum(['all_time', 'daily', 'weekly', 'monthly'], 'must be all_time, daily, weekly or monthly'),
   timezone: Text(100, 1),
-  starts_at: Moment.nullable(),
-  ends_at: Moment.nullable(),
-  segment_id: Uuid.nullable(),
-  client_writable: z.boolean(),
   min_score: Score.nullable(),
   max_score: Score.nullable(),
-  max_per_minute: between(1, 10_000),
   rewards: Rewards,
-  keep_runs: between(1, 1000),
-  is_active: z.boolean(),
-}
+})
 const Board = z.strictObject({
   id: Uuid,
   key: Key,
@@ -183,9 +169,7 @@ export const leaderboards = area({
     ]),
     ...group('/admin/projects/:projectId/leaderboards', administrator, [
       ...definitions('leaderboard', {
-        fixed: { key: Key },
         fields: Rules,
-        required: ['key', 'name'],
         row: Board,
         refusals: { update: { 409: ['LEADERBOARD_IMMUTABLE'] } },
         example: {

@@ -2,7 +2,7 @@ import { z } from 'zod'
 import { administrator } from '#server/http/callers.ts'
 import { definitions } from '#server/http/definitions.ts'
 import { idempotency } from '#server/http/idempotency.ts'
-import { answer } from '#server/http/interface.ts'
+import { answer, fieldsOf } from '#server/http/interface.ts'
 import { area, group, route } from '#server/http/route.ts'
 import {
   between,
@@ -10,9 +10,7 @@ import {
   cursorPage,
   data,
   JsonObject,
-  Key,
   Limit,
-  Line,
   Page,
   page,
   SmallJson,
@@ -89,8 +87,6 @@ export const mediaAdmin = area({
       ...definitions('media_folder', {
         path: '/folders',
         id: { folderId: Uuid },
-        fields: { name: Line(200, 1) },
-        required: ['name'],
         example: { create: { name: 'Banners' }, update: { name: 'Old banners' } },
         summaries: {
           create: 'Make a folder; at most 1,000',
@@ -103,13 +99,10 @@ export const mediaAdmin = area({
       ...definitions('media_catalog', {
         path: '/catalogs',
         id: { slug: z.string() },
-        fixed: { slug: Key },
-        fields: {
-          name: Line(200, 1),
+        fields: fieldsOf('media_catalog', {
           is_public: z.boolean('must be true or false'),
           asset_ids: z.array(Uuid).max(500, 'must have at most 500 items'),
-        },
-        required: ['slug', 'name'],
+        }),
         example: { create: { slug: 'avatars', name: 'Avatars' }, update: { is_public: false } },
         summaries: {
           create: 'Make a catalog, an ordered selection of files that apps read without a session; at most 200',

@@ -1,9 +1,9 @@
 import { z } from 'zod'
 import { administrator, endUser } from '#server/http/callers.ts'
 import { definitions } from '#server/http/definitions.ts'
-import { answer } from '#server/http/interface.ts'
+import { answer, fieldsOf } from '#server/http/interface.ts'
 import { area, group, route } from '#server/http/route.ts'
-import { data, JsonObject, Line, Page, page, Text, Time, Uuid } from '#server/http/schemas.ts'
+import { data, JsonObject, Page, page, Text, Time, Uuid } from '#server/http/schemas.ts'
 
 const subjectTypes = ['user', 'message', 'review', 'media', 'feed_entry', 'group', 'collection_row', 'content'] as const
 const SubjectType = z.enum(subjectTypes, `must be one of ${subjectTypes.join(', ')}`)
@@ -16,12 +16,7 @@ const ruleTypes = ['keyword', 'regex', 'report_threshold', 'rate', 'link', 'new_
 const levels = ['new', 'trusted', 'moderator'] as const
 const Level = z.enum(levels, `must be one of ${levels.join(', ')}`)
 
-const Rule = {
-  name: Line(200, 1),
-  rule_type: z.enum(ruleTypes, `must be one of ${ruleTypes.join(', ')}`),
-  config: JsonObject,
-  is_active: z.boolean(),
-}
+const Rule = fieldsOf('moderation_rule', { rule_type: z.enum(ruleTypes, `must be one of ${ruleTypes.join(', ')}`) })
 const Item = answer('moderation_item_json', {
   subject_type: z.enum([...subjectTypes, 'ai_invocation']),
   snapshot: JsonObject,
@@ -92,7 +87,6 @@ export const moderation = area({
         path: '/rules',
         id: ruleId,
         fields: Rule,
-        required: ['name', 'rule_type'],
         row: z.strictObject({ id: Uuid, ...Rule, created_at: Time, updated_at: Time }),
         refusals: { create: { 409: ['LIMIT_REACHED'] } },
         example: {

@@ -1,8 +1,9 @@
 import { z } from 'zod'
 import { administrator, endUser } from '#server/http/callers.ts'
 import { definitions } from '#server/http/definitions.ts'
+import { fieldsOf } from '#server/http/interface.ts'
 import { area, group, route } from '#server/http/route.ts'
-import { Cursor, cursorPage, Deleted, data, Flag, Key, Limit, Line, Uuid } from '#server/http/schemas.ts'
+import { Cursor, cursorPage, Deleted, data, Flag, Limit, Uuid } from '#server/http/schemas.ts'
 import { pushCampaignRoutes } from '#server/routes/push/campaigns.ts'
 import {
   Automation,
@@ -35,9 +36,7 @@ export const push = area({
       ...definitions('push_template', {
         path: '/templates',
         id: { key: z.string() },
-        fixed: { key: Key },
-        fields: { name: Line(200).nullable(), message: Message },
-        required: ['key', 'message'],
+        fields: fieldsOf('push_template', { message: Message }),
         refusals: { delete: { 409: ['CONFLICT'] } },
         example: { create: { key: 'streak-reminder', message }, update: { message: { ...message, title: 'Today' } } },
         summaries: {
@@ -51,10 +50,8 @@ export const push = area({
       ...definitions('push_automation', {
         path: '/automations',
         id: { automationId: Uuid },
-        fixed: { key: Key },
         fields: automationFields,
         row: Automation,
-        required: ['key', 'trigger'],
         example: {
           create: { key: 'streak-at-risk', trigger: { event_name: 'svc.streak.at_risk' }, message },
           update: { delay_seconds: 60 },

@@ -1,7 +1,7 @@
 import { z } from 'zod'
 import { administrator, appKey, endUser } from '#server/http/callers.ts'
 import { definitions } from '#server/http/definitions.ts'
-import { answer } from '#server/http/interface.ts'
+import { answer, fieldsOf } from '#server/http/interface.ts'
 import { perIp, takeLimits } from '#server/http/limits.ts'
 import { area, group, type HandlerContext, route } from '#server/http/route.ts'
 import {
@@ -116,7 +116,7 @@ export const referrals = area({
           reward_referee: Reward.optional(),
           max_uses: MaxUses.optional(),
         }),
-        fields: { reward_referrer: Reward, reward_referee: Reward, max_uses: MaxUses, is_active: z.boolean() },
+        fields: fieldsOf('referral_code', { reward_referrer: Reward, reward_referee: Reward, max_uses: MaxUses }),
         row: ReferralCode,
         refusals: { create: { 409: ['CONFLICT'] }, update: notFound, delete: notFound },
         example: {

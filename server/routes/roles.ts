@@ -1,8 +1,9 @@
 import { z } from 'zod'
 import { administrator, endUser } from '#server/http/callers.ts'
 import { definitions } from '#server/http/definitions.ts'
+import { fieldsOf } from '#server/http/interface.ts'
 import { area, group, route } from '#server/http/route.ts'
-import { Deleted, data, Flag, Key, Line, Moment, Page, page, Text, Time, Uuid } from '#server/http/schemas.ts'
+import { Deleted, data, Flag, Moment, Page, page, Time, Uuid } from '#server/http/schemas.ts'
 
 const Permission = z.string().regex(/^[a-z0-9_.:-]{1,64}$/, 'must match ^[a-z0-9_.:-]{1,64}$')
 const Assignment = z.strictObject({
@@ -29,14 +30,7 @@ export const roles = area({
   routes: [
     ...group('/admin/projects/:projectId/roles', administrator, [
       ...definitions('role', {
-        fixed: { key: Key },
-        fields: {
-          name: Line(200, 1),
-          description: Text(2000).nullable(),
-          permissions: z.array(Permission).max(100, 'must have at most 100 items'),
-          is_default: z.boolean(),
-        },
-        required: ['key', 'name'],
+        fields: fieldsOf('role', { permissions: z.array(Permission).max(100, 'must have at most 100 items') }),
         refusals: { update: { 409: ['CONFLICT'] } },
         example: {
           create: { key: 'moderator', name: 'Moderator', permissions: ['posts:delete', 'users:mute'] },

@@ -1,21 +1,9 @@
 import { z } from 'zod'
 import { administrator, endUser } from '#server/http/callers.ts'
 import { definitions } from '#server/http/definitions.ts'
+import { fieldsOf } from '#server/http/interface.ts'
 import { area, group, route } from '#server/http/route.ts'
-import {
-  between,
-  Deleted,
-  data,
-  JsonObject,
-  Key,
-  Limit,
-  Line,
-  Page,
-  page,
-  Text,
-  Time,
-  Uuid,
-} from '#server/http/schemas.ts'
+import { between, Deleted, data, JsonObject, Key, Limit, Page, page, Time, Uuid } from '#server/http/schemas.ts'
 
 const Status = z.enum(['active', 'at_risk', 'frozen', 'broken'])
 const CalendarDate = z.iso
@@ -57,26 +45,11 @@ const UserOfStreak = Streak.extend({
 const Milestone = z.object({ count: between(1, 999_999), reward: JsonObject })
 
 /** What an administrator may set, and change later. */
-const Rules = {
-  name: Line(200, 1),
-  description: Text(2000).nullable(),
-  qualifying_event: Text(255, 1),
+const Rules = fieldsOf('streak_definition', {
   event_filter: JsonObject.nullable(),
-  period: z.enum(['day', 'week', 'month'], 'must be day, week or month'),
-  min_count: between(1, 10_000),
-  week_starts_on: between(0, 7),
-  timezone_mode: z.enum(['user', 'fixed'], 'must be user or fixed'),
   timezone: z.string().max(100).nullable(),
-  grace_hours: between(0, 48),
-  freezes_initial: between(0, 100),
-  freezes_max: between(0, 100),
-  freeze_earn_every: between(0, 1000),
-  at_risk_hours: between(0, 1000).nullable(),
-  restore_window_hours: between(0, 8760),
   milestones: z.array(Milestone).max(100),
-  allow_client_qualify: z.boolean(),
-  is_active: z.boolean(),
-}
+})
 const Changes = z.object(Rules).partial()
 
 const Definition = z.strictObject({
@@ -158,9 +131,7 @@ export const streaks = area({
     ]),
     ...group('/admin/projects/:projectId/streaks', administrator, [
       ...definitions('streak_definition', {
-        fixed: { key: Key },
         fields: Rules,
-        required: ['key', 'name', 'qualifying_event'],
         row: Definition,
         refusals: { get: notFound, update: { ...notFound, 409: ['PERIOD_IMMUTABLE'] }, delete: notFound },
         example: {

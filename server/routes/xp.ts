@@ -2,7 +2,7 @@ import { z } from 'zod'
 import { administrator, endUser, serverAlone } from '#server/http/callers.ts'
 import { definitions } from '#server/http/definitions.ts'
 import { idempotencyKey } from '#server/http/idempotency.ts'
-import { answer } from '#server/http/interface.ts'
+import { answer, fieldsOf } from '#server/http/interface.ts'
 import { area, group, type HandlerContext, route } from '#server/http/route.ts'
 import {
   between,
@@ -21,30 +21,14 @@ import {
 
 const milliard = 1_000_000_000
 /** What an administrator may set of a rule, and change later. */
-const Rules = {
-  name: Line(200, 1),
-  event_name: Text(255, 1),
+const Rules = fieldsOf('xp_rule', {
   event_filter: JsonObject.nullable(),
-  amount: between(1, milliard).nullable(),
-  amount_property: Text(255, 1).nullable(),
   multiplier: z.number('must be a number').positive().max(1_000_000),
-  max_per_event: between(1, milliard).nullable(),
-  max_per_day: between(1, milliard).nullable(),
-  cooldown_seconds: between(0, 31_536_000).nullable(),
-  max_total: between(1, 1_000_000_000_000).nullable(),
-  starts_at: Moment.nullable(),
-  ends_at: Moment.nullable(),
-  is_active: z.boolean(),
-}
-const Boosts = {
-  name: Line(200, 1),
+})
+const Boosts = fieldsOf('xp_boost', {
   multiplier: z.number('must be a number of 0.1 to 100').min(0.1).max(100),
-  starts_at: Moment,
-  ends_at: Moment.nullable(),
-  segment_id: Uuid.nullable(),
   rule_keys: z.array(Key).min(1, 'must have 1 to 200 keys').max(200, 'must have 1 to 200 keys').nullable(),
-  is_active: z.boolean(),
-}
+})
 const Level = z.strictObject({
   level: z.int(),
   xp_required: z.int(),
@@ -141,9 +125,7 @@ export const xp = area({
     ...group('/admin/projects/:projectId/xp', administrator, [
       ...definitions('xp_rule', {
         path: '/rules',
-        fixed: { key: Key },
         fields: Rules,
-        required: ['key', 'name', 'event_name'],
         example: {
           create: { key: 'lesson', name: 'Lesson', event_name: 'lesson_completed', amount: 10, max_per_day: 100 },
           update: { max_per_day: 200 },
@@ -188,7 +170,6 @@ export const xp = area({
       ...definitions('xp_boost', {
         path: '/boosts',
         fields: Boosts,
-        required: ['name', 'multiplier'],
         example: {
           create: {
             name: 'Double weekend',

@@ -1,9 +1,10 @@
 import { z } from 'zod'
 import { administrator } from '#server/http/callers.ts'
 import { definitions } from '#server/http/definitions.ts'
+import { fieldsOf } from '#server/http/interface.ts'
 import { acceptedArray } from '#server/http/languages.ts'
 import { area, group, route } from '#server/http/route.ts'
-import { data, JsonObject, Line, Text, Time, Uuid } from '#server/http/schemas.ts'
+import { data, JsonObject, Time, Uuid } from '#server/http/schemas.ts'
 import { Category, TemplateKey } from '#server/routes/email/shapes.ts'
 
 const Locale = z
@@ -11,14 +12,7 @@ const Locale = z
   .regex(/^[A-Za-z]{2,3}(-[A-Za-z0-9]{2,8}){0,3}$/, 'must be a locale such as de or pt-BR')
   .meta({ maxLength: 30 })
 
-const fields = {
-  name: Line(200, 1),
-  subject: Line(300, 1),
-  html: Text(200_000).nullable(),
-  text: Text(200_000).nullable(),
-  locales: JsonObject,
-  category: Category,
-}
+const fields = fieldsOf('email_template', { category: Category })
 const Template = z.strictObject({
   id: Uuid,
   key: z.string(),
@@ -38,7 +32,6 @@ export const emailTemplates = area({
         path: '/templates',
         fixed: { key: TemplateKey },
         fields,
-        required: ['key', 'name', 'subject'],
         row: Template,
         id: { key: z.string() },
         refusals: { delete: { 409: ['CONFLICT'] } },

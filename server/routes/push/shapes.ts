@@ -1,5 +1,5 @@
 import { z } from 'zod'
-import { answer } from '#server/http/interface.ts'
+import { answer, fieldsOf } from '#server/http/interface.ts'
 import { between, JsonObject, Key, Line, SmallJson, Text, Time, Uuid } from '#server/http/schemas.ts'
 import {
   Counts,
@@ -98,7 +98,7 @@ export const Preview = z.strictObject({
 })
 
 const trigger = 'must be {event_name, filter} or {segment_id, on}'
-export const automationFields = {
+export const automationFields = fieldsOf('push_automation', {
   trigger: z.union(
     [
       z.strictObject({ event_name: EventName, filter: JsonObject.nullish() }),
@@ -106,16 +106,12 @@ export const automationFields = {
     ],
     trigger,
   ),
-  delay_seconds: between(0, 2_592_000),
   cancel_if_event: EventName.nullable(),
-  // one takes the place of the other
   message: Message,
   template_key: Key,
   frequency_cap: FrequencyCap.nullable(),
   quiet_hours: QuietHours.nullable(),
-  inbox: z.boolean(),
-  is_active: z.boolean(),
-}
+})
 
 export const Automation = z.strictObject({
   id: Uuid,
