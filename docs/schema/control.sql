@@ -291,6 +291,7 @@ create table app.developer_tokens (
   updated_at timestamp with time zone not null default internal.now(),
   constraint developer_tokens_pkey PRIMARY KEY (id),
   constraint developer_tokens_developer_id_fkey FOREIGN KEY (developer_id) REFERENCES app.developers(id) ON DELETE CASCADE,
+  -- 400 VALIDATION_ERROR lifetime_days: must be 1 to 365.
   constraint developer_tokens_lifetime_1_to_365 CHECK (((lifetime_days >= 1) AND (lifetime_days <= 365))),
   -- 400 VALIDATION_ERROR name: must have 1 to 80 characters.
   constraint developer_tokens_name_1_to_80 CHECK (((char_length(name) >= 1) AND (char_length(name) <= 80))),
@@ -328,12 +329,14 @@ create table app.developers (
   created_at timestamp with time zone not null default internal.now(),
   updated_at timestamp with time zone not null default internal.now(),
   constraint developers_pkey PRIMARY KEY (id),
+  -- 400 INVALID_INPUT account_state: must be sandbox, verified_free or paid.
   constraint developers_account_state_known CHECK ((account_state = ANY (ARRAY['sandbox'::text, 'verified_free'::text, 'paid'::text]))),
   constraint developers_mailbox_is_one CHECK ((mailbox = internal.email_mailbox(email))),
   -- 400 INVALID_INPUT name: must have at most 200 characters.
   constraint developers_name_at_most_200 CHECK ((char_length(name) <= 200)),
   -- 400 INVALID_INPUT name: must be one line of text.
   constraint developers_name_is_one_line CHECK (internal.is_line(name)),
+  -- 400 INVALID_INPUT provisioning: must be on, off or revoked.
   constraint developers_provisioning_known CHECK ((provisioning = ANY (ARRAY['on'::text, 'off'::text, 'revoked'::text])))
 );
 -- 409 EMAIL_EXISTS email: An account with this mailbox exists.
@@ -372,9 +375,11 @@ create table app.device_grants (
   constraint device_grants_user_code_unique UNIQUE (user_code_mac),
   constraint device_grants_developer_id_fkey FOREIGN KEY (developer_id) REFERENCES app.developers(id) ON DELETE CASCADE,
   constraint device_grants_approved_by_somebody CHECK (((status = 'approved'::text) = (developer_id IS NOT NULL))),
+  -- 400 VALIDATION_ERROR client_name: must have 1 to 80 characters.
   constraint device_grants_client_name_1_to_80 CHECK (((char_length(client_name) >= 1) AND (char_length(client_name) <= 80))),
   -- 400 VALIDATION_ERROR client_name: must be one line of text.
   constraint device_grants_client_name_is_one_line CHECK (internal.is_line(client_name)),
+  -- 400 VALIDATION_ERROR status: must be pending, approved or denied.
   constraint device_grants_status_known CHECK ((status = ANY (ARRAY['pending'::text, 'approved'::text, 'denied'::text])))
 );
 CREATE INDEX device_grants_expired ON app.device_grants USING btree (expires_at);
@@ -787,6 +792,7 @@ create table app.projects (
   constraint projects_default_from_name_at_most_80 CHECK ((char_length(default_from_name) <= 80)),
   -- 400 INVALID_INPUT default_from_name: must be one line of text.
   constraint projects_default_from_name_is_one_line CHECK (internal.is_line(default_from_name)),
+  -- 400 INVALID_INPUT environment: must be development or production.
   constraint projects_environment_known CHECK ((environment = ANY (ARRAY['development'::text, 'production'::text]))),
   -- 400 INVALID_INPUT google_oauth_client_id: must have at most 255 characters.
   constraint projects_google_oauth_client_id_at_most_255 CHECK ((char_length(google_oauth_client_id) <= 255)),
@@ -795,7 +801,9 @@ create table app.projects (
   constraint projects_name_1_to_200 CHECK (((char_length(name) >= 1) AND (char_length(name) <= 200))),
   -- 400 INVALID_INPUT name: must be one line of text.
   constraint projects_name_is_one_line CHECK (internal.is_line(name)),
+  -- 400 INVALID_INPUT platform: must be ios, android or all.
   constraint projects_platform_known CHECK ((platform = ANY (ARRAY['ios'::text, 'android'::text, 'all'::text]))),
+  -- 400 INVALID_INPUT tier: must be free, pro or enterprise.
   constraint projects_tier_known CHECK ((tier = ANY (ARRAY['free'::text, 'pro'::text, 'enterprise'::text])))
 );
 CREATE INDEX projects_deleted ON app.projects USING btree (deleted_at) WHERE (deleted_at IS NOT NULL);

@@ -454,19 +454,27 @@ create table app.catalog_items (
   constraint catalog_items_pkey PRIMARY KEY (id),
   -- 409 CONFLICT key: An item with this key exists.
   constraint catalog_items_key_unique UNIQUE (key),
+  -- 400 VALIDATION_ERROR category: must have 1 to 100 characters.
   constraint catalog_items_category_1_to_100 CHECK (((char_length(category) >= 1) AND (char_length(category) <= 100))),
+  -- 400 VALIDATION_ERROR description: must have at most 2000 characters.
   constraint catalog_items_description_at_most_2000 CHECK ((char_length(description) <= 2000)),
   -- 400 VALIDATION_ERROR max_owned: must be 1 for a durable.
   constraint catalog_items_durable_once CHECK (((item_type <> 'durable'::text) OR (max_owned = 1))),
   constraint catalog_items_duration_seconds_at_least_1 CHECK ((duration_seconds >= 1)),
+  -- 400 VALIDATION_ERROR icon_url: must have at most 2000 characters.
   constraint catalog_items_icon_url_at_most_2000 CHECK ((char_length(icon_url) <= 2000)),
+  -- 400 VALIDATION_ERROR item_type: must be consumable, durable, bundle or currency_pack.
   constraint catalog_items_item_type_known CHECK ((item_type = ANY (ARRAY['consumable'::text, 'durable'::text, 'bundle'::text, 'currency_pack'::text]))),
+  -- 400 VALIDATION_ERROR key: must match ^[a-z][a-z0-9_-]{0,127}$.
   constraint catalog_items_key_form CHECK ((key ~ '^[a-z][a-z0-9_-]{0,127}$'::text)),
   constraint catalog_items_max_owned_at_least_1 CHECK ((max_owned >= 1)),
+  -- 400 VALIDATION_ERROR name: must have 1 to 200 characters.
   constraint catalog_items_name_1_to_200 CHECK (((char_length(name) >= 1) AND (char_length(name) <= 200))),
   -- 400 VALIDATION_ERROR name: must be one line of text.
   constraint catalog_items_name_is_one_line CHECK (internal.is_line(name)),
+  -- 400 VALIDATION_ERROR tags: must have at most 50 items.
   constraint catalog_items_tags_at_most_50 CHECK ((cardinality(tags) <= 50)),
+  -- 400 VALIDATION_ERROR use_effect: must be an object.
   constraint catalog_items_use_effect_is_object CHECK ((jsonb_typeof(use_effect) = 'object'::text))
 );
 CREATE INDEX catalog_items_newest ON app.catalog_items USING btree (created_at DESC, id DESC);
@@ -1269,6 +1277,7 @@ create table app.entitlement_grants (
   constraint entitlement_grants_product_id_at_most_255 CHECK ((char_length(product_id) <= 255)),
   -- 400 INVALID_BODY reason: must have at most 500 characters.
   constraint entitlement_grants_reason_at_most_500 CHECK ((char_length(reason) <= 500)),
+  -- 400 INVALID_BODY source: must be subscription_provider, promotional, reward, referral or purchase.
   constraint entitlement_grants_source_known CHECK ((source = ANY (ARRAY['subscription_provider'::text, 'promotional'::text, 'reward'::text, 'referral'::text, 'purchase'::text])))
 );
 CREATE INDEX entitlement_grants_of_entitlement ON app.entitlement_grants USING btree (entitlement_id);
@@ -1299,6 +1308,7 @@ create table app.event_definitions (
   -- 400 VALIDATION_ERROR event_name: must have 1 to 255 characters, and no white space at its ends.
   constraint event_definitions_name_1_to_255 CHECK ((((char_length(event_name) >= 1) AND (char_length(event_name) <= 255)) AND (event_name !~ '^\s|\s$'::text))),
   constraint event_definitions_sample_rate_0_to_1 CHECK (((sample_rate >= (0)::numeric) AND (sample_rate <= (1)::numeric))),
+  -- 400 VALIDATION_ERROR status: must be active, blocked or deprecated.
   constraint event_definitions_status_known CHECK ((status = ANY (ARRAY['active'::text, 'blocked'::text, 'deprecated'::text])))
 );
 alter table app.event_definitions enable row level security;
@@ -1754,9 +1764,13 @@ create table app.groups (
   updated_at timestamp with time zone not null default internal.now(),
   constraint groups_pkey PRIMARY KEY (id),
   constraint groups_id_and_is_public UNIQUE (id, is_public),
+  -- 400 INVALID_INPUT avatar_url: must have at most 2000 characters.
   constraint groups_avatar_url_at_most_2000 CHECK ((char_length(avatar_url) <= 2000)),
+  -- 400 INVALID_INPUT description: must have at most 2000 characters.
   constraint groups_description_at_most_2000 CHECK ((char_length(description) <= 2000)),
+  -- 400 INVALID_INPUT max_members: must be 1 to 100000.
   constraint groups_max_members_1_to_100000 CHECK (((max_members >= 1) AND (max_members <= 100000))),
+  -- 400 INVALID_INPUT metadata: must be an object.
   constraint groups_metadata_is_object CHECK ((jsonb_typeof(metadata) = 'object'::text)),
   -- 400 INVALID_INPUT name: must have 1 to 100 characters.
   constraint groups_name_1_to_100 CHECK (((char_length(name) >= 1) AND (char_length(name) <= 100))),
@@ -2051,22 +2065,30 @@ create table app.leaderboards (
   constraint leaderboards_pkey PRIMARY KEY (id),
   -- 409 CONFLICT key: A leaderboard with this key exists.
   constraint leaderboards_key_unique UNIQUE (key),
+  -- 400 VALIDATION_ERROR description: must have at most 2000 characters.
   constraint leaderboards_description_at_most_2000 CHECK ((char_length(description) <= 2000)),
   -- 400 VALIDATION_ERROR ends_at: must be after starts_at.
   constraint leaderboards_end_after_start CHECK ((ends_at > starts_at)),
+  -- 400 VALIDATION_ERROR keep_runs: must be 1 to 1000.
   constraint leaderboards_keep_runs_1_to_1000 CHECK (((keep_runs >= 1) AND (keep_runs <= 1000))),
   -- 400 VALIDATION_ERROR key: must match ^[a-z][a-z0-9_-]{0,127}$.
   constraint leaderboards_key_form CHECK ((key ~ '^[a-z][a-z0-9_-]{0,127}$'::text)),
   -- 400 VALIDATION_ERROR max_score: must not be below min_score.
   constraint leaderboards_max_above_min CHECK ((max_score >= min_score)),
+  -- 400 VALIDATION_ERROR max_per_minute: must be 1 to 10000.
   constraint leaderboards_max_per_minute_1_to_10000 CHECK (((max_per_minute >= 1) AND (max_per_minute <= 10000))),
+  -- 400 VALIDATION_ERROR name: must have 1 to 200 characters.
   constraint leaderboards_name_1_to_200 CHECK (((char_length(name) >= 1) AND (char_length(name) <= 200))),
   -- 400 VALIDATION_ERROR name: must be one line of text.
   constraint leaderboards_name_is_one_line CHECK (internal.is_line(name)),
+  -- 400 VALIDATION_ERROR period: must be all_time, daily, weekly or monthly.
   constraint leaderboards_period_known CHECK ((period = ANY (ARRAY['all_time'::text, 'daily'::text, 'weekly'::text, 'monthly'::text]))),
   constraint leaderboards_rewards_is_list CHECK ((jsonb_typeof(rewards) = 'array'::text)),
+  -- 400 VALIDATION_ERROR scoring: must be best, sum, last or count.
   constraint leaderboards_scoring_known CHECK ((scoring = ANY (ARRAY['best'::text, 'sum'::text, 'last'::text, 'count'::text]))),
+  -- 400 VALIDATION_ERROR sort: must be desc or asc.
   constraint leaderboards_sort_known CHECK ((sort = ANY (ARRAY['desc'::text, 'asc'::text]))),
+  -- 400 VALIDATION_ERROR source: must be an object.
   constraint leaderboards_source_is_object CHECK ((jsonb_typeof(source) = 'object'::text))
 );
 alter table app.leaderboards enable row level security;
@@ -2142,8 +2164,11 @@ create table app.media_assets (
   constraint media_assets_metadata_is_object CHECK ((jsonb_typeof(metadata) = 'object'::text)),
   constraint media_assets_mime_type_at_most_127 CHECK (((octet_length(mime_type) >= 3) AND (octet_length(mime_type) <= 127))),
   constraint media_assets_pending_with_upload CHECK (((status <> 'pending'::text) OR (upload_version IS NOT NULL))),
+  -- 400 VALIDATION_ERROR size_bytes: must be 1 to 52428800.
   constraint media_assets_size_1_to_50_mb CHECK (((size_bytes >= 1) AND (size_bytes <= 52428800))),
+  -- 400 VALIDATION_ERROR source: must be upload, presign or job.
   constraint media_assets_source_known CHECK ((source = ANY (ARRAY['upload'::text, 'presign'::text, 'job'::text]))),
+  -- 400 VALIDATION_ERROR status: must be pending, committed or deleted.
   constraint media_assets_status_known CHECK ((status = ANY (ARRAY['pending'::text, 'committed'::text, 'deleted'::text])))
 );
 CREATE INDEX media_assets_deleted ON app.media_assets USING btree (deleted_at) WHERE (status = 'deleted'::text);
@@ -2434,6 +2459,7 @@ create table app.moderation_rules (
   created_at timestamp with time zone not null default internal.now(),
   updated_at timestamp with time zone not null default internal.now(),
   constraint moderation_rules_pkey PRIMARY KEY (id),
+  -- 400 INVALID_INPUT action: must be queue, hide or block.
   constraint moderation_rules_action_known CHECK ((action = ANY (ARRAY['queue'::text, 'hide'::text, 'block'::text]))),
   -- 400 INVALID_INPUT config: must be an object.
   constraint moderation_rules_config_is_object CHECK ((jsonb_typeof(config) = 'object'::text)),
@@ -2725,10 +2751,13 @@ create table app.push_campaigns (
   constraint push_campaigns_pkey PRIMARY KEY (id),
   -- 409 ALREADY_SCHEDULED workflow_id: A campaign with this workflow id exists.
   constraint push_campaigns_workflow_id_unique UNIQUE (channel, workflow_id),
+  -- 400 VALIDATION_ERROR channel: must be push or email.
   constraint push_campaigns_channel_known CHECK ((channel = ANY (ARRAY['push'::text, 'email'::text]))),
+  -- 400 VALIDATION_ERROR mode: must be absolute or user_local.
   constraint push_campaigns_mode_known CHECK ((mode = ANY (ARRAY['absolute'::text, 'user_local'::text]))),
   -- 400 VALIDATION_ERROR name: must be one line of text.
   constraint push_campaigns_name_is_one_line CHECK (internal.is_line(name)),
+  -- 400 VALIDATION_ERROR status: must be draft, scheduled, sending, paused, sent, cancelled or failed.
   constraint push_campaigns_status_known CHECK ((status = ANY (ARRAY['draft'::text, 'scheduled'::text, 'sending'::text, 'paused'::text, 'sent'::text, 'cancelled'::text, 'failed'::text])))
 );
 CREATE INDEX push_campaigns_by_status ON app.push_campaigns USING btree (channel, status, created_at DESC, id DESC);
@@ -3969,6 +3998,7 @@ create table app.users (
   -- 400 INVALID_INPUT display_name: must be one line of text.
   constraint users_display_name_is_one_line CHECK (internal.is_line(display_name)),
   constraint users_email_is_normal CHECK ((email = internal.email_normal(email))),
+  -- 400 INVALID_INPUT properties: must be an object.
   constraint users_properties_is_object CHECK ((jsonb_typeof(properties) = 'object'::text))
 );
 CREATE INDEX users_banned ON app.users USING btree (id) WHERE is_banned;
@@ -4132,6 +4162,7 @@ create table app.webhooks (
   constraint webhooks_pkey PRIMARY KEY (id),
   -- 400 VALIDATION_ERROR event_name: must match ^[a-z][a-z0-9_.-]{0,127}$.
   constraint webhooks_event_name_form CHECK ((event_name ~ '^[a-z][a-z0-9_.-]{0,127}$'::text)),
+  -- 400 VALIDATION_ERROR status: must be active, disabled or degraded.
   constraint webhooks_status_known CHECK ((status = ANY (ARRAY['active'::text, 'disabled'::text, 'degraded'::text])))
 );
 CREATE INDEX webhooks_watching ON app.webhooks USING btree (event_name) WHERE (status <> 'disabled'::text);
@@ -4202,6 +4233,7 @@ create table app.xp_levels (
   constraint xp_levels_first_needs_nothing CHECK (((level = 1) = (xp_required = 0))),
   -- 400 VALIDATION_ERROR icon_url: must have at most 2000 characters.
   constraint xp_levels_icon_url_at_most_2000 CHECK ((char_length(icon_url) <= 2000)),
+  -- 400 VALIDATION_ERROR level: must be 1 to 1000.
   constraint xp_levels_level_1_to_1000 CHECK (((level >= 1) AND (level <= 1000))),
   -- 400 VALIDATION_ERROR name: must have 1 to 200 characters.
   constraint xp_levels_name_1_to_200 CHECK (((char_length(name) >= 1) AND (char_length(name) <= 200))),

@@ -1,7 +1,5 @@
 -- Developer accounts. The server hashes passwords and signs tokens; the database receives only hashes.
 comment on index app.developers_mailbox_unique is '409 EMAIL_EXISTS email: An account with this mailbox exists.';
-comment on constraint developers_name_at_most_200 on app.developers is '400 INVALID_INPUT name: must have at most 200 characters.';
-comment on constraint developers_name_is_one_line on app.developers is '400 INVALID_INPUT name: must be one line of text.';
 
 create or replace function internal.developer_json(d app.developers) returns json
 language sql stable as $$

@@ -1,5 +1,4 @@
 -- The device authorization grant (RFC 8628): a tool shows a user code, a developer approves it in a browser, and the tool gets a session. Supplement A1.
-comment on constraint device_grants_client_name_is_one_line on app.device_grants is '400 VALIDATION_ERROR client_name: must be one line of text.';
 create or replace function api.device_grant_create(device_hash text, user_code_mac text, client_name text, ip text default null) returns api.reply
 language plpgsql volatile as $$
 begin

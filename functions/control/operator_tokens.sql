@@ -1,6 +1,4 @@
 -- Operator tokens: what a machine or an agent does in projects on behalf of a service account or a developer. Supplement A4.
-comment on constraint operator_tokens_label_at_most_200 on app.operator_tokens is '400 VALIDATION_ERROR label: must have at most 200 characters.';
-comment on constraint operator_tokens_label_is_one_line on app.operator_tokens is '400 VALIDATION_ERROR label: must be one line of text.';
 comment on constraint operator_tokens_actor_at_most_200 on app.operator_tokens is '400 VALIDATION_ERROR actor: must have at most 200 characters.';
 
 create or replace function internal.operator_token_status(t app.operator_tokens) returns text

@@ -1,13 +1,4 @@
 -- Projects, their API keys, and the provisioning of each project's database.
-comment on constraint projects_name_1_to_200 on app.projects is '400 INVALID_INPUT name: must have 1 to 200 characters.';
-comment on constraint projects_auth_email_brand_name_is_one_line on app.projects is '400 INVALID_INPUT auth_email_brand_name: must be one line of text.';
-comment on constraint projects_name_is_one_line on app.projects is '400 INVALID_INPUT name: must be one line of text.';
-comment on constraint projects_default_from_name_at_most_80 on app.projects is
-  '400 INVALID_INPUT default_from_name: must have at most 80 characters.';
-comment on constraint projects_default_from_name_is_one_line on app.projects is '400 INVALID_INPUT default_from_name: must be one line of text.';
-comment on constraint projects_bundle_id_at_most_255 on app.projects is '400 INVALID_INPUT bundle_id: must have at most 255 characters.';
-comment on constraint projects_google_oauth_client_id_at_most_255 on app.projects is
-  '400 INVALID_INPUT google_oauth_client_id: must have at most 255 characters.';
 
 create or replace function internal.owner_share(organization_id uuid) returns text
 language sql stable security definer set search_path = '' as $$

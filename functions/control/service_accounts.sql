@@ -1,6 +1,4 @@
 -- Service accounts: machines of an organization. Their key makes operator tokens and opens nothing else. Supplement A4.
-comment on constraint service_accounts_name_1_to_80 on app.service_accounts is '400 VALIDATION_ERROR name: must have 1 to 80 characters.';
-comment on constraint service_accounts_name_is_one_line on app.service_accounts is '400 VALIDATION_ERROR name: must be one line of text.';
 
 create or replace function internal.scope_covers(scopes text[], scope text) returns boolean
 language sql immutable parallel safe

@@ -1,6 +1,4 @@
 -- Personal access tokens of developers for programs, limited by scopes, projects and time.
-comment on constraint developer_tokens_name_1_to_80 on app.developer_tokens is '400 VALIDATION_ERROR name: must have 1 to 80 characters.';
-comment on constraint developer_tokens_name_is_one_line on app.developer_tokens is '400 VALIDATION_ERROR name: must be one line of text.';
 
 create or replace function internal.token_project_ids() returns uuid[]
 language sql stable parallel safe as $$

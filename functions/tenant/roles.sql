@@ -1,11 +1,6 @@
 -- Roles of users. Only definer functions write assignments: they count the roles of a user, emit events and write the audit trail. Lock
 -- order: the role, then users.
 comment on constraint roles_key_unique on app.roles is '409 CONFLICT key: A role with this key exists.';
-comment on constraint roles_key_form on app.roles is '400 VALIDATION_ERROR key: must match ^[a-z][a-z0-9_-]{0,127}$.';
-comment on constraint roles_name_1_to_200 on app.roles is '400 VALIDATION_ERROR name: must have 1 to 200 characters.';
-comment on constraint roles_name_is_one_line on app.roles is '400 VALIDATION_ERROR name: must be one line of text.';
-comment on constraint roles_description_at_most_2000 on app.roles is '400 VALIDATION_ERROR description: must have at most 2000 characters.';
-comment on constraint roles_permissions_at_most_100 on app.roles is '400 VALIDATION_ERROR permissions: must have at most 100 items.';
 comment on constraint roles_permissions_form on app.roles is '400 VALIDATION_ERROR permissions: must match ^[a-z0-9_.:-]{1,64}$.';
 comment on index app.roles_one_default is '409 CONFLICT is_default: Another role is the default.';
 comment on constraint role_assignments_role_id_fkey on app.role_assignments is

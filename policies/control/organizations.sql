@@ -1,4 +1,5 @@
 alter table app.organizations enable row level security;
+select internal.checks_declare('app.organizations');
 alter table app.organization_members enable row level security;
 alter table app.organization_invites enable row level security;
 

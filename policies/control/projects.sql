@@ -1,4 +1,5 @@
 alter table app.projects enable row level security;
+select internal.checks_declare('app.projects', 'INVALID_INPUT');
 alter table app.project_signing_keys enable row level security;
 alter table app.api_keys enable row level security;
 alter table app.tenants enable row level security;

@@ -1,4 +1,5 @@
 alter table app.service_accounts enable row level security;
+select internal.checks_declare('app.service_accounts');
 
 create policy "the server reads service accounts" on app.service_accounts for select to control_auth using (true);
 create policy "the server records the use of service accounts" on app.service_accounts for update to control_auth using (true) with check (true);

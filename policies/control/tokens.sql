@@ -1,4 +1,5 @@
 alter table app.developer_tokens enable row level security;
+select internal.checks_declare('app.developer_tokens');
 alter table app.developer_token_secrets enable row level security;
 
 create policy "developers read their own tokens" on app.developer_tokens for select to control_developer

@@ -1,4 +1,5 @@
 alter table app.achievements enable row level security;
+select internal.checks_declare('app.achievements');
 alter table app.user_achievements enable row level security;
 alter table app.achievement_backfills enable row level security;
 

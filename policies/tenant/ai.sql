@@ -1,6 +1,8 @@
 alter table app.ai_providers enable row level security;
+select internal.checks_declare('app.ai_providers', 'INVALID_INPUT');
 alter table app.ai_prices enable row level security;
 alter table app.ai_prompts enable row level security;
+select internal.checks_declare('app.ai_prompts', 'INVALID_INPUT');
 alter table app.ai_prompt_versions enable row level security;
 alter table app.ai_prompt_days enable row level security;
 alter table app.ai_invocations enable row level security;

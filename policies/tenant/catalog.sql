@@ -1,4 +1,5 @@
 alter table app.catalog_items enable row level security;
+select internal.checks_declare('app.catalog_items');
 alter table app.catalog_item_prices enable row level security;
 alter table app.bundle_contents enable row level security;
 

@@ -1,4 +1,5 @@
 alter table app.challenges enable row level security;
+select internal.checks_declare('app.challenges');
 alter table app.challenge_participants enable row level security;
 alter table app.challenge_teams enable row level security;
 alter table app.challenge_recounts enable row level security;

@@ -1,4 +1,5 @@
 alter table app.config_keys enable row level security;
+select internal.checks_declare('app.config_keys', 'INVALID_INPUT');
 alter table app.config_versions enable row level security;
 
 create policy "apps read the configuration" on app.config_keys for select to app_anon using (true);

@@ -1,4 +1,5 @@
 alter table app.currencies enable row level security;
+select internal.checks_declare('app.currencies');
 alter table app.currency_balances enable row level security;
 alter table app.currency_transactions enable row level security;
 alter table app.currency_lots enable row level security;

@@ -1,4 +1,5 @@
 alter table app.email_templates enable row level security;
+select internal.checks_declare('app.email_templates');
 alter table app.email_messages enable row level security;
 alter table app.email_bodies enable row level security;
 alter table app.email_suppressions enable row level security;

@@ -2,6 +2,7 @@ alter table app.engagement_events enable row level security;
 alter table app.event_ids enable row level security;
 alter table app.user_event_counters enable row level security;
 alter table app.event_definitions enable row level security;
+select internal.checks_declare('app.event_definitions');
 alter table app.event_replays enable row level security;
 
 create policy "users read their own events"

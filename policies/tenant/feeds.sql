@@ -1,5 +1,6 @@
 alter table internal.feed_events enable row level security;
 alter table app.feed_entries enable row level security;
+select internal.checks_declare('app.feed_entries');
 alter table app.feed_counts enable row level security;
 alter table app.feed_totals enable row level security;
 

@@ -1,4 +1,5 @@
 alter table app.flags enable row level security;
+select internal.checks_declare('app.flags');
 alter table app.flag_versions enable row level security;
 alter table app.flag_sets enable row level security;
 alter table app.flag_overrides enable row level security;

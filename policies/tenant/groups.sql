@@ -1,4 +1,5 @@
 alter table app.groups enable row level security;
+select internal.checks_declare('app.groups', 'INVALID_INPUT');
 alter table app.group_members enable row level security;
 alter table app.group_invites enable row level security;
 

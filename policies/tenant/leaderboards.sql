@@ -1,4 +1,5 @@
 alter table app.leaderboards enable row level security;
+select internal.checks_declare('app.leaderboards');
 alter table app.leaderboard_runs enable row level security;
 alter table app.leaderboard_entries enable row level security;
 alter table app.leaderboard_buckets enable row level security;

@@ -1,8 +1,11 @@
 alter table app.media_folders enable row level security;
+select internal.checks_declare('app.media_folders');
 alter table app.media_assets enable row level security;
+select internal.checks_declare('app.media_assets');
 alter table app.media_totals enable row level security;
 alter table app.media_removals enable row level security;
 alter table app.media_catalogs enable row level security;
+select internal.checks_declare('app.media_catalogs');
 
 create policy "users read their own committed assets" on app.media_assets for select to app_user
   using (uploaded_by = (select internal.user_id()) and status = 'committed' and blocked_at is null);

@@ -1,7 +1,10 @@
 alter table app.conversations enable row level security;
+select internal.checks_declare('app.conversations', 'INVALID_PAYLOAD');
 alter table app.conversation_participants enable row level security;
 alter table app.messages enable row level security;
+select internal.checks_declare('app.messages', 'INVALID_PAYLOAD');
 alter table app.message_reactions enable row level security;
+select internal.checks_declare('app.message_reactions', 'INVALID_PAYLOAD');
 
 create policy "users read their conversations" on app.conversations for select to app_user
   using (id in (select internal.my_conversation_ids()));

@@ -1,4 +1,5 @@
 alter table app.onboarding_flows enable row level security;
+select internal.checks_declare('app.onboarding_flows', 'INVALID_INPUT');
 alter table app.onboarding_progress enable row level security;
 
 create policy "users read flows in use" on app.onboarding_flows for select to app_user using (is_active);

@@ -1,7 +1,10 @@
 alter table app.push_templates enable row level security;
+select internal.checks_declare('app.push_templates');
 alter table app.push_campaigns enable row level security;
+select internal.checks_declare('app.push_campaigns');
 alter table app.push_plans enable row level security;
 alter table app.push_automations enable row level security;
+select internal.checks_declare('app.push_automations');
 alter table app.push_deliveries enable row level security;
 alter table app.push_counts enable row level security;
 alter table app.push_buckets enable row level security;

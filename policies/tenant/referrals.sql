@@ -1,4 +1,5 @@
 alter table app.referral_codes enable row level security;
+select internal.checks_declare('app.referral_codes', 'INVALID_INPUT');
 alter table app.referral_claims enable row level security;
 alter table app.referral_defaults enable row level security;
 

@@ -1,4 +1,5 @@
 alter table app.roles enable row level security;
+select internal.checks_declare('app.roles');
 alter table app.role_assignments enable row level security;
 
 create policy "administrators read roles" on app.roles for select to app_admin using (true);

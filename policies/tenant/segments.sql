@@ -1,4 +1,5 @@
 alter table app.segments enable row level security;
+select internal.checks_declare('app.segments');
 alter table app.segment_states enable row level security;
 alter table app.segment_members enable row level security;
 alter table app.segment_counts enable row level security;

@@ -1,4 +1,5 @@
 alter table app.streak_definitions enable row level security;
+select internal.checks_declare('app.streak_definitions');
 alter table app.user_streaks enable row level security;
 alter table app.streak_periods enable row level security;
 alter table app.streak_pauses enable row level security;

@@ -1,4 +1,5 @@
 alter table app.users enable row level security;
+select internal.checks_declare('app.users', 'INVALID_INPUT');
 alter table app.user_passwords enable row level security;
 alter table app.user_identities enable row level security;
 alter table app.user_sessions enable row level security;

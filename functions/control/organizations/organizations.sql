@@ -1,6 +1,4 @@
 -- Organizations own projects; every developer has a personal one. Supplement A3.
-comment on constraint organizations_name_1_to_200 on app.organizations is '400 VALIDATION_ERROR name: must have 1 to 200 characters.';
-comment on constraint organizations_name_is_one_line on app.organizations is '400 VALIDATION_ERROR name: must be one line of text.';
 
 create or replace function internal.organization_json(o app.organizations, role text) returns json
 language sql stable as $$

@@ -1,11 +1,5 @@
 -- Checks of achievement definitions; granting and revoking by administrators.
 comment on constraint achievements_key_unique on app.achievements is '409 CONFLICT key: An achievement with this key exists.';
-comment on constraint achievements_key_form on app.achievements is '400 VALIDATION_ERROR key: must match ^[a-z][a-z0-9_-]{0,127}$.';
-comment on constraint achievements_name_1_to_200 on app.achievements is '400 VALIDATION_ERROR name: must have 1 to 200 characters.';
-comment on constraint achievements_name_is_one_line on app.achievements is '400 VALIDATION_ERROR name: must be one line of text.';
-comment on constraint achievements_description_at_most_2000 on app.achievements is '400 VALIDATION_ERROR description: must have at most 2000 characters.';
-comment on constraint achievements_icon_url_at_most_2000 on app.achievements is '400 VALIDATION_ERROR icon_url: must have at most 2000 characters.';
-comment on constraint achievements_xp_reward_0_to_1000000000 on app.achievements is '400 VALIDATION_ERROR xp_reward: must be 0 to 1000000000.';
 
 create or replace function internal.achievement_find(achievement_id text) returns app.achievements
 language plpgsql stable as $$

@@ -1,13 +1,9 @@
 -- Prompts, their versions and budgets.
-comment on constraint ai_prompts_name_form on app.ai_prompts is '400 INVALID_INPUT name: must match ^[a-z][a-z0-9_-]{0,127}$.';
 comment on constraint ai_prompts_max_tokens_1_to_200000 on app.ai_prompts is '400 INVALID_INPUT max_tokens: must be a whole number of 1 to 200000.';
 comment on constraint ai_prompts_model_names_one on app.ai_prompts is '400 INVALID_INPUT model: must name a model, in at most 200 characters.';
-comment on constraint ai_prompts_system_prompt_at_most_100000 on app.ai_prompts is '400 INVALID_INPUT system_prompt: must have at most 100000 characters.';
-comment on constraint ai_prompts_description_at_most_2000 on app.ai_prompts is '400 INVALID_INPUT description: must have at most 2000 characters.';
 comment on constraint ai_prompts_rate_limit_has_bounds on app.ai_prompts is '400 INVALID_INPUT rate_limit: must be {window 1 to 86400, max 1 to 1000000, key user, ip or project}.';
 comment on constraint ai_prompts_cost_has_amount on app.ai_prompts is '400 INVALID_INPUT cost: must be {currency_code, amount 1 to 2000000000}.';
 comment on constraint ai_prompts_budget_usd_not_negative on app.ai_prompts is '400 INVALID_INPUT budget_usd: must be a number from 0.';
-comment on constraint ai_prompts_budget_period_known on app.ai_prompts is '400 INVALID_INPUT budget_period: must be daily, monthly or total.';
 
 create or replace trigger tg_ai_prompts__audit
   after insert or update or delete on app.ai_prompts

@@ -1,5 +1,4 @@
 -- Providers of AI and the prices of their models.
-comment on constraint ai_providers_name_known on app.ai_providers is '400 INVALID_INPUT name: must be anthropic, openai, google or mistral.';
 
 create or replace trigger tg_ai_providers__audit
   after insert or update or delete on app.ai_providers

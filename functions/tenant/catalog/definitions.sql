@@ -1,6 +1,5 @@
 -- Creating and updating catalog items, individually or by an import.
 comment on constraint catalog_items_key_unique on app.catalog_items is '409 CONFLICT key: An item with this key exists.';
-comment on constraint catalog_items_name_is_one_line on app.catalog_items is '400 VALIDATION_ERROR name: must be one line of text.';
 comment on constraint catalog_items_durable_once on app.catalog_items is '400 VALIDATION_ERROR max_owned: must be 1 for a durable.';
 comment on constraint bundle_contents_content_item_id_fkey on app.bundle_contents is
   '409 ITEM_IN_USE: A bundle contains this item. Set is_active to false instead.';

@@ -1,14 +1,6 @@
 -- Checks of challenge definitions, recurring challenges, and recounts.
-comment on constraint challenges_name_1_to_200 on app.challenges is '400 VALIDATION_ERROR name: must have 1 to 200 characters.';
-comment on constraint challenges_name_is_one_line on app.challenges is '400 VALIDATION_ERROR name: must be one line of text.';
-comment on constraint challenges_description_at_most_2000 on app.challenges is '400 VALIDATION_ERROR description: must have at most 2000 characters.';
-comment on constraint challenges_goal_type_known on app.challenges is
-  '400 VALIDATION_ERROR goal_type: must be event_count, xp_earned or streak_maintained.';
-comment on constraint challenges_goal_value_1_to_1000000000000 on app.challenges is '400 VALIDATION_ERROR goal_value: must be 1 to 1000000000000.';
 comment on constraint challenges_event_name_form on app.challenges is
   '400 VALIDATION_ERROR event_name: must have 1 to 255 characters, no white space at either end.';
-comment on constraint challenges_reward_xp_0_to_1000000000 on app.challenges is '400 VALIDATION_ERROR reward_xp: must be 0 to 1000000000.';
-comment on constraint challenges_recurrence_known on app.challenges is '400 VALIDATION_ERROR recurrence: must be none, daily, weekly or monthly.';
 comment on constraint challenges_end_after_start on app.challenges is '400 VALIDATION_ERROR end_at: must be after start_at.';
 comment on constraint challenges_one_per_turn on app.challenges is '400 VALIDATION_ERROR start_at: another turn of this challenge starts then.';
 

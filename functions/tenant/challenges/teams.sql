@@ -1,6 +1,5 @@
 -- Challenges of teams. A user's own progress counts for one group at a time; a job, which may lock all members, checks whether a team has reached the goal and
 -- completes its members. So an event of one member waits for no other member.
-comment on constraint challenges_team_mode_known on app.challenges is '400 VALIDATION_ERROR team_mode: must be none or group.';
 
 create or replace function internal.challenge_team(c app.challenges, app_user_id uuid, current_one uuid) returns uuid
 language sql stable security definer set search_path = '' as $$

@@ -1,7 +1,4 @@
 -- Creating and updating keys of remote configuration.
-comment on constraint config_keys_key_form on app.config_keys is '400 INVALID_INPUT key: must match ^[A-Za-z0-9_][A-Za-z0-9_.:-]{0,127}$.';
-comment on constraint config_keys_value_type_known on app.config_keys is '400 INVALID_INPUT value_type: must be string, number, boolean or json.';
-comment on constraint config_keys_description_at_most_2000 on app.config_keys is '400 INVALID_INPUT description: must have at most 2000 characters.';
 comment on constraint config_keys_conditions_is_list on app.config_keys is '400 INVALID_INPUT conditions: must be a list of at most 100.';
 
 create or replace function internal.config_conditions(conditions json) returns jsonb

@@ -1,18 +1,11 @@
 -- Definitions of currencies, by administrators.
 comment on constraint currencies_code_unique on app.currencies is '409 CONFLICT code: A currency with this code exists.';
-comment on constraint currencies_code_form on app.currencies is '400 VALIDATION_ERROR code: must match ^[A-Z][A-Z0-9_]{1,15}$.';
-comment on constraint currencies_name_1_to_200 on app.currencies is '400 VALIDATION_ERROR name: must have 1 to 200 characters.';
-comment on constraint currencies_name_is_one_line on app.currencies is '400 VALIDATION_ERROR name: must be one line of text.';
-comment on constraint currencies_icon_url_at_most_2000 on app.currencies is '400 VALIDATION_ERROR icon_url: must have at most 2000 characters.';
-comment on constraint currencies_initial_grant_0_to_2000000000 on app.currencies is '400 VALIDATION_ERROR initial_grant: must be 0 to 2000000000.';
 comment on constraint currencies_initial_grant_within_max on app.currencies is '400 VALIDATION_ERROR initial_grant: must be at most max_balance.';
-comment on constraint currencies_max_balance_exact_in_json on app.currencies is '400 VALIDATION_ERROR max_balance: must be 1 to 9007199254740991.';
 comment on constraint currencies_regen_amount_1_to_2000000000 on app.currencies is '400 VALIDATION_ERROR regen: must have an amount of 1 to 2000000000.';
 comment on constraint currencies_regen_every_1_second_to_a_year on app.currencies is '400 VALIDATION_ERROR regen: must have every_seconds of 1 to 31536000.';
 comment on constraint currencies_regen_cap_at_least_1 on app.currencies is '400 VALIDATION_ERROR regen: must have a cap of at least 1.';
 comment on constraint currencies_regen_cap_within_max on app.currencies is '400 VALIDATION_ERROR regen: must have a cap of at most max_balance.';
 comment on constraint currencies_regen_whole on app.currencies is '400 VALIDATION_ERROR regen: must have amount, every_seconds and cap.';
-comment on constraint currencies_expiry_days_1_to_3650 on app.currencies is '400 VALIDATION_ERROR expiry_days: must be 1 to 3650.';
 comment on constraint currency_balances_currency_code_fkey on app.currency_balances is
   '409 CURRENCY_IN_USE: Users have balances of this currency. Set is_active to false instead.';
 

@@ -1,15 +1,6 @@
 -- Templates of mail. A mark is {{name}} or {{name|fallback}}, and a name may be a path, {{order.total}}. There is no logic in templates: no loops, no
 -- conditions, no partials, so that a template can be checked when it is saved and none of its variables is missing when it is sent.
 comment on constraint email_templates_key_unique on app.email_templates is '409 CONFLICT key: A template with this key exists.';
-comment on constraint email_templates_key_form on app.email_templates is '400 VALIDATION_ERROR key: must match ^[a-z][a-z0-9_.-]{0,127}$.';
-comment on constraint email_templates_name_1_to_200 on app.email_templates is '400 VALIDATION_ERROR name: must have 1 to 200 characters.';
-comment on constraint email_templates_name_is_one_line on app.email_templates is '400 VALIDATION_ERROR name: must be one line of text.';
-comment on constraint email_templates_subject_1_to_300 on app.email_templates is '400 VALIDATION_ERROR subject: must have 1 to 300 characters.';
-comment on constraint email_templates_subject_is_one_line on app.email_templates is '400 VALIDATION_ERROR subject: must be one line of text.';
-comment on constraint email_templates_html_at_most_200000 on app.email_templates is '400 VALIDATION_ERROR html: must have at most 200000 characters.';
-comment on constraint email_templates_text_at_most_200000 on app.email_templates is '400 VALIDATION_ERROR text: must have at most 200000 characters.';
-comment on constraint email_templates_locales_is_object on app.email_templates is '400 VALIDATION_ERROR locales: must be an object.';
-comment on constraint email_templates_category_form on app.email_templates is '400 VALIDATION_ERROR category: must match ^[a-z][a-z0-9_-]{0,63}$.';
 
 create or replace trigger tg_email_templates__audit
   after insert or update or delete on app.email_templates

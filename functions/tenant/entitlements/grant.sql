@@ -1,8 +1,4 @@
 -- Promotional grants, by an administrator or as a reward. Purchases from stores are stored in subscriptions.sql.
-comment on constraint entitlement_grants_entitlement_id_1_to_128 on app.entitlement_grants is
-  '400 INVALID_BODY entitlement_id: must have 1 to 128 characters.';
-comment on constraint entitlement_grants_product_id_at_most_255 on app.entitlement_grants is '400 INVALID_BODY product_id: must have at most 255 characters.';
-comment on constraint entitlement_grants_reason_at_most_500 on app.entitlement_grants is '400 INVALID_BODY reason: must have at most 500 characters.';
 
 create or replace function internal.entitlement_give(app_user_id uuid, entitlement_id text, source text, source_ref text, expiration_date timestamptz,
                                                      product_id text default null, reason text default null)

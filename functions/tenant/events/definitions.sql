@@ -1,8 +1,6 @@
 -- Definitions of events: whether they are accepted, the schema of their properties, and the share of them that stays in the log.
 comment on constraint event_definitions_name_1_to_255 on app.event_definitions is
   '400 VALIDATION_ERROR event_name: must have 1 to 255 characters, and no white space at its ends.';
-comment on constraint event_definitions_description_at_most_2000 on app.event_definitions is
-  '400 VALIDATION_ERROR description: must have at most 2000 characters.';
 
 create or replace function internal.event_definition_json(definition app.event_definitions) returns json
 language sql stable as $$

@@ -1,9 +1,6 @@
 -- Feeds: what users did, and what their friends and groups see of it. A home feed is merged when it is read: nothing is copied to followers. The entries of an
 -- actor are counted by action and group, and these counts are summed up in one row of each actor, so a total is a sum over the actors, and a page reads only the
 -- actors that can have an entry on it.
-comment on constraint feed_entries_action_form on app.feed_entries is '400 VALIDATION_ERROR action: must match ^[a-z][a-z0-9_.]{0,63}$.';
-comment on constraint feed_entries_target_id_1_to_255 on app.feed_entries is '400 VALIDATION_ERROR target_id: must have 1 to 255 characters.';
-comment on constraint feed_entries_metadata_is_object on app.feed_entries is '400 VALIDATION_ERROR metadata: must be an object.';
 
 create or replace function internal.feed_entry_of(e app.feed_entries, actor app.users) returns json
 language sql stable as $$

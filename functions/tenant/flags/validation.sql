@@ -1,14 +1,8 @@
 -- Validation of flags that administrators send: complete, with the path of each error.
-comment on constraint flags_key_form on app.flags is '400 VALIDATION_ERROR key: must match ^[a-z][a-z0-9_-]{0,127}$.';
 comment on constraint flags_key_unique on app.flags is '409 CONFLICT key: A flag with this key exists.';
-comment on constraint flags_name_1_to_200 on app.flags is '400 VALIDATION_ERROR name: must have 1 to 200 characters.';
-comment on constraint flags_name_is_one_line on app.flags is '400 VALIDATION_ERROR name: must be one line of text.';
-comment on constraint flags_description_at_most_2000 on app.flags is '400 VALIDATION_ERROR description: must have at most 2000 characters.';
-comment on constraint flags_value_type_known on app.flags is '400 VALIDATION_ERROR value_type: must be boolean, string, number or json.';
 comment on constraint flags_rules_at_most_50 on app.flags is '400 VALIDATION_ERROR rules: must be a list of at most 50.';
 comment on constraint flags_schedule_at_most_100 on app.flags is '400 VALIDATION_ERROR schedule: must be a list of at most 100.';
 comment on constraint flags_tags_at_most_20 on app.flags is '400 VALIDATION_ERROR tags: must be a list of at most 20.';
-comment on constraint flags_owner_1_to_200 on app.flags is '400 VALIDATION_ERROR owner: must have 1 to 200 characters.';
 
 create or replace function internal.flag_value(value jsonb, value_type text, place text) returns jsonb
 language plpgsql volatile as $$

@@ -172,5 +172,3 @@ comment on function internal.merge__group_members is
    with the other user. Returns how many moved. Granted to nobody.';
 
 comment on constraint groups_within_max_members on app.groups is '409 GROUP_FULL: The group has reached its maximum number of members.';
-comment on constraint groups_name_1_to_100 on app.groups is '400 INVALID_INPUT name: must have 1 to 100 characters.';
-comment on constraint groups_name_is_one_line on app.groups is '400 INVALID_INPUT name: must be one line of text.';

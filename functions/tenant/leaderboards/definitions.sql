@@ -1,7 +1,5 @@
 -- Checks of leaderboard definitions, and their deletion.
 comment on constraint leaderboards_key_unique on app.leaderboards is '409 CONFLICT key: A leaderboard with this key exists.';
-comment on constraint leaderboards_name_is_one_line on app.leaderboards is '400 VALIDATION_ERROR name: must be one line of text.';
-comment on constraint leaderboards_key_form on app.leaderboards is '400 VALIDATION_ERROR key: must match ^[a-z][a-z0-9_-]{0,127}$.';
 comment on constraint leaderboards_end_after_start on app.leaderboards is '400 VALIDATION_ERROR ends_at: must be after starts_at.';
 comment on constraint leaderboards_max_above_min on app.leaderboards is '400 VALIDATION_ERROR max_score: must not be below min_score.';
 

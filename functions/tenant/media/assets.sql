@@ -1,7 +1,5 @@
 -- Assets as callers see them, and the sums of their bytes. The server signs URLs; SQL only says which bytes a URL leads to. Locks are taken in one order: users,
 -- then assets in the order of their ids, then the lock of the budget.
-comment on constraint media_assets_metadata_is_object on app.media_assets is '400 VALIDATION_ERROR metadata: must be an object.';
-comment on constraint media_assets_alt_text_at_most_2000 on app.media_assets is '400 VALIDATION_ERROR alt_text: must have at most 2000 characters.';
 comment on constraint media_assets_filename_1_to_255 on app.media_assets is '400 INVALID_INPUT filename: must have 1 to 255 characters.';
 comment on constraint media_assets_folder_id_fkey on app.media_assets is '409 FOLDER_NOT_EMPTY: Assets are in this folder. Move them, or delete them.';
 

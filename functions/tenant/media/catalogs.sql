@@ -1,11 +1,5 @@
 -- Folders and catalogs: definitions of administrators.
-comment on constraint media_folders_name_1_to_200 on app.media_folders is '400 VALIDATION_ERROR name: must have 1 to 200 characters.';
-comment on constraint media_folders_name_is_one_line on app.media_folders is '400 VALIDATION_ERROR name: must be one line of text.';
-comment on constraint media_catalogs_slug_form on app.media_catalogs is '400 VALIDATION_ERROR slug: must match ^[a-z][a-z0-9_-]{0,127}$.';
 comment on constraint media_catalogs_slug_unique on app.media_catalogs is '409 CONFLICT slug: A catalog with this slug exists.';
-comment on constraint media_catalogs_name_1_to_200 on app.media_catalogs is '400 VALIDATION_ERROR name: must have 1 to 200 characters.';
-comment on constraint media_catalogs_name_is_one_line on app.media_catalogs is '400 VALIDATION_ERROR name: must be one line of text.';
-comment on constraint media_catalogs_at_most_500_assets on app.media_catalogs is '400 VALIDATION_ERROR asset_ids: must have at most 500 items.';
 
 create or replace trigger tg_media_folders__audit
   after insert or update or delete on app.media_folders

@@ -1,11 +1,5 @@
 -- Conversations, participants, reactions and reading. Users have no privilege to write the tables. Lock order: users, conversations, participants, messages.
 comment on constraint messages_body_1_to_10240_bytes on app.messages is '400 INVALID_PAYLOAD body: must have 1 to 10240 bytes.';
-comment on constraint messages_message_type_1_to_64 on app.messages is '400 INVALID_PAYLOAD message_type: must have 1 to 64 characters.';
-comment on constraint messages_metadata_is_object on app.messages is '400 INVALID_PAYLOAD metadata: must be an object.';
-comment on constraint conversations_type_known on app.conversations is '400 INVALID_PAYLOAD type: must be direct or group.';
-comment on constraint conversations_name_1_to_100 on app.conversations is '400 INVALID_PAYLOAD name: must have 1 to 100 characters.';
-comment on constraint conversations_name_is_one_line on app.conversations is '400 INVALID_PAYLOAD name: must be one line of text.';
-comment on constraint message_reactions_emoji_1_to_64 on app.message_reactions is '400 INVALID_PAYLOAD emoji: must have 1 to 64 characters.';
 
 create or replace function internal.participants_keep(user_ids uuid[]) returns uuid[]
 language sql volatile security definer set search_path = '' as $$

@@ -1,9 +1,4 @@
 -- Rules of moderation: their configuration is compiled when it is written, so that checking a text reads few and short rows.
-comment on constraint moderation_rules_name_1_to_200 on app.moderation_rules is '400 INVALID_INPUT name: must have 1 to 200 characters.';
-comment on constraint moderation_rules_name_is_one_line on app.moderation_rules is '400 INVALID_INPUT name: must be one line of text.';
-comment on constraint moderation_rules_type_known on app.moderation_rules is
-  '400 INVALID_INPUT rule_type: must be keyword, regex, report_threshold, rate, link or new_account.';
-comment on constraint moderation_rules_config_is_object on app.moderation_rules is '400 INVALID_INPUT config: must be an object.';
 
 create or replace trigger tg_moderation_rules__audit
   after insert or update or delete on app.moderation_rules

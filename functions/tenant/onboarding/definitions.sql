@@ -1,6 +1,4 @@
 -- Onboarding flows: definitions and statistics.
-comment on constraint onboarding_flows_name_1_to_200 on app.onboarding_flows is '400 INVALID_INPUT name: must have 1 to 200 characters.';
-comment on constraint onboarding_flows_name_is_one_line on app.onboarding_flows is '400 INVALID_INPUT name: must be one line of text.';
 comment on constraint onboarding_flows_steps_is_list on app.onboarding_flows is '400 INVALID_INPUT steps: must be a list of at most 100.';
 
 create or replace function internal.onboarding_config_problem(type text, config jsonb) returns text

@@ -3,7 +3,6 @@
 -- a creation, then the campaign, then templates, then segments.
 comment on constraint push_campaigns_workflow_id_unique on app.push_campaigns is
   '409 ALREADY_SCHEDULED workflow_id: A campaign with this workflow id exists.';
-comment on constraint push_campaigns_name_is_one_line on app.push_campaigns is '400 VALIDATION_ERROR name: must be one line of text.';
 
 -- rows are deleted by workers, which the audit trail does not record
 create or replace trigger tg_push_campaigns__audit

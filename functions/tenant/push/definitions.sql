@@ -1,17 +1,8 @@
 -- Templates and automations, which developers define, and what is common to messages: their categories.
 comment on constraint push_templates_key_unique on app.push_templates is '409 CONFLICT key: A template with this key exists.';
-comment on constraint push_templates_key_form on app.push_templates is '400 VALIDATION_ERROR key: must match ^[a-z][a-z0-9_-]{0,127}$.';
-comment on constraint push_templates_name_at_most_200 on app.push_templates is '400 VALIDATION_ERROR name: must have at most 200 characters.';
-comment on constraint push_templates_name_is_one_line on app.push_templates is '400 VALIDATION_ERROR name: must be one line of text.';
-comment on constraint push_templates_message_is_object on app.push_templates is '400 VALIDATION_ERROR message: must be an object.';
 comment on constraint push_automations_key_unique on app.push_automations is '409 CONFLICT key: An automation with this key exists.';
-comment on constraint push_automations_key_form on app.push_automations is '400 VALIDATION_ERROR key: must match ^[a-z][a-z0-9_-]{0,127}$.';
-comment on constraint push_automations_trigger_is_object on app.push_automations is '400 VALIDATION_ERROR trigger: must be an object.';
 comment on constraint push_automations_delay_0_to_30_days on app.push_automations is
   '400 VALIDATION_ERROR delay_seconds: must be a whole number of 0 to 2592000.';
-comment on constraint push_automations_cancel_if_event_1_to_255 on app.push_automations is
-  '400 VALIDATION_ERROR cancel_if_event: must have 1 to 255 characters.';
-comment on constraint push_automations_message_is_object on app.push_automations is '400 VALIDATION_ERROR message: must be an object.';
 comment on constraint push_automations_message_or_template on app.push_automations is
   '400 VALIDATION_ERROR message: send either message or template_key.';
 

@@ -3,8 +3,6 @@ comment on constraint referral_codes_code_unique on app.referral_codes is '409 C
 comment on constraint referral_codes_code_form on app.referral_codes is
   '400 INVALID_INPUT code: must consist of letters, digits and underscores, with spaces and dashes between them.';
 comment on constraint referral_codes_lookup_3_to_32 on app.referral_codes is '400 INVALID_INPUT code: must have 3 to 32 characters beside spaces and dashes.';
-comment on constraint referral_codes_reward_referrer_is_object on app.referral_codes is '400 INVALID_INPUT reward_referrer: must be an object.';
-comment on constraint referral_codes_reward_referee_is_object on app.referral_codes is '400 INVALID_INPUT reward_referee: must be an object.';
 comment on constraint referral_codes_max_uses_1_or_more on app.referral_codes is '400 INVALID_INPUT max_uses: must be 1 or more, or null.';
 comment on constraint referral_defaults_share_url_form on app.referral_defaults is
   '400 VALIDATION_ERROR share_url: must be an https:// address that contains {code}.';

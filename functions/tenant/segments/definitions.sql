@@ -1,10 +1,5 @@
 -- Segments: definitions, previews and history.
-comment on constraint segments_key_form on app.segments is '400 VALIDATION_ERROR key: must match ^[a-z][a-z0-9_-]{0,127}$.';
 comment on constraint segments_key_unique on app.segments is '409 CONFLICT key: A segment with this key exists.';
-comment on constraint segments_name_1_to_200 on app.segments is '400 VALIDATION_ERROR name: must have 1 to 200 characters.';
-comment on constraint segments_name_is_one_line on app.segments is '400 VALIDATION_ERROR name: must be one line of text.';
-comment on constraint segments_description_at_most_2000 on app.segments is '400 VALIDATION_ERROR description: must have at most 2000 characters.';
-comment on constraint segments_kind_known on app.segments is '400 VALIDATION_ERROR kind: must be dynamic or static.';
 comment on constraint segments_rules_when_dynamic on app.segments is
   '400 VALIDATION_ERROR rules: are required of a dynamic segment, and must be left out of a static one.';
 

@@ -1,29 +1,13 @@
 -- Checks of streak definitions, and the effects of their changes on users.
 comment on constraint streak_definitions_key_unique on app.streak_definitions is '409 CONFLICT key: A streak with this key exists.';
-comment on constraint streak_definitions_key_form on app.streak_definitions is '400 VALIDATION_ERROR key: must match ^[a-z][a-z0-9_-]{0,127}$.';
-comment on constraint streak_definitions_name_1_to_200 on app.streak_definitions is '400 VALIDATION_ERROR name: must have 1 to 200 characters.';
-comment on constraint streak_definitions_name_is_one_line on app.streak_definitions is '400 VALIDATION_ERROR name: must be one line of text.';
-comment on constraint streak_definitions_description_at_most_2000 on app.streak_definitions is
-  '400 VALIDATION_ERROR description: must have at most 2000 characters.';
 comment on constraint streak_definitions_qualifying_event_form on app.streak_definitions is
   '400 VALIDATION_ERROR qualifying_event: must have 1 to 255 characters, no white space at either end.';
-comment on constraint streak_definitions_period_known on app.streak_definitions is '400 VALIDATION_ERROR period: must be day, week or month.';
-comment on constraint streak_definitions_min_count_1_to_10000 on app.streak_definitions is '400 VALIDATION_ERROR min_count: must be 1 to 10000.';
 comment on constraint streak_definitions_week_starts_on_0_to_7 on app.streak_definitions is
   '400 VALIDATION_ERROR week_starts_on: must be 1 (Monday) to 7 (Sunday); 0 is Sunday too.';
-comment on constraint streak_definitions_timezone_mode_known on app.streak_definitions is '400 VALIDATION_ERROR timezone_mode: must be user or fixed.';
 comment on constraint streak_definitions_timezone_when_fixed on app.streak_definitions is
   '400 VALIDATION_ERROR timezone: is required when timezone_mode is fixed, and must be left out otherwise.';
-comment on constraint streak_definitions_grace_hours_0_to_48 on app.streak_definitions is '400 VALIDATION_ERROR grace_hours: must be 0 to 48.';
-comment on constraint streak_definitions_freezes_initial_0_to_100 on app.streak_definitions is '400 VALIDATION_ERROR freezes_initial: must be 0 to 100.';
-comment on constraint streak_definitions_freezes_max_0_to_100 on app.streak_definitions is '400 VALIDATION_ERROR freezes_max: must be 0 to 100.';
 comment on constraint streak_definitions_initial_within_max on app.streak_definitions is
   '400 VALIDATION_ERROR freezes_initial: must be at most freezes_max.';
-comment on constraint streak_definitions_freeze_earn_every_0_to_1000 on app.streak_definitions is
-  '400 VALIDATION_ERROR freeze_earn_every: must be 0 to 1000.';
-comment on constraint streak_definitions_at_risk_hours_0_to_1000 on app.streak_definitions is '400 VALIDATION_ERROR at_risk_hours: must be 0 to 1000.';
-comment on constraint streak_definitions_restore_window_hours_0_to_8760 on app.streak_definitions is
-  '400 VALIDATION_ERROR restore_window_hours: must be 0 to 8760.';
 
 create or replace function internal.streak_definition_json(d app.streak_definitions) returns json
 language sql stable as $$

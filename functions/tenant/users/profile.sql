@@ -1,8 +1,6 @@
 comment on constraint users_email_unique on app.users is '409 EMAIL_EXISTS email: This address is in use.';
 comment on constraint users_external_id_unique on app.users is '409 USER_ALREADY_EXISTS external_id: A user with this external_id exists.';
 comment on constraint users_anonymous_id_unique on app.users is '409 USER_ALREADY_EXISTS anonymous_id: A user with this anonymous_id exists.';
-comment on constraint users_display_name_at_most_100 on app.users is '400 INVALID_INPUT display_name: must have 1 to 100 characters.';
-comment on constraint users_display_name_is_one_line on app.users is '400 INVALID_INPUT display_name: must be one line of text.';
 
 create or replace function internal.generated_name() returns text
 language sql volatile as $$

@@ -1,8 +1,6 @@
 -- Outbound webhooks of a project: administration of subscriptions. fan_out.sql creates deliveries, replay.sql sends a range of them again; attempts,
 -- retries and the circuit breaker are in functions/shared/webhooks. The worker contains no logic: it leases a delivery, sends the request and
 -- reports the outcome.
-comment on constraint webhooks_event_name_form on app.webhooks is
-  '400 VALIDATION_ERROR event_name: must match ^[a-z][a-z0-9_.-]{0,127}$.';
 
 create or replace function internal.webhook_json(w app.webhooks) returns json
 language sql stable as $$

@@ -1,23 +1,12 @@
 -- Checks of rules and boosts, and the table of levels.
 comment on constraint xp_rules_key_unique on app.xp_rules is '409 CONFLICT key: A rule with this key exists.';
-comment on constraint xp_rules_key_form on app.xp_rules is '400 VALIDATION_ERROR key: must match ^[a-z][a-z0-9_-]{0,127}$.';
-comment on constraint xp_rules_name_1_to_200 on app.xp_rules is '400 VALIDATION_ERROR name: must have 1 to 200 characters.';
-comment on constraint xp_rules_name_is_one_line on app.xp_rules is '400 VALIDATION_ERROR name: must be one line of text.';
 comment on constraint xp_rules_event_name_form on app.xp_rules is
   '400 VALIDATION_ERROR event_name: must have 1 to 255 characters, no white space at either end.';
 comment on constraint xp_rules_not_of_xp on app.xp_rules is '400 VALIDATION_ERROR event_name: XP for the award of XP would feed itself.';
 comment on constraint xp_rules_one_amount on app.xp_rules is '400 VALIDATION_ERROR amount: give either amount or amount_property.';
-comment on constraint xp_rules_amount_1_to_1000000000 on app.xp_rules is '400 VALIDATION_ERROR amount: must be 1 to 1000000000.';
-comment on constraint xp_rules_amount_property_1_to_255 on app.xp_rules is '400 VALIDATION_ERROR amount_property: must have 1 to 255 characters.';
 comment on constraint xp_rules_multiplier_above_0 on app.xp_rules is '400 VALIDATION_ERROR multiplier: must be above 0 and at most 1000000.';
-comment on constraint xp_rules_max_per_event_1_to_1000000000 on app.xp_rules is '400 VALIDATION_ERROR max_per_event: must be 1 to 1000000000.';
-comment on constraint xp_rules_max_per_day_1_to_1000000000 on app.xp_rules is '400 VALIDATION_ERROR max_per_day: must be 1 to 1000000000.';
-comment on constraint xp_rules_cooldown_seconds_0_to_31536000 on app.xp_rules is '400 VALIDATION_ERROR cooldown_seconds: must be 0 to 31536000.';
-comment on constraint xp_rules_max_total_1_to_1000000000000 on app.xp_rules is '400 VALIDATION_ERROR max_total: must be 1 to 1000000000000.';
 comment on constraint xp_rules_end_after_start on app.xp_rules is '400 VALIDATION_ERROR ends_at: must be after starts_at.';
 comment on constraint xp_boosts_name_unique on app.xp_boosts is '409 CONFLICT name: A boost with this name exists.';
-comment on constraint xp_boosts_name_is_one_line on app.xp_boosts is '400 VALIDATION_ERROR name: must be one line of text.';
-comment on constraint xp_boosts_name_1_to_200 on app.xp_boosts is '400 VALIDATION_ERROR name: must have 1 to 200 characters.';
 comment on constraint xp_boosts_multiplier_from_a_tenth_to_100 on app.xp_boosts is '400 VALIDATION_ERROR multiplier: must be 0.1 to 100.';
 comment on constraint xp_boosts_end_after_start on app.xp_boosts is '400 VALIDATION_ERROR ends_at: must be after starts_at.';
 
@@ -58,10 +47,6 @@ language sql stable security definer set search_path = '' as $$
 $$;
 comment on function internal.segment_used__xp is 'The boosts that name a segment.';
 
-comment on constraint xp_levels_name_1_to_200 on app.xp_levels is '400 VALIDATION_ERROR name: must have 1 to 200 characters.';
-comment on constraint xp_levels_name_is_one_line on app.xp_levels is '400 VALIDATION_ERROR name: must be one line of text.';
-comment on constraint xp_levels_icon_url_at_most_2000 on app.xp_levels is '400 VALIDATION_ERROR icon_url: must have at most 2000 characters.';
-comment on constraint xp_levels_reward_is_object on app.xp_levels is '400 VALIDATION_ERROR reward: must be an object.';
 
 create or replace function internal.xp_levels_json() returns json
 language sql stable as $$
