@@ -149,9 +149,7 @@ comment on function api.billing_event is
 create or replace function api.traffic_report(reporter uuid, counted json) returns api.reply
 language plpgsql volatile security definer set search_path = '' as $$
 begin
-  if internal.caller() <> 'worker' then
-    raise exception 'traffic is reported by servers, not by %', internal.caller();
-  end if;
+  perform internal.check_caller('worker', 'traffic is reported by servers');
   insert into app.traffic_reports as t (project_id, day, reporter, api_requests, failed_requests, egress_bytes)
   -- servers of a former version do not report those that failed
   select c.project_id, c.day, traffic_report.reporter, c.api_requests, coalesce(c.failed_requests, 0), c.egress_bytes

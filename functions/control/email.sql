@@ -71,9 +71,7 @@ declare
   most constant int := (mail_take.limits ->> case when is_sandbox then 'sandbox_per_day' else 'per_day' end)::int;
   wait int;
 begin
-  if internal.caller() <> 'worker' then
-    raise exception 'mail is sent by workers, not by %', internal.caller();
-  end if;
+  perform internal.check_caller('worker', 'mail is sent by workers');
   if is_sandbox and not mail_take.is_sign_in and mail_take.limits ->> 'sandbox_to' = 'own'
      and not internal.mail_reaches(mail_take.project_id, mail_take.address) then
     return internal.reply(200, json_build_object('is_sandbox', true, 'is_refused', true, 'wait', null));

@@ -207,9 +207,7 @@ language plpgsql volatile security definer set search_path = '' as $$
 declare
   open app.app_sessions;
 begin
-  if internal.caller() <> 'worker' then
-    raise exception 'sessions are timed out by workers, not by %', internal.caller();
-  end if;
+  perform internal.check_caller('worker', 'sessions are timed out by workers');
   perform from app.users u where u.id = app_sessions_timeout.user_id for no key update;
   for open in
     select s.*

@@ -20,9 +20,7 @@ begin
   end if;
   -- lock order: the user first; a concurrent deletion of the user waits, or has committed before
   perform from app.users u where u.id = me for key share;
-  if not found then
-    perform internal.fail(404, 'NOT_FOUND', 'There is no such user.');
-  end if;
+  perform internal.check_found(found, 'user');
   -- whoever ends the session waits, and then sees the registration
   if sid is not null then
     perform from app.user_sessions s where s.id = sid and s.app_user_id = me and s.ended_at is null and s.expires_at > internal.now() for share;

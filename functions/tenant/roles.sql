@@ -94,9 +94,7 @@ declare
   revoked record;
   role_key text;
 begin
-  if internal.caller() <> 'developer' then
-    raise exception 'roles are revoked by administrators, not by %', internal.caller();
-  end if;
+  perform internal.check_caller('developer', 'roles are revoked by administrators');
   -- serialised with assignments, which lock the role first
   select r.key into role_key from app.roles r where r.id = role_revoke.role_id for update;
   perform internal.lock_users(array(

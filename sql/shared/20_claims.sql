@@ -26,6 +26,17 @@ return coalesce(nullif(current_setting('app.caller', true), ''), 'none');
 comment on function internal.caller is
   'What kind of credential called: client_key, user, server_key, server_key_user (a server key on behalf of a user), developer, worker, none.';
 
+create or replace function internal.check_caller(kind text, rule text) returns void
+language plpgsql stable as $$
+begin
+  if internal.caller() <> check_caller.kind then
+    raise exception '%, not by %', check_caller.rule, internal.caller();
+  end if;
+end $$;
+comment on function internal.check_caller is
+  'Raises, for the log, unless a credential of this kind called; rule says what is done by whom: "replays are run by a worker". The server calls no function
+   under another credential, so this is a defect and no refusal.';
+
 create or replace function internal.actor() returns json
 language sql stable parallel safe
 return nullif(current_setting('app.actor', true), '')::json;

@@ -12,7 +12,7 @@ begin
     execute format('grant usage on type api.reply to %I', role_name);
     execute format($grant$
       grant execute on function
-        internal.user_id(), internal.session_id(), internal.developer_id(), internal.project_id(), internal.caller(),
+        internal.user_id(), internal.session_id(), internal.developer_id(), internal.project_id(), internal.caller(), internal.check_caller(text, text),
         internal.actor(), internal.now(), internal.iso(timestamptz), internal.reply(int, json, json),
         internal.json_merge(json, json), internal.reply_page(json, bigint, bigint, bigint), internal.page_bytes(), internal.json_fitting(json), internal.reply_cursor(json, text, bigint),
         internal.refuse(int, text, text, json, json), internal.fail(int, text, text, json, json),

@@ -9,9 +9,7 @@ declare
   reached uuid[];
   fresh int := 0;
 begin
-  if internal.caller() <> 'worker' then
-    raise exception 'backfills are run by a worker, not by %', internal.caller();
-  end if;
+  perform internal.check_caller('worker', 'backfills are run by a worker');
   -- the lock waits for a concurrent deletion, and prevents a deletion until this step ends
   select a.* into achievement from app.achievements a where a.id = achievements_backfill_step.achievement_id for key share;
   if achievement.id is null then
@@ -72,9 +70,7 @@ language plpgsql volatile security definer set search_path = '' as $$
 declare
   everybody constant bigint := internal.users_number();
 begin
-  if internal.caller() <> 'worker' then
-    raise exception 'rarity is counted by a worker, not by %', internal.caller();
-  end if;
+  perform internal.check_caller('worker', 'rarity is counted by a worker');
   update app.achievements a
      set unlocks = coalesce(c.count, 0), users = everybody, counted_at = internal.now()
     from app.achievements own
@@ -122,9 +118,7 @@ declare
   scale numeric := 1;
   outcome json;
 begin
-  if internal.caller() <> 'developer' then
-    raise exception 'criteria are tried out by administrators, not by %', internal.caller();
-  end if;
+  perform internal.check_caller('developer', 'criteria are tried out by administrators');
   if is_estimate then
     for n in 1 .. rounds loop
       select s.ids, s.pages into sample from internal.users_sampled(population, n) s;

@@ -59,9 +59,7 @@ declare
   sent app.ai_prompts := jsonb_populate_record(null::app.ai_prompts, ai_prompt_write.config);
   written app.ai_prompts;
 begin
-  if internal.caller() <> 'developer' then
-    raise exception 'prompts are written by administrators, not by %', internal.caller();
-  end if;
+  perform internal.check_caller('developer', 'prompts are written by administrators');
   perform internal.ai_provider_check(sent.provider, ai_prompt_write.allows_echo);
   if (select count(*) from regexp_matches(coalesce(sent.system_prompt, ''), internal.ai_placeholder_form(), 'g')) > 100 then
     perform internal.invalid('system_prompt', 'must have at most 100 placeholders', 'INVALID_INPUT');

@@ -56,9 +56,7 @@ language plpgsql volatile security definer set search_path = '' as $$
 declare
   was constant numeric := internal.spend_ceiling();
 begin
-  if internal.caller() <> 'developer' then
-    raise exception 'the spend ceiling is set by administrators, not by %', internal.caller();
-  end if;
+  perform internal.check_caller('developer', 'the spend ceiling is set by administrators');
   if was is distinct from spend_ceiling_put.amount_usd then
     perform internal.set_setting('spend_ceiling_usd', coalesce(to_jsonb(spend_ceiling_put.amount_usd), 'null'));
     perform internal.audit('billing.update', 'billing', null,

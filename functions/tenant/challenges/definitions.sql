@@ -184,9 +184,7 @@ declare
   later app.challenges;
   turns int := 0;
 begin
-  if internal.caller() <> 'worker' then
-    raise exception 'challenges come again by a worker, not by %', internal.caller();
-  end if;
+  perform internal.check_caller('worker', 'challenges come again by a worker');
   select l.* into c from app.challenges l where l.id = challenge_recur.challenge_id for no key update;
   if c.id is null or not c.is_active or c.recurrence = 'none' then
     return internal.reply(200, null);
@@ -218,9 +216,7 @@ declare
   slice uuid[];
   moved int := 0;
 begin
-  if internal.caller() <> 'worker' then
-    raise exception 'challenges are recounted by a worker, not by %', internal.caller();
-  end if;
+  perform internal.check_caller('worker', 'challenges are recounted by a worker');
   -- one that is being deleted is waited for, and is counted no more; one that is there stays until this step ends
   select c.* into challenge from app.challenges c where c.id = challenges_recount_step.challenge_id for key share;
   if challenge.id is null then

@@ -302,9 +302,7 @@ declare
   pages int[];
   scale numeric := 1;
 begin
-  if internal.caller() <> 'developer' then
-    raise exception 'challenges are simulated by administrators, not by %', internal.caller();
-  end if;
+  perform internal.check_caller('developer', 'challenges are simulated by administrators');
   select l.* into c from app.challenges l where l.id = challenge_simulation.challenge_id;
   starts := c.start_at - (c.end_at - c.start_at);
   ends := c.start_at;

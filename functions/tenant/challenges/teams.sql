@@ -61,9 +61,7 @@ declare
   members uuid[];
   completers uuid[];
 begin
-  if internal.caller() <> 'worker' then
-    raise exception 'teams are completed by a worker, not by %', internal.caller();
-  end if;
+  perform internal.check_caller('worker', 'teams are completed by a worker');
   select l.* into c from app.challenges l where l.id = challenge_team_complete.challenge_id;
   if c.id is null or c.team_mode = 'none' or not c.is_active then
     return internal.reply(200, over);

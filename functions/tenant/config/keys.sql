@@ -111,9 +111,7 @@ begin
     perform internal.config_size_check();
   else
     select k.* into stored from app.config_keys k where k.key = config_key_update.key;
-    if not found then
-      perform internal.fail(404, 'NOT_FOUND', 'There is no such key.');
-    end if;
+    perform internal.check_found(found, 'key');
   end if;
   return internal.reply(200, internal.config_key_json(stored));
 end $$;

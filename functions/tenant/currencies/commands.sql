@@ -120,9 +120,7 @@ declare
   answer api.reply;
   moved json;
 begin
-  if internal.caller() <> 'developer' then
-    raise exception 'balances are adjusted by administrators, not by %', internal.caller();
-  end if;
+  perform internal.check_caller('developer', 'balances are adjusted by administrators');
   perform internal.ledger_lock_user(currency_adjust.app_user_id);
   answer := internal.ledger_stored_reply(currency_adjust.app_user_id, route, currency_adjust.idempotency_key, currency_adjust.body_hash);
   if answer is not null then
@@ -187,9 +185,7 @@ declare
   written app.currency_transactions;
   answer api.reply;
 begin
-  if internal.caller() <> 'developer' then
-    raise exception 'transactions are reversed by administrators, not by %', internal.caller();
-  end if;
+  perform internal.check_caller('developer', 'transactions are reversed by administrators');
   select t.* into undone from app.currency_transactions t where t.id = currency_transaction_reverse.transaction_id;
   perform internal.check_found(found, 'transaction');
   perform internal.ledger_lock_user(undone.app_user_id);

@@ -36,9 +36,7 @@ comment on function api.currencies_list is 'The caller''s balances of all active
 create or replace function api.user_balances(user_id uuid) returns api.reply
 language plpgsql stable as $$
 begin
-  if not exists (select from app.users u where u.id = user_balances.user_id) then
-    perform internal.fail(404, 'NOT_FOUND', 'There is no such user.');
-  end if;
+  perform internal.check_found(exists (select from app.users u where u.id = user_balances.user_id), 'user');
   return internal.reply(200, coalesce(
     (select json_object_agg(c.code, (internal.currency_current(c, user_balances.user_id)).balance order by c.code) from app.currencies c), '{}'));
 end $$;

@@ -105,9 +105,7 @@ declare
   proof app.currency_checks;
   found record;
 begin
-  if internal.caller() <> 'worker' then
-    raise exception 'balances are proved by workers, not by %', internal.caller();
-  end if;
+  perform internal.check_caller('worker', 'balances are proved by workers');
   if currencies_check.check_id is null then
     -- results are kept for a month
     delete from app.currency_checks k where k.checked_at < internal.now() - interval '30 days';

@@ -252,9 +252,7 @@ language plpgsql volatile security definer set search_path = '' as $$
 declare
   m app.email_messages;
 begin
-  if internal.caller() <> 'developer' then
-    raise exception 'mail is cancelled by administrators, not by %', internal.caller();
-  end if;
+  perform internal.check_caller('developer', 'mail is cancelled by administrators');
   perform internal.email_message_users_lock(email_message_cancel.message_id);
   select e.* into m from app.email_messages e where e.id = email_message_cancel.message_id for update;
   perform internal.check_found(m.id is not null, 'message');

@@ -64,9 +64,7 @@ language plpgsql volatile security definer set search_path = '' as $$
 declare
   them uuid;
 begin
-  if internal.caller() <> 'worker' then
-    raise exception 'addresses are unsubscribed by their links, not by %', internal.caller();
-  end if;
+  perform internal.check_caller('worker', 'addresses are unsubscribed by their links');
   select u.id into them from app.users u where u.email = internal.email_normal(email_unsubscribe.address);
   perform internal.lock_users(array[them]) where them is not null;
   insert into app.email_suppressions (address, reason, category)
@@ -99,9 +97,7 @@ declare
   address text;
   them uuid;
 begin
-  if internal.caller() <> 'worker' then
-    raise exception 'events of mail are recorded by the server, not by %', internal.caller();
-  end if;
+  perform internal.check_caller('worker', 'events of mail are recorded by the server');
   perform internal.check_rate('email webhook', 100, 1, 'A project takes at most 100 webhooks a second.');
   insert into app.email_provider_events (id) values (email_provider_event.event ->> 'id') on conflict on constraint email_provider_events_pkey do nothing;
   if not found then

@@ -9,9 +9,7 @@ declare
   is_new_link boolean;
   had_failed boolean;
 begin
-  if internal.caller() <> 'worker' then
-    raise exception 'opens and clicks are recorded by the server, not by %', internal.caller();
-  end if;
+  perform internal.check_caller('worker', 'opens and clicks are recorded by the server');
   select e.* into m from app.email_messages e where e.id = email_track.message_id and e.track;
   -- most calls repeat what is known: they write nothing and wait for nobody
   if m.id is null or m.opened_at is not null and not is_click then

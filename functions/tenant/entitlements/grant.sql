@@ -44,9 +44,7 @@ declare
   given app.entitlement_grants;
   answer api.reply;
 begin
-  if internal.caller() <> 'developer' then
-    raise exception 'entitlements are granted by administrators, not by %', internal.caller();
-  end if;
+  perform internal.check_caller('developer', 'entitlements are granted by administrators');
   perform internal.ledger_lock_user(entitlement_grant.app_user_id);
   answer := internal.ledger_stored_reply(entitlement_grant.app_user_id, route, entitlement_grant.idempotency_key, entitlement_grant.body_hash);
   if answer is not null then
@@ -93,9 +91,7 @@ language plpgsql volatile security definer set search_path = '' as $$
 declare
   still_active boolean;
 begin
-  if internal.caller() <> 'developer' then
-    raise exception 'entitlements are withdrawn by administrators, not by %', internal.caller();
-  end if;
+  perform internal.check_caller('developer', 'entitlements are withdrawn by administrators');
   perform internal.ledger_lock_user(entitlement_withdraw.app_user_id);
   delete from app.entitlement_grants g
    where (g.app_user_id, g.entitlement_id, g.source) = (entitlement_withdraw.app_user_id, entitlement_withdraw.entitlement_id, 'promotional');

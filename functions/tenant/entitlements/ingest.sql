@@ -295,9 +295,7 @@ create or replace trigger tg_users__subscriptions
 create or replace function api.subscription_resume(item text) returns api.reply
 language plpgsql volatile security definer set search_path = '' as $$
 begin
-  if internal.caller() <> 'worker' then
-    raise exception 'events of the subscription provider are applied by workers, not by %', internal.caller();
-  end if;
+  perform internal.check_caller('worker', 'events of the subscription provider are applied by workers');
   return internal.reply(200, to_json(case when subscription_resume.item like 'transfer %' then internal.subscription_transfer(substr(subscription_resume.item, 10))
                                           else internal.subscription_settle(substr(subscription_resume.item, 10), true) end));
 end $$;
@@ -323,9 +321,7 @@ declare
   stored_id text;
   result text;
 begin
-  if internal.caller() <> 'worker' then
-    raise exception 'events of the subscription provider are taken in by workers, not by %', internal.caller();
-  end if;
+  perform internal.check_caller('worker', 'events of the subscription provider are taken in by workers');
   if coalesce(char_length(subscription_ingest.event ->> 'id'), 0) not between 1 and 255 or at is null then
     return 'malformed';
   end if;

@@ -5,13 +5,9 @@ declare
   them app.users;
   sealed text;
 begin
-  if internal.caller() <> 'worker' then
-    raise exception 'purchases are restored by the server, not by %', internal.caller();
-  end if;
+  perform internal.check_caller('worker', 'purchases are restored by the server');
   select u.* into them from app.users u where u.id = restore_begin.app_user_id;
-  if them.id is null then
-    perform internal.fail(404, 'USER_NOT_FOUND', 'There is no such user.');
-  end if;
+  perform internal.check_found(them.id is not null, 'user', 'USER_NOT_FOUND');
   select i.config_sealed into sealed from app.integrations i where i.provider = 'revenuecat' and i.is_active;
   if sealed is null then
     perform internal.fail(409, 'RESTORE_UNAVAILABLE', 'This project has no active subscription integration.');
@@ -133,9 +129,7 @@ declare
   held jsonb;
   item record;
 begin
-  if internal.caller() <> 'worker' then
-    raise exception 'purchases are restored by the server, not by %', internal.caller();
-  end if;
+  perform internal.check_caller('worker', 'purchases are restored by the server');
   -- restores of one purchase by several users go one after the other: each finds the owner whom the one before it has made
   perform internal.advisory_lock('restore', l.ref)
      from (select distinct coalesce(p.value ->> 'provider_id', p.value ->> 'ref') as ref

@@ -346,9 +346,7 @@ declare
   before json;
   after json;
 begin
-  if internal.caller() <> 'developer' then
-    raise exception 'subscriptions are replayed by administrators, not by %', internal.caller();
-  end if;
+  perform internal.check_caller('developer', 'subscriptions are replayed by administrators');
   select k.* into s from app.subscriptions k where k.id = subscription_replay.subscription_id;
   perform internal.lock_users(array[s.app_user_id]);
   select k.* into s from app.subscriptions k where k.id = s.id for no key update;

@@ -159,9 +159,7 @@ declare
 begin
   -- a client-chosen id may be used again after its period of deduplication
   select e.* into event from app.engagement_events e where e.id = event_get.event_id order by e.received_at desc limit 1;
-  if not found then
-    perform internal.fail(404, 'NOT_FOUND', 'There is no such event.');
-  end if;
+  perform internal.check_found(found, 'event');
   return internal.reply(200, internal.json_merge(internal.event_full_json(event), json_build_object('effects', internal.event_caused(event))));
 end $$;
 comment on function api.event_get is

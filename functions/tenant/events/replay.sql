@@ -79,9 +79,7 @@ declare
   active uuid[];
   found_ones jsonb;
 begin
-  if internal.caller() <> 'worker' then
-    raise exception 'replays are run by a worker, not by %', internal.caller();
-  end if;
+  perform internal.check_caller('worker', 'replays are run by a worker');
   insert into app.event_replays (operation_id, target, is_dry_run) values (events_replay_step.operation_id, events_replay_step.target, is_dry_run)
   on conflict on constraint event_replays_pkey do nothing;
   select r.* into replay

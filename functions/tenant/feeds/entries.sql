@@ -292,9 +292,7 @@ language plpgsql volatile security definer set search_path = '' as $$
 declare
   doomed app.feed_entries;
 begin
-  if internal.caller() <> 'developer' then
-    raise exception 'entries of others are deleted by administrators, not by %', internal.caller();
-  end if;
+  perform internal.check_caller('developer', 'entries of others are deleted by administrators');
   select e.* into doomed from app.feed_entries e where e.id = feed_remove.entry_id;
   -- the actor first, as everywhere
   perform internal.lock_users(array[doomed.actor_id]);

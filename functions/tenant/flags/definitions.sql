@@ -136,9 +136,7 @@ language plpgsql volatile security definer set search_path = '' as $$
 declare
   changes json;
 begin
-  if internal.caller() <> 'developer' then
-    raise exception 'overrides are set by administrators, not by %', internal.caller();
-  end if;
+  perform internal.check_caller('developer', 'overrides are set by administrators');
   with sent as (
     select internal.as_uuid(e.key) as app_user_id, e.value from jsonb_each(flag_overrides_put.overrides) e
   ), before as (
@@ -174,9 +172,7 @@ comment on function internal.flag_overrides_put is
 create or replace function internal.flag_users_lock(app_user_ids uuid[]) returns uuid[]
 language plpgsql volatile security definer set search_path = '' as $$
 begin
-  if internal.caller() <> 'developer' then
-    raise exception 'overrides are set by administrators, not by %', internal.caller();
-  end if;
+  perform internal.check_caller('developer', 'overrides are set by administrators');
   return internal.lock_users(flag_users_lock.app_user_ids);
 end $$;
 comment on function internal.flag_users_lock is 'Locks those of these users who exist, for an administrator, and returns them, or null.';

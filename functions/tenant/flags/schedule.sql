@@ -200,9 +200,7 @@ declare
   hit bigint;
   rate numeric;
 begin
-  if internal.caller() <> 'worker' then
-    raise exception 'ramps are guarded by workers, not by %', internal.caller();
-  end if;
+  perform internal.check_caller('worker', 'ramps are guarded by workers');
   perform internal.flags_flush_counts();
   perform internal.flags_apply_schedule();
   select f.* into flag from app.flags f where f.id = flag_guard.flag_id for no key update;

@@ -162,9 +162,7 @@ declare
 begin
   select c.code into mine from app.friend_codes c where c.app_user_id = me;
   if mine is null or friend_code_mine.is_new then
-    if internal.lock_users(array[me]) is null then
-      perform internal.fail(404, 'USER_NOT_FOUND', 'There is no such user.');
-    end if;
+    perform internal.check_found(internal.lock_users(array[me]) is not null, 'user', 'USER_NOT_FOUND');
     made := internal.random_code(8);
     insert into app.friend_codes as c (app_user_id, code)
     values (me, made)

@@ -12,9 +12,7 @@ declare
   g app.groups;
   owner_id uuid;
 begin
-  if internal.caller() <> 'developer' then
-    raise exception 'groups are administered by administrators, not by %', internal.caller();
-  end if;
+  perform internal.check_caller('developer', 'groups are administered by administrators');
   loop
     -- the owner is locked too, because ownership may change
     owner_id := internal.group_owner(group_administered.group_id);

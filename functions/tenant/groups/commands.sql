@@ -5,9 +5,7 @@ create or replace function internal.group_limit_check(app_user_id uuid) returns 
 language plpgsql volatile security definer set search_path = '' as $$
 begin
   perform from app.users u where u.id = group_limit_check.app_user_id for no key update;
-  if not found then
-    perform internal.fail(404, 'USER_NOT_FOUND', 'There is no such user.');
-  end if;
+  perform internal.check_found(found, 'user', 'USER_NOT_FOUND');
   perform internal.check_limit((select count(*) from app.group_members m where m.app_user_id = group_limit_check.app_user_id), 50,
                                'A user is in at most 50 groups.', 'GROUP_LIMIT_REACHED');
 end $$;

@@ -86,9 +86,7 @@ comment on function internal.group_succeed is
 create or replace function api.group_inherited(group_id uuid, user_id uuid, previous_role text) returns api.reply
 language plpgsql volatile security definer set search_path = '' as $$
 begin
-  if internal.caller() <> 'worker' then
-    raise exception 'heirs are told by workers, not by %', internal.caller();
-  end if;
+  perform internal.check_caller('worker', 'heirs are told by workers');
   if internal.lock_users(array[group_inherited.user_id]) is not null then
     perform internal.emit(group_inherited.user_id, 'svc.group.role_changed', jsonb_build_object(
       'group_id', group_inherited.group_id, 'role', 'owner', 'previous_role', group_inherited.previous_role, 'inherited', true));

@@ -12,9 +12,7 @@ language plpgsql volatile security definer set search_path = '' as $$
 declare
   stored_id uuid;
 begin
-  if internal.caller() <> 'worker' then
-    raise exception 'webhooks are received by the server, not by %', internal.caller();
-  end if;
+  perform internal.check_caller('worker', 'webhooks are received by the server');
   perform internal.check_rate('inbound webhooks', 100, 1, 'A project takes at most 100 webhooks a second.');
   insert into app.inbound_events as e (provider, event_key, body)
   values (inbound_receive.provider, inbound_receive.event_key, inbound_receive.body)
@@ -63,9 +61,7 @@ declare
   parsed jsonb;
   result text;
 begin
-  if internal.caller() <> 'worker' then
-    raise exception 'webhooks are processed by workers, not by %', internal.caller();
-  end if;
+  perform internal.check_caller('worker', 'webhooks are processed by workers');
   select k.* into e from app.inbound_events k where k.id = inbound_process.inbound_id for update;
   if e.id is null or e.outcome is not null then
     return internal.reply(200, to_json(e.outcome));
@@ -110,9 +106,7 @@ language plpgsql volatile security definer set search_path = '' as $$
 declare
   e app.inbound_events;
 begin
-  if internal.caller() <> 'developer' then
-    raise exception 'webhooks are replayed by administrators, not by %', internal.caller();
-  end if;
+  perform internal.check_caller('developer', 'webhooks are replayed by administrators');
   update app.inbound_events k set outcome = null, processed_at = null
    where k.id = inbound_replay.inbound_id and k.provider = inbound_replay.provider
   returning k.* into e;

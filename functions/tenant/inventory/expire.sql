@@ -5,9 +5,7 @@ declare
   locked_users uuid[];
   news record;
 begin
-  if internal.caller() <> 'worker' then
-    raise exception 'what expires is told by workers, not by %', internal.caller();
-  end if;
+  perform internal.check_caller('worker', 'what expires is told by workers');
   locked_users := internal.lock_users(array(
     select distinct d.app_user_id
       from (select s.app_user_id from app.inventory_stacks s

@@ -92,9 +92,7 @@ comment on function api.leaderboard_submit is
 create or replace function internal.leaderboard_admin_only() returns void
 language plpgsql stable as $$
 begin
-  if internal.caller() <> 'developer' then
-    raise exception 'entries are managed by administrators, not by %', internal.caller();
-  end if;
+  perform internal.check_caller('developer', 'entries are managed by administrators');
 end $$;
 comment on function internal.leaderboard_admin_only is 'Raises for anybody but an administrator.';
 
@@ -150,9 +148,7 @@ declare
   ranks record;
 begin
   perform internal.leaderboard_admin_only();
-  if internal.lock_users(array[leaderboard_entry_put.user_id]) is null then
-    perform internal.fail(404, 'NOT_FOUND', 'There is no such user.');
-  end if;
+  perform internal.check_found(internal.lock_users(array[leaderboard_entry_put.user_id]) is not null, 'user');
   run := internal.leaderboard_run_now(leaderboard_entry_put.board);
   moved := internal.leaderboard_set(leaderboard_entry_put.board, run, leaderboard_entry_put.user_id, leaderboard_entry_put.score,
                                     leaderboard_entry_put.metadata);

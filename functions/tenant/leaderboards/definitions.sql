@@ -120,9 +120,7 @@ create or replace trigger tg_leaderboards__audit
 create or replace function internal.leaderboard_runs_close(leaderboard_id uuid) returns void
 language plpgsql volatile security definer set search_path = '' as $$
 begin
-  if internal.caller() <> 'developer' then
-    raise exception 'boards are changed by administrators, not by %', internal.caller();
-  end if;
+  perform internal.check_caller('developer', 'boards are changed by administrators');
   -- live ones first, then what is to replace them, as the jobs do
   perform from app.leaderboard_runs r where r.leaderboard_id = leaderboard_runs_close.leaderboard_id order by r.state <> 'live', r.id for update;
 end $$;
@@ -131,9 +129,7 @@ comment on function internal.leaderboard_runs_close is 'Locks the runs of a boar
 create or replace function internal.leaderboard_lock(leaderboard_id uuid) returns boolean
 language plpgsql volatile security definer set search_path = '' as $$
 begin
-  if internal.caller() <> 'developer' then
-    raise exception 'boards are deleted by administrators, not by %', internal.caller();
-  end if;
+  perform internal.check_caller('developer', 'boards are deleted by administrators');
   -- neither of these two blocks a transaction that stores a score: it has locked its user and waits for the board next
   perform from app.leaderboards b where b.id = leaderboard_lock.leaderboard_id for no key update;
   if not found then
@@ -155,9 +151,7 @@ comment on function internal.leaderboard_lock is
 create or replace function internal.leaderboard_runs_drop(leaderboard_id uuid) returns void
 language plpgsql volatile security definer set search_path = '' as $$
 begin
-  if internal.caller() <> 'developer' then
-    raise exception 'boards are changed by administrators, not by %', internal.caller();
-  end if;
+  perform internal.check_caller('developer', 'boards are changed by administrators');
   -- waits for a concurrent fold of each run, which waits for no lock of this transaction
   perform internal.advisory_lock('leaderboard_fold', r.id::text)
      from (select x.id from app.leaderboard_runs x where x.leaderboard_id = leaderboard_runs_drop.leaderboard_id order by x.id) r;

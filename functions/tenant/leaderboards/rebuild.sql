@@ -71,9 +71,7 @@ declare
   entry app.leaderboard_entries;
   tally internal.leaderboard_tally;
 begin
-  if internal.caller() <> 'worker' then
-    raise exception 'runs are rebuilt by a worker, not by %', internal.caller();
-  end if;
+  perform internal.check_caller('worker', 'runs are rebuilt by a worker');
   select b.* into board from app.leaderboards b where b.id = leaderboard_rebuild_step.leaderboard_id;
   -- done before, and asked again after a crash
   select r.* into live from app.leaderboard_runs r where r.operation_id = leaderboard_rebuild_step.operation_id and r.state = 'live';

@@ -178,9 +178,7 @@ declare
   mover record;
   told record;
 begin
-  if internal.caller() <> 'worker' then
-    raise exception 'moves are told by a worker, not by %', internal.caller();
-  end if;
+  perform internal.check_caller('worker', 'moves are told by a worker');
   select r.* into run from app.leaderboard_runs r where r.id = leaderboard_notify.run_id and r.state = 'live';
   select b.* into board from app.leaderboards b where b.id = run.leaderboard_id;
   if board.id is null then

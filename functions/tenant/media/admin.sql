@@ -50,9 +50,7 @@ declare
   a app.media_assets;
   folder constant uuid := (media_update.patch ->> 'folder_id')::uuid;
 begin
-  if internal.caller() <> 'developer' then
-    raise exception 'assets are described by administrators, not by %', internal.caller();
-  end if;
+  perform internal.check_caller('developer', 'assets are described by administrators');
   perform from app.media_folders f where f.id = folder for key share;
   if folder is not null and not found then
     perform internal.invalid('folder_id', 'must be the id of a folder');
@@ -182,9 +180,7 @@ declare
   asset uuid;
   n int := 0;
 begin
-  if internal.caller() <> 'developer' then
-    raise exception 'objects are deleted by administrators, not by %', internal.caller();
-  end if;
+  perform internal.check_caller('developer', 'objects are deleted by administrators');
   for asset in
     select a.id from app.media_assets a
      where a.status <> 'deleted'

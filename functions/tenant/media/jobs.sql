@@ -44,9 +44,7 @@ declare
   j app.media_jobs;
   wait int;
 begin
-  if internal.caller() <> 'developer' then
-    raise exception 'jobs are made by administrators, not by %', internal.caller();
-  end if;
+  perform internal.check_caller('developer', 'jobs are made by administrators');
   select m.* into a from app.media_assets m where m.id = media_job_create.asset_id and m.status = 'committed' for key share;
   perform internal.check_found(a.id is not null, 'asset');
   if a.mime_type not like 'image/%' then

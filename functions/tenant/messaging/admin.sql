@@ -81,9 +81,7 @@ language plpgsql volatile security definer set search_path = '' as $$
 declare
   message app.messages;
 begin
-  if internal.caller() <> 'developer' then
-    raise exception 'messages of others are deleted by administrators, not by %', internal.caller();
-  end if;
+  perform internal.check_caller('developer', 'messages of others are deleted by administrators');
   perform internal.conversation_lock(message_delete_admin.conversation_id);
   message := internal.message_in(message_delete_admin.conversation_id, message_delete_admin.message_id);
   delete from app.messages m where m.id = message.id;

@@ -76,9 +76,7 @@ declare
   sender_name text;
   made bigint;
 begin
-  if internal.caller() <> 'worker' then
-    raise exception 'messages are pushed by workers, not by %', internal.caller();
-  end if;
+  perform internal.check_caller('worker', 'messages are pushed by workers');
   select k.* into m from app.messages k where k.id = message_push.message_id;
   if m.id is null or automation.is_active is false or not (inbox or is_connected)
      or exists (select from app.moderation_items i where (i.subject_type, i.subject_id) = ('message', m.id) and i.is_hidden) then

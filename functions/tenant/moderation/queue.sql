@@ -109,17 +109,13 @@ declare
   item app.moderation_items;
   was text;
 begin
-  if internal.caller() <> 'developer' then
-    raise exception 'the queue is moved by administrators, not by %', internal.caller();
-  end if;
+  perform internal.check_caller('developer', 'the queue is moved by administrators');
   -- users before items: a report locks its reporter and then waits for the item
   perform internal.lock_users(array(select i.subject_user_id from app.moderation_items i where i.id = moderation_move.item_id));
   -- content before items: a write of content that a rule matches locks them in this order
   perform internal.moderation_lock(i.subject_type, i.subject_id) from app.moderation_items i where i.id = moderation_move.item_id;
   select i.* into item from app.moderation_items i where i.id = moderation_move.item_id for update;
-  if not found then
-    perform internal.fail(404, 'NOT_FOUND', 'There is no such item.');
-  end if;
+  perform internal.check_found(found, 'item');
   was := item.status;
   if was = moderation_move.status then
     return internal.moderation_item_json(item);

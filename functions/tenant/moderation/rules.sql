@@ -285,9 +285,7 @@ declare
   is_caught boolean;
   is_complete boolean := true;
 begin
-  if internal.caller() <> 'developer' then
-    raise exception 'rules are simulated by administrators, not by %', internal.caller();
-  end if;
+  perform internal.check_caller('developer', 'rules are simulated by administrators');
   select m.* into r from app.moderation_rules m where m.id = moderation_simulate.rule_id;
   if r.rule_type = 'report_threshold' then
     select count(*), count(distinct (s.subject_type, s.subject_id)) filter (where s.n >= (r.config ->> 'count')::int)

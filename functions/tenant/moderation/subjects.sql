@@ -9,9 +9,7 @@ begin
   if to_regprocedure(format('internal.%I(uuid)', hook)) is not null then
     execute format('select s.user_id, s.snapshot from internal.%I($1) s', hook) into user_id, snapshot using moderation_subject.subject_id;
   end if;
-  if snapshot is null then
-    perform internal.fail(404, 'SUBJECT_NOT_FOUND', 'There is no such subject.');
-  end if;
+  perform internal.check_found(snapshot is not null, 'subject', 'SUBJECT_NOT_FOUND');
 end $$;
 comment on function internal.moderation_subject is
   'The author of a subject that the caller can see, and a copy of its content. Refuses 404 SUBJECT_NOT_FOUND, also for types whose area has no hook.';

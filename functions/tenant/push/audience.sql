@@ -171,9 +171,7 @@ begin
           campaign.message ->> 'category', campaign.quiet_hours, campaign.frequency_cap, sample.ids, sample.scale, sample.margin;
   if push_preview.user_id is not null then
     select u.* into shown from app.users u where u.id = push_preview.user_id;
-    if not found then
-      perform internal.fail(404, 'USER_NOT_FOUND', 'There is no such user.');
-    end if;
+    perform internal.check_found(found, 'user', 'USER_NOT_FOUND');
   end if;
   return internal.json_merge(counted, json_build_object('rendered',
     internal.push_rendered(campaign.message, coalesce(shown.properties, '{}'), shown.display_name, null)));

@@ -15,9 +15,7 @@ create or replace trigger tg_push_campaigns__audit_of_mail
 create or replace function internal.push_developer_check() returns void
 language plpgsql stable as $$
 begin
-  if internal.caller() <> 'developer' then
-    raise exception 'messages are sent by administrators, not by %', internal.caller();
-  end if;
+  perform internal.check_caller('developer', 'messages are sent by administrators');
 end $$;
 comment on function internal.push_developer_check is 'Raises for callers who are no administrators.';
 

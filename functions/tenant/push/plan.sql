@@ -145,9 +145,7 @@ declare
   last_id uuid;
   moved bigint;
 begin
-  if internal.caller() <> 'worker' then
-    raise exception 'campaigns are planned by workers, not by %', internal.caller();
-  end if;
+  perform internal.check_caller('worker', 'campaigns are planned by workers');
   select k.* into c from app.push_campaigns k where k.id = push_plan_step.campaign_id for no key update;
   if not found then
     return internal.reply(200, '{"is_over": true}');

@@ -23,9 +23,7 @@ begin
   select c.* into found_one
     from app.push_campaigns c
    where c.id = push_campaign_found.campaign_id and c.channel = push_campaign_found.channel and not c.is_deleted;
-  if not found then
-    perform internal.fail(404, 'NOT_FOUND', 'There is no such campaign.');
-  end if;
+  perform internal.check_found(found, 'campaign');
   return found_one;
 end $$;
 comment on function internal.push_campaign_found is 'A campaign. Refuses 404 NOT_FOUND.';

@@ -206,9 +206,7 @@ declare
   of_channel constant text := coalesce((select k.channel from app.push_campaigns k where k.id = push_claim.queue), 'push');
   per_second constant numeric := coalesce((internal.setting(of_channel || '.sends_per_second') #>> '{}')::numeric, case of_channel when 'email' then 10 else 1000 end);
 begin
-  if internal.caller() <> 'worker' then
-    raise exception 'messages are sent by workers, not by %', internal.caller();
-  end if;
+  perform internal.check_caller('worker', 'messages are sent by workers');
   project := internal.push_bucket_fill(case of_channel when 'email' then 'email' else 'project' end, per_second);
   if push_claim.queue <> '00000000-0000-0000-0000-000000000000' then
     -- read after the lock: what an administrator has stopped before is not sent
@@ -282,9 +280,7 @@ declare
   ids constant uuid[] := array(select k::uuid from jsonb_object_keys(by_id) k);
   ended record;
 begin
-  if internal.caller() <> 'worker' then
-    raise exception 'outcomes are recorded by workers, not by %', internal.caller();
-  end if;
+  perform internal.check_caller('worker', 'outcomes are recorded by workers');
   -- first the users, as whoever deletes or merges them does
   perform from app.users u
     where u.id = any (array(select d.app_user_id from app.push_deliveries d where d.id = any (ids)))

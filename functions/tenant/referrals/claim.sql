@@ -135,9 +135,7 @@ language plpgsql volatile security definer set search_path = '' as $$
 declare
   c app.referral_claims;
 begin
-  if internal.caller() <> 'worker' then
-    raise exception 'held rewards are released by workers, not by %', internal.caller();
-  end if;
+  perform internal.check_caller('worker', 'held rewards are released by workers');
   select k.* into c from app.referral_claims k where k.id = referral_release.claim_id;
   perform internal.lock_users(array[c.claimer_id, c.referrer_id]);
   -- read again, now that it is locked

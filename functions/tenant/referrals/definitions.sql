@@ -37,9 +37,7 @@ comment on function internal.referral_code_json is 'A code as administrators see
 create or replace function internal.referral_claimers_lock(code_id uuid) returns void
 language plpgsql volatile security definer set search_path = '' as $$
 begin
-  if internal.caller() <> 'developer' then
-    raise exception 'codes are deleted by administrators, not by %', internal.caller();
-  end if;
+  perform internal.check_caller('developer', 'codes are deleted by administrators');
   perform internal.lock_users(array(
     select c.claimer_id from app.referral_claims c where c.code_id = referral_claimers_lock.code_id and c.state = 'pending'));
 end $$;

@@ -183,9 +183,7 @@ declare
   found record;
   is_estimate boolean;
 begin
-  if internal.caller() <> 'developer' then
-    raise exception 'segments are previewed by administrators, not by %', internal.caller();
-  end if;
+  perform internal.check_caller('developer', 'segments are previewed by administrators');
   select c.condition, c.query, c.state into compiled from internal.segment_compile(segment_preview.rules) c;
   parameters := internal.segment_bind(compiled.state -> 'values');
   begin

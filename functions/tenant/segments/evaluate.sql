@@ -224,9 +224,7 @@ declare
   moved int := 0;
   evaluated int := segments_refresh.scanned;
 begin
-  if internal.caller() <> 'worker' then
-    raise exception 'segments are refreshed by workers, not by %', internal.caller();
-  end if;
+  perform internal.check_caller('worker', 'segments are refreshed by workers');
   select s.* into segment from app.segments s where s.id = segments_refresh.segment_id and s.is_active and s.kind = 'dynamic';
   if found and exists (select from app.segment_states t where t.segment_id = segment.id and t.query is null) then
     -- written before rules were compiled to queries

@@ -47,9 +47,7 @@ declare
   users uuid[];
   moved uuid[];
 begin
-  if internal.caller() <> 'developer' then
-    raise exception 'static segments are changed by administrators, not by %', internal.caller();
-  end if;
+  perform internal.check_caller('developer', 'static segments are changed by administrators');
   users := internal.lock_users(segment_change.app_user_ids);
   -- one change of a segment at a time, so that its count is right
   select s.* into segment from app.segments s where s.id = segment_change.segment_id for no key update;
@@ -152,9 +150,7 @@ language plpgsql volatile as $$
 declare
   segment constant app.segments := internal.definition_find(null::app.segments, segment_explain.id_or_key);
 begin
-  if not exists (select from app.users u where u.id = segment_explain.user_id) then
-    perform internal.fail(404, 'NOT_FOUND', 'There is no such user.');
-  end if;
+  perform internal.check_found(exists (select from app.users u where u.id = segment_explain.user_id), 'user');
   return internal.reply(200, internal.segment_explain(segment.id, segment_explain.user_id));
 end $$;
 comment on function api.segment_explain is 'Why a user is in a segment, or is not. Refuses 404 NOT_FOUND.';

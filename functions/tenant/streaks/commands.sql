@@ -6,9 +6,7 @@ create or replace function internal.streak_may_act(app_user_id uuid) returns voi
 language plpgsql volatile as $$
 begin
   if internal.caller() = 'developer' then
-    if not exists (select from app.users u where u.id = streak_may_act.app_user_id) then
-      perform internal.fail(404, 'NOT_FOUND', 'There is no such user.');
-    end if;
+    perform internal.check_found(exists (select from app.users u where u.id = streak_may_act.app_user_id), 'user');
   elsif internal.caller() not in ('user', 'server_key_user') or streak_may_act.app_user_id is distinct from internal.user_id() then
     raise exception 'a streak is moved by its user or an administrator, not by %', internal.caller();
   end if;

@@ -230,9 +230,7 @@ declare
   due_definitions uuid[];
   locked_users uuid[];
 begin
-  if internal.caller() <> 'worker' then
-    raise exception 'the clock of streaks is advanced by a worker, not by %', internal.caller();
-  end if;
+  perform internal.check_caller('worker', 'the clock of streaks is advanced by a worker');
   locked_users := internal.lock_users(array(
     select distinct s.app_user_id
       from (select l.app_user_id from app.user_streaks l where l.next_check_at <= internal.now() order by l.next_check_at limit streaks_tick.batch) s));

@@ -7,9 +7,7 @@ declare
 begin
   -- from here on no new row can refer to the user; a deletion that waited for another one finds no row
   perform from app.users u where u.id = user_delete.user_id for update;
-  if not found then
-    perform internal.fail(404, 'NOT_FOUND', 'There is no such user.');
-  end if;
+  perform internal.check_found(found, 'user');
   -- codes and links that were sent to the user's addresses but do not refer to the user. Sign-in locks a code before the user: a code
   -- that is being used at this moment is skipped, and finds no user
   delete from app.user_codes c
@@ -39,9 +37,7 @@ comment on function internal.user_delete is
 create or replace function internal.user_delete_by_administrator(user_id uuid) returns void
 language plpgsql volatile security definer set search_path = '' as $$
 begin
-  if internal.caller() <> 'developer' then
-    raise exception 'users are deleted by administrators and by themselves, not by %', internal.caller();
-  end if;
+  perform internal.check_caller('developer', 'users are deleted by administrators and by themselves');
   perform internal.user_delete(user_delete_by_administrator.user_id);
 end $$;
 comment on function internal.user_delete_by_administrator is 'internal.user_delete, for administrators alone.';
@@ -62,9 +58,7 @@ begin
   if coalesce(user_delete_anonymous.anonymous_id, '') = '' then
     perform internal.invalid('anonymous_id', 'is required', 'INVALID_BODY');
   end if;
-  if whose is null then
-    perform internal.fail(404, 'NOT_FOUND', 'There is no such user.');
-  end if;
+  perform internal.check_found(whose is not null, 'user');
   perform internal.user_delete_by_administrator(whose);
   return internal.reply_deleted();
 end $$;
@@ -148,13 +142,9 @@ declare
   counted bigint;
   deleted jsonb := '{}';
 begin
-  if internal.caller() <> 'developer' then
-    raise exception 'users are reset by administrators, not by %', internal.caller();
-  end if;
+  perform internal.check_caller('developer', 'users are reset by administrators');
   perform from app.users u where u.id = user_reset.user_id for update;
-  if not found then
-    perform internal.fail(404, 'NOT_FOUND', 'There is no such user.');
-  end if;
+  perform internal.check_found(found, 'user');
   foreach section in array user_reset.sections loop
     deleted := deleted || jsonb_build_object(section, 0);
   end loop;

@@ -213,9 +213,7 @@ begin
     raise exception 'a bundle is for its user and for administrators, not for %', internal.caller();
   end if;
   -- also for a user who was deleted between two batches: the export must not look complete
-  if not exists (select from app.users u where u.id = user_bundle.user_id) then
-    perform internal.fail(404, 'NOT_FOUND', 'There is no such user.');
-  end if;
+  perform internal.check_found(exists (select from app.users u where u.id = user_bundle.user_id), 'user');
   for place in
     select d.*, d.table_name <> 'app.users' as is_later
       from internal.user_data d

@@ -18,9 +18,7 @@ begin
     perform internal.invalid('userId', 'must be a uuid', 'INVALID_USER_ID');
   end if;
   select u.* into them from app.users u where u.id = internal.as_uuid(user_found.user_id);
-  if them.id is null then
-    perform internal.fail(404, 'NOT_FOUND', 'There is no such user.');
-  end if;
+  perform internal.check_found(them.id is not null, 'user');
   return them;
 end $$;
 comment on function internal.user_found is 'The user under an id. Refuses 400 INVALID_USER_ID, 404 NOT_FOUND.';
@@ -28,9 +26,7 @@ comment on function internal.user_found is 'The user under an id. Refuses 400 IN
 create or replace function internal.users_created(user_ids uuid[], method text) returns void
 language plpgsql volatile security definer set search_path = '' as $$
 begin
-  if internal.caller() <> 'developer' then
-    raise exception 'users are created by administrators, not by %', internal.caller();
-  end if;
+  perform internal.check_caller('developer', 'users are created by administrators');
   insert into app.engagement_events (id, app_user_id, event_name, properties, occurred_at, received_at, source)
   select internal.new_id(), i.id, 'svc.user.created', jsonb_build_object('method', users_created.method), internal.now(), internal.now(), 'system'
     from unnest(users_created.user_ids) as i (id)
@@ -161,9 +157,7 @@ create or replace function internal.users_containing_count(pattern text) returns
 -- of a generic plan, and under row-level security, Postgres would expect few matches of any pattern
 language plpgsql stable security definer set search_path = '' set plan_cache_mode = 'force_custom_plan' as $$
 begin
-  if internal.caller() <> 'developer' then
-    raise exception 'users are searched by administrators, not by %', internal.caller();
-  end if;
+  perform internal.check_caller('developer', 'users are searched by administrators');
   -- texts that many users match are mostly parts of addresses: these are counted in their index alone
   return (select count(*) from app.users n where n.email like lower(users_containing_count.pattern))
        + (select count(*)
@@ -179,9 +173,7 @@ declare
   first constant text := lower(users_beginning_count.term);
   behind constant text := first || chr(1114111);
 begin
-  if internal.caller() <> 'developer' then
-    raise exception 'users are searched by administrators, not by %', internal.caller();
-  end if;
+  perform internal.check_caller('developer', 'users are searched by administrators');
   return (
     select count(*)
       from app.users n
@@ -347,9 +339,7 @@ begin
   if fields <> '{}' then
     perform internal.check_properties_size(fields -> 'properties', 'VALIDATION_ERROR');
     them := internal.user_set(them.id, fields);
-    if them.id is null then
-      perform internal.fail(404, 'NOT_FOUND', 'There is no such user.');
-    end if;
+    perform internal.check_found(them.id is not null, 'user');
   end if;
   return internal.reply(200, internal.user_admin_json(them));
 exception when unique_violation then
@@ -366,13 +356,9 @@ language plpgsql volatile security definer set search_path = '' as $$
 declare
   them app.users;
 begin
-  if internal.caller() <> 'developer' then
-    raise exception 'sessions for testing are started by administrators, not by %', internal.caller();
-  end if;
+  perform internal.check_caller('developer', 'sessions for testing are started by administrators');
   update app.users u set last_seen_at = internal.now() where u.id = user_session_start.user_id returning u.* into them;
-  if them.id is null then
-    perform internal.fail(404, 'NOT_FOUND', 'There is no such user.');
-  end if;
+  perform internal.check_found(them.id is not null, 'user');
   if them.is_banned then
     perform internal.fail(403, 'USER_BANNED', 'This user is banned.');
   end if;
