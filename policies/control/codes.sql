@@ -9,5 +9,7 @@ create policy "workers read addresses of accounts" on app.developers for select 
 grant select, update (wrong), delete on app.developer_codes to control_auth;
 grant select (id, mailbox, expires_at) on app.developer_codes to control_worker;
 grant select (email, mailbox) on app.developers to control_worker;
-grant execute on function internal.account_reclaim, internal.account_lock_for_proof, internal.account_prove, api.code_mailbox, api.code_request, api.code_verify to control_auth;
+grant execute on function internal.account_reclaim, internal.account_lock_for_proof, internal.account_prove,
+  api.code_mailbox, api.code_request, api.code_verify
+  to control_auth;
 grant execute on function api.code_mail to control_worker;

@@ -5,6 +5,6 @@ create policy "workers record the steps of applies" on app.monetization_applies 
 
 grant select, update (is_checked, position, begun, run) on app.monetization_applies to control_worker;
 grant execute on function internal.monetization_apply_request, api.monetization_apply_start to control_developer;
-grant execute on function internal.monetization_apply_held, api.monetization_apply_take,
-  api.monetization_apply_mark, api.monetization_apply_wait, api.monetization_apply_expire
+grant execute on function internal.monetization_apply_held,
+  api.monetization_apply_take, api.monetization_apply_mark, api.monetization_apply_wait, api.monetization_apply_expire
   to control_worker;

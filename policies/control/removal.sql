@@ -11,5 +11,4 @@ grant delete on app.projects, app.tenants to control_worker;
 grant select, delete, update (attempts, purged_at, error, due_at) on app.file_purges to control_worker;
 grant execute on function api.removal_begin, api.removal_end, api.removals_left, api.file_purge_begin, api.file_purge_end, api.file_purges_due
   to control_worker;
-grant execute on function internal.removal_refusal, api.project_removable, api.project_delete
-  to control_developer;
+grant execute on function internal.removal_refusal, api.project_removable, api.project_delete to control_developer;

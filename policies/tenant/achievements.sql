@@ -14,16 +14,14 @@ create policy "administrators read every unlock" on app.user_achievements for se
 grant select on app.achievements, app.user_achievements to app_user, app_admin;
 
 grant execute on function internal.achievement_rarity to app_user, app_admin;
-grant execute on function internal.achievement_of_user, internal.achievements_shown, api.achievements_list, api.achievement_get,
-  api.achievements_unseen, api.achievements_seen, api.user_achievements
+grant execute on function internal.achievement_of_user, internal.achievements_shown,
+  api.achievements_list, api.achievement_get, api.achievements_unseen, api.achievements_seen, api.user_achievements
   to app_user;
 grant execute on function internal.achievement_find, internal.achievement_check, internal.achievement_criteria_check, internal.achievement_criteria,
   internal.user_achievement_json, internal.achievement_adjust, internal.achievement_dry_run,
   api.achievement_grant, api.achievement_revoke, api.achievement_backfill_check, api.achievement_dry_run, internal.achievement_holder_json, internal.is_achievement_held, internal.achievement_users_page, api.achievement_users, api.achievement_stats
   to app_admin;
-grant execute on function internal.users_number, api.achievements_backfill_step,
-  api.achievements_users_total, api.achievements_count
-  to app_worker;
+grant execute on function internal.users_number, api.achievements_backfill_step, api.achievements_users_total, api.achievements_count to app_worker;
 
 insert into internal.user_data
   (table_name, user_column, section, export_columns, reset_section, on_merge, on_delete, declared_in)

@@ -27,9 +27,10 @@ grant select, delete, update (budget_usd, budget_period, updated_at) on app.ai_p
 grant select on app.ai_prompt_versions, app.ai_prompt_days, app.ai_invocations to app_admin;
 grant select (app_user_id, kind, input_tokens, output_tokens, created_at) on app.ai_invocations to app_user;
 
-grant execute on function internal.ai_provider_json, internal.ai_config_json, internal.ai_prompt_json, internal.ai_prompt_written, internal.ai_prompt_found,
-  internal.ai_prompt_write, internal.ai_prompts_page, internal.ai_version_json, internal.ai_versions_page, internal.ai_period_start,
-  internal.ai_period_spend, internal.ai_number, internal.ai_budget_reply, internal.ai_invocation_json, internal.ai_invocations_page,
+grant execute on function internal.ai_provider_json, internal.ai_config_json, internal.ai_prompt_json, internal.ai_prompt_written,
+  internal.ai_prompt_found, internal.ai_prompt_write, internal.ai_prompts_page, internal.ai_version_json, internal.ai_versions_page,
+  internal.ai_period_start, internal.ai_period_spend, internal.ai_number, internal.ai_budget_reply, internal.ai_invocation_json,
+  internal.ai_invocations_page,
   api.ai_provider_put, api.ai_provider_list, api.ai_provider_delete, api.ai_prompt_put, api.ai_prompts, api.ai_prompt_get, api.ai_prompt_delete,
   api.ai_prompt_versions, api.ai_prompt_rollback, api.ai_budget_get, api.ai_budget_put, api.ai_spend, api.ai_invocations, api.ai_evaluation_check,
   api.ai_evaluated

@@ -6,9 +6,7 @@ create policy "administrators read every app session" on app.app_sessions for se
 
 grant select on app.app_sessions to app_user, app_admin;
 grant execute on function internal.app_session_end, internal.app_session_seconds to app_user, app_admin;
-grant execute on function api.app_session_start,
-  api.app_session_heartbeat, api.app_session_finish
-  to app_user;
+grant execute on function api.app_session_start, api.app_session_heartbeat, api.app_session_finish to app_user;
 grant execute on function internal.app_sessions_figures, internal.app_session_line_json, internal.app_sessions_page, api.app_sessions_stats, api.app_sessions_list to app_admin;
 grant execute on function api.app_sessions_timeout to app_worker;
 

@@ -16,16 +16,14 @@ grant select on app.challenges, app.challenge_participants to app_admin;
 grant select on app.challenge_participants to app_user;
 
 grant execute on function internal.challenge_status, internal.challenge_json, internal.participant_json, internal.participant_status to app_user, app_admin;
-grant execute on function internal.challenge_for_me, internal.challenges_for_me, internal.my_challenge,
-  internal.challenge_leaderboard_page, api.challenges_list, api.challenge_get, api.challenge_join, api.challenge_leave, api.challenge_leaderboard
+grant execute on function internal.challenge_for_me, internal.challenges_for_me, internal.my_challenge, internal.challenge_leaderboard_page,
+  api.challenges_list, api.challenge_get, api.challenge_join, api.challenge_leave, api.challenge_leaderboard
   to app_user;
 grant execute on function internal.challenge_find, internal.challenge_check, internal.challenge_listed, internal.challenge_limit_check, internal.challenge_simulation,
   api.challenge_participants,
   api.challenge_simulate
   to app_admin;
-grant execute on function api.challenge_recur,
-  api.challenges_recount_step, api.challenge_team_complete
-  to app_worker;
+grant execute on function api.challenge_recur, api.challenges_recount_step, api.challenge_team_complete to app_worker;
 
 insert into internal.user_data
   (table_name, user_column, section, export_columns, reset_section, on_merge, on_delete, declared_in)

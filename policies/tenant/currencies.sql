@@ -33,8 +33,9 @@ grant execute on function internal.currency_find, internal.currency_regenerate, 
 grant execute on function internal.currency_balance_json, internal.currency_transact, api.currencies_list, api.currency_transactions, api.currency_spend,
   api.currency_credit
   to app_user;
-grant execute on function internal.currency_json, internal.currency_check, internal.currency_adjust,
-  internal.currency_check_json, internal.currency_figures, api.currencies_adjust, api.currency_transaction_reverse, api.currency_transactions_all, api.user_balances, api.currency_stats,
+grant execute on function internal.currency_json, internal.currency_check, internal.currency_adjust, internal.currency_check_json,
+  internal.currency_figures,
+  api.currencies_adjust, api.currency_transaction_reverse, api.currency_transactions_all, api.user_balances, api.currency_stats,
   api.currencies_integrity
   to app_admin;
 grant execute on function api.currencies_check to app_worker;

@@ -21,8 +21,7 @@ grant select, delete, insert (address, reason, category) on app.email_suppressio
 grant execute on function internal.email_suppression_json, internal.email_suppressions_page, api.email_suppression_put, api.email_suppressions,
   api.email_suppression_delete
   to app_admin;
-grant execute on function api.email_unsubscribe, api.email_webhook_secret, api.email_provider_event
-  to app_worker;
+grant execute on function api.email_unsubscribe, api.email_webhook_secret, api.email_provider_event to app_worker;
 grant execute on function internal.email_preferences, internal.email_preferences_put, api.email_preferences, api.email_preferences_put to app_user;
 grant execute on function internal.email_mark, internal.email_escape, internal.email_scalar, internal.email_render, internal.email_part_check, internal.email_sign_in_check,
   internal.email_template_check, internal.email_template_json, internal.email_template_pick, internal.email_sample_url, internal.email_missing_check,
@@ -31,8 +30,7 @@ grant execute on function internal.email_mark, internal.email_escape, internal.e
   internal.email_campaign_content, internal.email_template_before_delete, internal.email_delivery_json, internal.email_deliveries_page,
   api.email_campaign_deliveries, api.email_template_preview, api.email_send, api.email_send_batch, api.email_messages, api.email_message_get, api.email_message_cancel
   to app_admin;
-grant execute on function api.email_message_from, api.email_attempt_begin,
-  api.email_attempt_end, internal.email_is_suppressed,
+grant execute on function api.email_message_from, api.email_attempt_begin, api.email_attempt_end, internal.email_is_suppressed,
   api.email_track, internal.purge__email
   to app_worker;
 

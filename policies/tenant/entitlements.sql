@@ -21,8 +21,8 @@ grant execute on function internal.grant_json, internal.entitlements_with_grants
   internal.subscription_find, internal.subscription_replay, api.subscriptions_list, api.subscription_get, api.subscriptions_summary, api.subscription_replay,
   internal.subscription_rank
   to app_admin;
-grant execute on function api.subscription_resume, api.restore_begin,
-  api.subscriptions_restore, internal.subscription_texts, internal.subscription_names, internal.purge__subscription_events
+grant execute on function api.subscription_resume, api.restore_begin, api.subscriptions_restore,
+  internal.subscription_names, internal.purge__subscription_events
   to app_worker;
 
 insert into internal.user_data

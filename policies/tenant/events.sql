@@ -39,8 +39,7 @@ grant execute on function internal.event_definition_json, internal.event_definit
   api.event_definition_put, api.events_list, api.event_get,
   api.event_names, api.events_delete_check, api.events_replay_check
   to app_admin;
-grant execute on function api.events_delete_step, api.events_count, api.events_replay_step,
-  api.events_replay_total, api.events_replay_result
+grant execute on function api.events_delete_step, api.events_count, api.events_replay_step, api.events_replay_total, api.events_replay_result
   to app_worker;
 
 insert into internal.user_data

@@ -8,9 +8,7 @@ create policy "administrators read entries" on app.feed_entries for select to ap
 
 grant select on app.feed_entries to app_admin;
 -- users read entries of others through these functions only, which know friends, groups and blocks
-grant execute on function internal.feed_scope,
-  api.feed_home, api.feed_own, api.feed_of_group, api.feed_post, api.feed_delete
-  to app_user;
+grant execute on function internal.feed_scope, api.feed_home, api.feed_own, api.feed_of_group, api.feed_post, api.feed_delete to app_user;
 grant execute on function internal.feed_entry_json, internal.feed_entry_of, internal.feed_entries_page,
   api.feed_entries, api.feed_post_as, api.feed_remove, api.feed_settings_put
   to app_admin;

@@ -16,13 +16,11 @@ grant select (user_a, user_b, status, requested_by, asked, requested_at, respond
 grant select on app.blocks to app_user, app_admin;
 grant select on app.friend_codes to app_user;
 grant execute on function internal.friend_ids, internal.blocked_ids, internal.is_blocked to app_user;
-grant execute on function internal.friend_answer, internal.friend_undo,
-  internal.friend_code_mine, internal.friends_mine,
+grant execute on function internal.friend_answer, internal.friend_undo, internal.friend_code_mine, internal.friends_mine,
   api.friend_request, api.friend_accept, api.friend_decline, api.friend_withdraw, api.friend_remove, api.friend_update, api.friend_code,
   api.friend_code_rotate, api.friend_block, api.friend_unblock, api.friends_blocked, api.friends_list, api.friend_requests, api.friend_suggestions
   to app_user;
-grant execute on function api.friends_of_user, api.friend_add, api.friend_delete
-  to app_admin;
+grant execute on function api.friends_of_user, api.friend_add, api.friend_delete to app_admin;
 
 insert into internal.user_data
   (table_name, user_column, section, export_columns, secret_columns, reset_section, on_merge, on_delete, exempt_reason, declared_in)

@@ -19,12 +19,12 @@ grant execute on function internal.my_group_ids, internal.group_is_visible,
   api.group_create, api.groups_mine, api.groups_search, api.group_get, api.group_join, api.group_leave, api.group_members
   to app_user;
 grant execute on function internal.group_led_json,
-  api.group_update, api.group_delete, api.group_member_update, api.group_member_kick, api.group_transfer, api.group_invite_create, api.group_invites_list,
-  api.group_invite_delete, api.group_join_by_code
+  api.group_update, api.group_delete, api.group_member_update, api.group_member_kick, api.group_transfer, api.group_invite_create,
+  api.group_invites_list, api.group_invite_delete, api.group_join_by_code
   to app_user;
 grant execute on function internal.groups_all_page, internal.group_members_json, internal.group_member_json,
-  api.group_member_add, api.groups_list, api.group_show, api.group_update_any, api.group_delete_any, api.group_members_any, api.group_member_update_any,
-  api.group_member_remove
+  api.group_member_add, api.groups_list, api.group_show, api.group_update_any, api.group_delete_any, api.group_members_any,
+  api.group_member_update_any, api.group_member_remove
   to app_admin;
 grant execute on function api.group_inherited to app_worker;
 

@@ -15,6 +15,5 @@ grant execute on function internal.integration_json, api.integration_put, api.in
   api.integration_delete, internal.inbound_event_json, internal.inbound_events_page, internal.inbound_replay, api.inbound_events, api.inbound_replay
   to app_admin;
 grant execute on function internal.integration_found to app_admin, app_worker;
-grant execute on function api.integration_sealed, api.inbound_config, api.inbound_receive,
-  api.inbound_process, internal.purge__inbound
+grant execute on function api.integration_sealed, api.inbound_config, api.inbound_receive, api.inbound_process, internal.purge__inbound
   to app_worker;

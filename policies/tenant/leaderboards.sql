@@ -19,8 +19,7 @@ create policy "users read their own entries" on app.leaderboard_entries for sele
 grant select on app.leaderboard_runs to app_admin;
 grant select on app.leaderboard_entries to app_admin, app_user;
 
-grant execute on function api.leaderboard_get, api.leaderboard_me, api.leaderboards_list, api.leaderboard_submit
-  to app_user;
+grant execute on function api.leaderboard_get, api.leaderboard_me, api.leaderboards_list, api.leaderboard_submit to app_user;
 grant execute on function internal.leaderboard_source_problem, internal.leaderboard_check, internal.leaderboard_before_delete,
   internal.leaderboard_runs_drop, internal.leaderboard_runs_close, internal.leaderboard_lock, internal.leaderboard_entry_put, internal.leaderboard_entry_delete, internal.leaderboard_import,
   internal.leaderboard_entries_page, internal.leaderboard_runs_page, internal.leaderboard_close, internal.leaderboard_anomalies,
@@ -28,7 +27,8 @@ grant execute on function internal.leaderboard_source_problem, internal.leaderbo
   api.leaderboard_entries, api.leaderboard_entry_put, api.leaderboard_entry_delete, api.leaderboard_import, api.leaderboard_runs,
   api.leaderboard_close, api.leaderboard_anomalies, api.leaderboard_rebuild_check
   to app_admin;
-grant execute on function internal.leaderboard_fold, api.leaderboard_fold, internal.purge__leaderboards,
+grant execute on function internal.leaderboard_fold,
+  api.leaderboard_fold, internal.purge__leaderboards,
   api.leaderboard_rollover, api.leaderboard_notify, api.leaderboard_rebuild_step
   to app_worker;
 

@@ -21,7 +21,8 @@ grant execute on function internal.media_link, internal.media_links_begin, inter
 grant execute on function internal.media_removed, api.media_removed to app_user, app_server, app_admin, app_worker;
 grant execute on function internal.media_register, api.media_upload to app_user, app_admin;
 grant execute on function internal.media_presign_put, internal.media_presign_get, internal.media_mine_page,
-  api.media_presign, api.media_names to app_user, app_server;
+  api.media_presign, api.media_names
+  to app_user, app_server;
 grant execute on function internal.media_mine_page to app_admin;
 -- the list of server keys has its total from a counter
 grant execute on function internal.counted, internal.list_counted, internal.reads_every_row to app_server;

@@ -22,14 +22,12 @@ create policy "administrators read messages" on app.messages for select to app_a
 create policy "administrators read reactions" on app.message_reactions for select to app_admin using (true);
 
 grant select on app.conversations, app.conversation_participants, app.messages, app.message_reactions to app_user, app_admin;
-grant execute on function internal.my_conversation_ids, internal.messaging_id,
-  internal.participant_remove,
+grant execute on function internal.my_conversation_ids, internal.participant_remove,
   api.conversation_create, api.conversation_update, api.participant_add, api.participant_remove, api.conversation_leave, api.conversation_read,
   api.conversation_typing, api.reaction_add, api.reaction_remove, api.message_send, api.message_edit, api.message_delete, api.conversations_list,
   api.conversation_get, api.messages_list, api.reactions_list, api.receipts_get, api.unread_get, api.messages_search
   to app_user;
-grant execute on function api.conversations_admin, api.messages_admin, api.message_post, api.message_delete_admin, api.messaging_stats
-  to app_admin;
+grant execute on function api.conversations_admin, api.messages_admin, api.message_post, api.message_delete_admin, api.messaging_stats to app_admin;
 
 insert into internal.user_data
   (table_name, user_column, section, export_columns, secret_columns, reset_section, on_merge, on_delete, exempt_reason, declared_in)

@@ -21,10 +21,10 @@ grant execute on function internal.moderation_report_json, internal.moderation_r
   api.moderation_report, api.moderation_reports
   to app_user;
 grant execute on function internal.moderate to app_auth;
-grant execute on function internal.moderation_rule_json, internal.moderation_item_json, internal.moderation_trust_json, internal.moderation_items_page,
-  internal.moderation_trust_page, internal.moderation_move, internal.moderation_simulate, internal.moderation_found,
-  internal.moderation_visible, internal.moderation_normal, internal.moderation_unmarked, internal.moderation_word_list, internal.moderation_readings,
-  internal.moderation_hosts,
+grant execute on function internal.moderation_rule_json, internal.moderation_item_json, internal.moderation_trust_json,
+  internal.moderation_items_page, internal.moderation_trust_page, internal.moderation_move, internal.moderation_simulate, internal.moderation_found,
+  internal.moderation_visible, internal.moderation_normal, internal.moderation_unmarked, internal.moderation_word_list,
+  internal.moderation_readings, internal.moderation_hosts,
   api.moderation_queue, api.moderation_approve, api.moderation_reject, api.moderation_escalate, api.moderation_trust_put, api.moderation_trust_list,
   api.moderation_rule_test, api.moderation_rule_simulate
   to app_admin;

@@ -30,24 +30,20 @@ grant select on app.push_campaigns, app.push_deliveries, app.push_counts to app_
 grant select on app.push_inbox_items to app_user;
 
 grant execute on function internal.push_template_check, internal.push_template_after_write, internal.push_template_before_delete,
-  internal.push_automation_check, internal.push_titles_check,
-  internal.push_automation_after_write, internal.push_categories_note, internal.push_filter_check, internal.push_counts_json, internal.push_campaign_json,
-  internal.push_campaign_create,
-  internal.push_deliver,
+  internal.push_automation_check, internal.push_titles_check, internal.push_automation_after_write, internal.push_categories_note,
+  internal.push_filter_check, internal.push_counts_json, internal.push_campaign_json, internal.push_campaign_create, internal.push_deliver,
   internal.push_campaign_found, internal.push_campaign_is_listed, internal.push_campaigns_page, internal.push_delivery_json,
   internal.push_deliveries_page, internal.push_user_deliveries_page, internal.push_stats_json, internal.push_rates_json, internal.push_lease,
   api.push_campaign_create, api.push_campaign_update, api.push_campaign_schedule, api.push_campaign_move, api.push_campaign_duplicate,
   api.push_campaign_delete, api.push_campaign_preview, api.push_campaign_test, api.push_send, api.push_campaigns, api.push_campaign_get,
   api.push_campaign_deliveries, api.push_deliveries, api.push_campaign_stats, api.push_automation_stats
   to app_admin;
-grant execute on function internal.push_preferences_json, internal.push_inbox_json, internal.push_inbox_is_current,
-  internal.push_inbox_page, internal.push_inbox_unread_page,
-  internal.push_report, api.push_preferences_get, api.push_preferences_put, api.push_inbox, api.push_inbox_unread_count, api.push_inbox_read,
-  api.push_inbox_read_all, api.push_inbox_delete, api.push_opened, api.push_received
+grant execute on function internal.push_preferences_json, internal.push_inbox_json, internal.push_inbox_is_current, internal.push_inbox_page,
+  internal.push_inbox_unread_page, internal.push_report,
+  api.push_preferences_get, api.push_preferences_put, api.push_inbox, api.push_inbox_unread_count, api.push_inbox_read, api.push_inbox_read_all,
+  api.push_inbox_delete, api.push_opened, api.push_received
   to app_user;
-grant execute on function internal.purge__push, api.push_plan_step, api.push_claim,
-  api.push_record, api.push_providers
-  to app_worker;
+grant execute on function internal.purge__push, api.push_plan_step, api.push_claim, api.push_record, api.push_providers to app_worker;
 
 insert into internal.user_data
   (table_name, user_column, section, export_columns, secret_columns, reset_section, on_merge, on_delete, declared_in)

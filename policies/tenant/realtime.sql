@@ -22,11 +22,8 @@ grant execute on function internal.realtime_authorize,
   api.realtime_open, api.realtime_subscribe, api.realtime_leave, api.realtime_check, api.realtime_publish, api.presence_set, api.realtime_ticket_add
   to app_user;
 grant execute on function api.realtime_ticket_take to app_auth;
-grant execute on function internal.realtime_rooms_json,
-  api.realtime_broadcast, api.realtime_rooms_put, api.realtime_stats
-  to app_admin;
-grant execute on function internal.realtime_close,
-  internal.purge__realtime, internal.writing_transactions,
+grant execute on function internal.realtime_rooms_json, api.realtime_broadcast, api.realtime_rooms_put, api.realtime_stats to app_admin;
+grant execute on function internal.realtime_close, internal.purge__realtime, internal.writing_transactions,
   api.realtime_tail, api.realtime_beat, api.realtime_close, api.realtime_running, api.realtime_boards, api.realtime_matches
   to app_worker;
 

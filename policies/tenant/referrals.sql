@@ -19,9 +19,7 @@ grant select (id, referrer_id, state, claimed_at) on app.referral_claims to app_
 grant select, update (reward_referrer, reward_referee, max_uses, qualify_event, qualify_within_days, share_url, updated_at)
   on app.referral_defaults to app_admin;
 
-grant execute on function api.referral_claim, api.referral_mine,
-  api.referral_claims_mine
-  to app_user;
+grant execute on function api.referral_claim, api.referral_mine, api.referral_claims_mine to app_user;
 grant execute on function api.referral_show to app_auth;
 grant execute on function internal.random_code, internal.referral_code_new, internal.referral_code_json, internal.referral_code_check, internal.referral_code_before_delete,
   internal.referral_defaults_json, internal.referral_state, internal.referral_claimers_lock,

@@ -26,7 +26,7 @@ import {
   spentOf,
 } from '#server/providers/ai/gateway.ts'
 
-/** What internal.ai_begin answers. */
+/** What api.ai_begin answers. */
 type Begun = {
   readonly id: string
   readonly prompt: string
@@ -44,7 +44,7 @@ export type Kind = 'invoke' | 'evaluate'
 
 const rejected = () => refusal(400, 'CONTENT_REJECTED', 'A moderation rule of the app rejects the answer of the model.')
 
-/** Admits a call: throws the refusals of internal.ai_begin. */
+/** Admits a call: throws the refusals of api.ai_begin. */
 const begin = async (context: HandlerContext, prompt: string, kind: Kind, asked: Invocation, isClient: boolean) => {
   const { request, services } = context
   const { texts, bytes, images } = measure(asked)

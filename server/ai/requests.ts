@@ -92,7 +92,7 @@ export const Evaluation = z.object({
 
 const isImage = (part: Part) => part.type === 'image_url'
 
-/** What a request says, as internal.ai_begin counts it: images by their number, all else by its bytes. */
+/** What a request says, as api.ai_begin counts it: images by their number, all else by its bytes. */
 export const measure = ({
   messages,
   context,

@@ -20,12 +20,13 @@ grant select on app.collections, app.collection_columns, app.collection_indexes 
 
 grant execute on function internal.collection_find, internal.collection_columns_of, internal.collection_column_names
   to app_user, app_server, app_admin, app_worker;
-grant execute on function internal.collection_create, internal.collection_json, internal.collections_page, internal.collection_column_json, internal.collection_index_json,
-  internal.collection_rows_estimate, internal.json_number, internal.collection_plan_json, internal.collection_update, internal.collection_column_add,
-  internal.collection_index_add,
-  api.collections_list, api.collection_get, api.collection_column_get, api.collection_create, api.collection_update, api.collection_drop, api.collection_column_add,
-  api.collection_column_change, api.collection_column_drop, api.collection_index_add, api.collection_index_drop, api.collection_index_begin,
-  internal.collection_type_schema, internal.collection_type_text, internal.collection_types, api.collections_types
+grant execute on function internal.collection_create, internal.collection_json, internal.collections_page, internal.collection_column_json,
+  internal.collection_index_json, internal.collection_rows_estimate, internal.json_number, internal.collection_plan_json,
+  internal.collection_update, internal.collection_column_add, internal.collection_index_add,
+  api.collections_list, api.collection_get, api.collection_column_get, api.collection_create, api.collection_update, api.collection_drop,
+  api.collection_column_add, api.collection_column_change, api.collection_column_drop, api.collection_index_add, api.collection_index_drop,
+  api.collection_index_begin, internal.collection_type_schema, internal.collection_type_text, internal.collection_types,
+  api.collections_types
   to app_admin;
 grant execute on function api.collection_index_end to app_worker;
 
