@@ -51,6 +51,24 @@ test('a check of several columns gets none, and a comment that stands is kept', 
   expect(await commentOf('check (n between 0 and 48)', { comment })).toBe(comment)
 })
 
+test('a column that only functions write is left out', async () => {
+  await project.sql(
+    'create table app.checked_rows (a text check (char_length(a) <= 5), b text check (char_length(b) <= 5))',
+  )
+  try {
+    await project.sql(`select internal.checks_declare('app.checked_rows', but => '{b}')`)
+    const comments = await project.sql(
+      `select obj_description(oid, 'pg_constraint') as comment from pg_constraint where conrelid = 'app.checked_rows'::regclass order by conname`,
+    )
+    expect(comments).toEqual([
+      { comment: '400 VALIDATION_ERROR a: must have at most 5 characters.' },
+      { comment: null },
+    ])
+  } finally {
+    await project.sql('drop table app.checked_rows')
+  }
+})
+
 test('names that have to be quoted', async () => {
   expect(await commentOf('check (char_length("A b") <= 5)', { table: 'app."Odd rows"', columns: '"A b" text' })).toBe(
     '400 INVALID_INPUT A b: must have at most 5 characters.',

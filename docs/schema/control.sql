@@ -329,14 +329,12 @@ create table app.developers (
   created_at timestamp with time zone not null default internal.now(),
   updated_at timestamp with time zone not null default internal.now(),
   constraint developers_pkey PRIMARY KEY (id),
-  -- 400 INVALID_INPUT account_state: must be sandbox, verified_free or paid.
   constraint developers_account_state_known CHECK ((account_state = ANY (ARRAY['sandbox'::text, 'verified_free'::text, 'paid'::text]))),
   constraint developers_mailbox_is_one CHECK ((mailbox = internal.email_mailbox(email))),
   -- 400 INVALID_INPUT name: must have at most 200 characters.
   constraint developers_name_at_most_200 CHECK ((char_length(name) <= 200)),
   -- 400 INVALID_INPUT name: must be one line of text.
   constraint developers_name_is_one_line CHECK (internal.is_line(name)),
-  -- 400 INVALID_INPUT provisioning: must be on, off or revoked.
   constraint developers_provisioning_known CHECK ((provisioning = ANY (ARRAY['on'::text, 'off'::text, 'revoked'::text])))
 );
 -- 409 EMAIL_EXISTS email: An account with this mailbox exists.
@@ -379,7 +377,6 @@ create table app.device_grants (
   constraint device_grants_client_name_1_to_80 CHECK (((char_length(client_name) >= 1) AND (char_length(client_name) <= 80))),
   -- 400 VALIDATION_ERROR client_name: must be one line of text.
   constraint device_grants_client_name_is_one_line CHECK (internal.is_line(client_name)),
-  -- 400 VALIDATION_ERROR status: must be pending, approved or denied.
   constraint device_grants_status_known CHECK ((status = ANY (ARRAY['pending'::text, 'approved'::text, 'denied'::text])))
 );
 CREATE INDEX device_grants_expired ON app.device_grants USING btree (expires_at);
@@ -803,7 +800,6 @@ create table app.projects (
   constraint projects_name_is_one_line CHECK (internal.is_line(name)),
   -- 400 INVALID_INPUT platform: must be ios, android or all.
   constraint projects_platform_known CHECK ((platform = ANY (ARRAY['ios'::text, 'android'::text, 'all'::text]))),
-  -- 400 INVALID_INPUT tier: must be free, pro or enterprise.
   constraint projects_tier_known CHECK ((tier = ANY (ARRAY['free'::text, 'pro'::text, 'enterprise'::text])))
 );
 CREATE INDEX projects_deleted ON app.projects USING btree (deleted_at) WHERE (deleted_at IS NOT NULL);

@@ -1277,7 +1277,6 @@ create table app.entitlement_grants (
   constraint entitlement_grants_product_id_at_most_255 CHECK ((char_length(product_id) <= 255)),
   -- 400 INVALID_BODY reason: must have at most 500 characters.
   constraint entitlement_grants_reason_at_most_500 CHECK ((char_length(reason) <= 500)),
-  -- 400 INVALID_BODY source: must be subscription_provider, promotional, reward, referral or purchase.
   constraint entitlement_grants_source_known CHECK ((source = ANY (ARRAY['subscription_provider'::text, 'promotional'::text, 'reward'::text, 'referral'::text, 'purchase'::text])))
 );
 CREATE INDEX entitlement_grants_of_entitlement ON app.entitlement_grants USING btree (entitlement_id);
@@ -2164,11 +2163,8 @@ create table app.media_assets (
   constraint media_assets_metadata_is_object CHECK ((jsonb_typeof(metadata) = 'object'::text)),
   constraint media_assets_mime_type_at_most_127 CHECK (((octet_length(mime_type) >= 3) AND (octet_length(mime_type) <= 127))),
   constraint media_assets_pending_with_upload CHECK (((status <> 'pending'::text) OR (upload_version IS NOT NULL))),
-  -- 400 VALIDATION_ERROR size_bytes: must be 1 to 52428800.
   constraint media_assets_size_1_to_50_mb CHECK (((size_bytes >= 1) AND (size_bytes <= 52428800))),
-  -- 400 VALIDATION_ERROR source: must be upload, presign or job.
   constraint media_assets_source_known CHECK ((source = ANY (ARRAY['upload'::text, 'presign'::text, 'job'::text]))),
-  -- 400 VALIDATION_ERROR status: must be pending, committed or deleted.
   constraint media_assets_status_known CHECK ((status = ANY (ARRAY['pending'::text, 'committed'::text, 'deleted'::text])))
 );
 CREATE INDEX media_assets_deleted ON app.media_assets USING btree (deleted_at) WHERE (status = 'deleted'::text);
@@ -2459,7 +2455,6 @@ create table app.moderation_rules (
   created_at timestamp with time zone not null default internal.now(),
   updated_at timestamp with time zone not null default internal.now(),
   constraint moderation_rules_pkey PRIMARY KEY (id),
-  -- 400 INVALID_INPUT action: must be queue, hide or block.
   constraint moderation_rules_action_known CHECK ((action = ANY (ARRAY['queue'::text, 'hide'::text, 'block'::text]))),
   -- 400 INVALID_INPUT config: must be an object.
   constraint moderation_rules_config_is_object CHECK ((jsonb_typeof(config) = 'object'::text)),
@@ -2751,13 +2746,10 @@ create table app.push_campaigns (
   constraint push_campaigns_pkey PRIMARY KEY (id),
   -- 409 ALREADY_SCHEDULED workflow_id: A campaign with this workflow id exists.
   constraint push_campaigns_workflow_id_unique UNIQUE (channel, workflow_id),
-  -- 400 VALIDATION_ERROR channel: must be push or email.
   constraint push_campaigns_channel_known CHECK ((channel = ANY (ARRAY['push'::text, 'email'::text]))),
-  -- 400 VALIDATION_ERROR mode: must be absolute or user_local.
   constraint push_campaigns_mode_known CHECK ((mode = ANY (ARRAY['absolute'::text, 'user_local'::text]))),
   -- 400 VALIDATION_ERROR name: must be one line of text.
   constraint push_campaigns_name_is_one_line CHECK (internal.is_line(name)),
-  -- 400 VALIDATION_ERROR status: must be draft, scheduled, sending, paused, sent, cancelled or failed.
   constraint push_campaigns_status_known CHECK ((status = ANY (ARRAY['draft'::text, 'scheduled'::text, 'sending'::text, 'paused'::text, 'sent'::text, 'cancelled'::text, 'failed'::text])))
 );
 CREATE INDEX push_campaigns_by_status ON app.push_campaigns USING btree (channel, status, created_at DESC, id DESC);
@@ -4233,7 +4225,6 @@ create table app.xp_levels (
   constraint xp_levels_first_needs_nothing CHECK (((level = 1) = (xp_required = 0))),
   -- 400 VALIDATION_ERROR icon_url: must have at most 2000 characters.
   constraint xp_levels_icon_url_at_most_2000 CHECK ((char_length(icon_url) <= 2000)),
-  -- 400 VALIDATION_ERROR level: must be 1 to 1000.
   constraint xp_levels_level_1_to_1000 CHECK (((level >= 1) AND (level <= 1000))),
   -- 400 VALIDATION_ERROR name: must have 1 to 200 characters.
   constraint xp_levels_name_1_to_200 CHECK (((char_length(name) >= 1) AND (char_length(name) <= 200))),

@@ -1,5 +1,5 @@
 alter table app.developers enable row level security;
-select internal.checks_declare('app.developers', 'INVALID_INPUT');
+select internal.checks_declare('app.developers', 'INVALID_INPUT', but => '{account_state,provisioning}');
 alter table app.developer_sessions enable row level security;
 alter table app.disposable_domains enable row level security;
 

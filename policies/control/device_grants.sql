@@ -1,5 +1,5 @@
 alter table app.device_grants enable row level security;
-select internal.checks_declare('app.device_grants');
+select internal.checks_declare('app.device_grants', but => '{status}');
 
 create policy "sign-in reads grants of devices" on app.device_grants for select to control_auth using (true);
 create policy "sign-in stores grants of devices" on app.device_grants for insert to control_auth with check (status = 'pending');

@@ -1,5 +1,5 @@
 alter table app.projects enable row level security;
-select internal.checks_declare('app.projects', 'INVALID_INPUT');
+select internal.checks_declare('app.projects', 'INVALID_INPUT', but => '{tier}');
 alter table app.project_signing_keys enable row level security;
 alter table app.api_keys enable row level security;
 alter table app.tenants enable row level security;

@@ -1,7 +1,7 @@
 alter table app.media_folders enable row level security;
 select internal.checks_declare('app.media_folders');
 alter table app.media_assets enable row level security;
-select internal.checks_declare('app.media_assets');
+select internal.checks_declare('app.media_assets', but => '{status,source,size_bytes}');
 alter table app.media_totals enable row level security;
 alter table app.media_removals enable row level security;
 alter table app.media_catalogs enable row level security;

@@ -1,5 +1,5 @@
 alter table app.moderation_rules enable row level security;
-select internal.checks_declare('app.moderation_rules', 'INVALID_INPUT');
+select internal.checks_declare('app.moderation_rules', 'INVALID_INPUT', but => '{action}');
 alter table app.moderation_items enable row level security;
 alter table app.moderation_reports enable row level security;
 alter table app.moderation_trust_levels enable row level security;

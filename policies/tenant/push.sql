@@ -1,7 +1,7 @@
 alter table app.push_templates enable row level security;
 select internal.checks_declare('app.push_templates');
 alter table app.push_campaigns enable row level security;
-select internal.checks_declare('app.push_campaigns');
+select internal.checks_declare('app.push_campaigns', but => '{mode,status,channel}');
 alter table app.push_plans enable row level security;
 alter table app.push_automations enable row level security;
 select internal.checks_declare('app.push_automations');

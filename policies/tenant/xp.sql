@@ -3,7 +3,7 @@ select internal.checks_declare('app.xp_rules');
 alter table app.xp_boosts enable row level security;
 select internal.checks_declare('app.xp_boosts');
 alter table app.xp_levels enable row level security;
-select internal.checks_declare('app.xp_levels');
+select internal.checks_declare('app.xp_levels', but => '{level}');
 alter table app.xp_totals enable row level security;
 alter table app.xp_transactions enable row level security;
 alter table app.xp_rule_days enable row level security;

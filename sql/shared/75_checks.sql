@@ -36,7 +36,7 @@ end $$;
 comment on function internal.check_sentence is
   'What a CHECK of one column asks, as the end of a sentence: "must have 1 to 200 characters." Null for a check of another form.';
 
-create or replace function internal.checks_declare(source regclass, code text default 'VALIDATION_ERROR') returns void
+create or replace function internal.checks_declare(source regclass, code text default 'VALIDATION_ERROR', but text[] default '{}') returns void
 language plpgsql volatile as $$
 declare
   of record;
@@ -44,7 +44,7 @@ begin
   for of in
     select k.conname, a.attname, internal.check_sentence(pg_catalog.pg_get_constraintdef(k.oid), a.attname) as sentence
       from pg_catalog.pg_constraint k
-      join pg_catalog.pg_attribute a on a.attrelid = k.conrelid and k.conkey = array[a.attnum]
+      join pg_catalog.pg_attribute a on a.attrelid = k.conrelid and k.conkey = array[a.attnum] and a.attname <> all (checks_declare.but)
      where k.conrelid = checks_declare.source and k.contype = 'c' and pg_catalog.obj_description(k.oid, 'pg_constraint') is null
   loop
     if of.sentence is not null then
@@ -54,4 +54,4 @@ begin
   end loop;
 end $$;
 comment on function internal.checks_declare is
-  'Writes the refusals of the checks of a table that have none and that internal.check_sentence knows: 400 with the code, the column and the sentence. For policy files.';
+  'Writes the refusals of the checks of a table that have none and that internal.check_sentence knows: 400 with the code, the column and the sentence. Leaves out the columns that only functions write, where a wrong value is a defect. For policy files.';
