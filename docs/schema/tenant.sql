@@ -359,34 +359,6 @@ alter table app.audit_seals enable row level security;
 create policy "administrators read seals" on app.audit_seals for select to app_admin
   using (true);
 
-create table app.badges (
-  id uuid not null default internal.new_id(),
-  key text not null,
-  name text not null,
-  is_active boolean not null default true,
-  created_at timestamp with time zone not null default internal.now(),
-  updated_at timestamp with time zone not null default internal.now(),
-  constraint badges_pkey PRIMARY KEY (id),
-  -- 409 CONFLICT key: A badge with this key exists.
-  constraint badges_key_unique UNIQUE (key),
-  -- 400 VALIDATION_ERROR key: must match ^[a-z][a-z0-9_-]{0,127}$.
-  constraint badges_key_form CHECK ((key ~ '^[a-z][a-z0-9_-]{0,127}$'::text)),
-  -- 400 VALIDATION_ERROR name: must have 1 to 200 characters.
-  constraint badges_name_1_to_200 CHECK (((char_length(name) >= 1) AND (char_length(name) <= 200))),
-  -- 400 VALIDATION_ERROR name: must be one line of text.
-  constraint badges_name_is_one_line CHECK (internal.is_line(name))
-);
-alter table app.badges enable row level security;
-create policy "administrators add badges" on app.badges for insert to app_admin
-  with check (true);
-create policy "administrators change badges" on app.badges for update to app_admin
-  using (true)
-  with check (true);
-create policy "administrators delete badges" on app.badges for delete to app_admin
-  using (true);
-create policy "administrators read badges" on app.badges for select to app_admin
-  using (true);
-
 -- Who wants nothing to do with whom. It stands apart from friendships, and holds both ways.
 create table app.blocks (
   blocker uuid not null,
