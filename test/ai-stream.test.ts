@@ -51,6 +51,20 @@ const readCut = (name: Name, text: string, cuts: readonly number[]) => {
   }
 }
 
+test('of an event four million characters are kept at most, and fields that the format does not know are skipped', () => {
+  const line = Buffer.from('x'.repeat(1024 * 1024))
+  const read = createEventReader()
+  expect(read(Buffer.from('other: 1\nretry: soon\ndata: '))).toEqual([])
+  for (let times = 0; times < 3; times += 1) expect(read(line)).toEqual([])
+  expect(() => read(line)).toThrow()
+
+  const reader = createEventReader()
+  const lines = Buffer.from(`data: ${'x'.repeat(64 * 1024)}\n`)
+  expect(() => {
+    for (let times = 0; times < 65; times += 1) reader(lines)
+  }).toThrow()
+})
+
 describe.for(names)('the documented stream of %s', (name) => {
   const whole = { text: said, usage: { input: 12, output: 34 }, reason: 'stop', isBroken: false }
 
