@@ -1,4 +1,4 @@
-// npm run proof:versions [-- 15 17]: the product's story on each major version of Postgres that the README names, with the role that the self-hosting guide makes: a
+// npm run proof:versions [-- 15 17]: the product's story on each major version of Postgres that docs/configuration.md names, with the role that the self-hosting guide makes: a
 // developer, a project, an event, its streak and its webhook, REST, GraphQL, realtime, files, a backup and its restores. The versions come from npm.
 import { execFile, spawn } from 'node:child_process'
 import { once } from 'node:events'

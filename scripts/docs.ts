@@ -211,7 +211,10 @@ const main = async (): Promise<void> => {
   const pages: [string, string][] = [
     ['docs/api.md', apiPage(areas)],
     ['docs/errors.md', errorsPage([...areas, door])],
-    ['README.md', withPart('README.md', await read('README.md'), 'environment', environmentTable())],
+    [
+      'docs/configuration.md',
+      withPart('docs/configuration.md', await read('docs/configuration.md'), 'environment', environmentTable()),
+    ],
     ['docs/metrics.md', withPart('docs/metrics.md', await read('docs/metrics.md'), 'metrics', metricsTable())],
     ['docs/supabase-js.md', withCalls(await read('docs/supabase-js.md'))],
     ...sdkFiles(await releasedDocument()),

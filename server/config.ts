@@ -13,7 +13,7 @@ const list = z.string().transform((value) =>
 )
 const optional = z.string().min(1).optional()
 
-/** Every environment variable that Trellis reads, with its default: the README's table is made from these descriptions. */
+/** Every environment variable that Trellis reads, with its default: the table of docs/configuration.md is made from these descriptions. */
 export const environment = z.object({
   HOST: z.string().default('127.0.0.1').describe('Address to listen on.'),
   PORT: z.coerce.number().int().min(0).max(65535).default(4000).describe('Port to listen on; 0 takes a free one.'),

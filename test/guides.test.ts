@@ -8,12 +8,14 @@ import { startHarness } from '#test/support/harness.ts'
 
 const harness = await startHarness({ work: true })
 
-/** The commands of a guide that speak to a running server, in their order. */
-const commandsOf = async (file: string): Promise<string> => {
-  const text = await readFile(join(root, file), 'utf8')
+/** Calls that a guide shows with their answers. They may stand before the commands that set their variables. */
+const shownCalls = (text: string) =>
+  [...text.matchAll(/```console\n\$ (.*)\n(.*)\n```/g)].map(([, command = '', answer = '']) => ({ command, answer }))
+
+/** The commands of a guide that speak to a running server, in their order, and then the calls that it shows. */
+const commandsOf = (text: string): string => {
   const blocks = [...text.matchAll(/```sh\n(.*?)```/gs)].map(([, commands = '']) => commands)
-  return blocks
-    .filter((commands) => !/^npm /m.test(commands))
+  return [...blocks.filter((commands) => !/^npm /m.test(commands)), ...shownCalls(text).map(({ command }) => command)]
     .join('\n')
     .replaceAll('http://127.0.0.1:4000', harness.url)
 }
@@ -32,13 +34,32 @@ test.each([
   // a name of the outside world is resolved: where there is none, the target is refused
   ['docs/quickstart.md', ['EMAIL_EXISTS'], ['TARGET_URL_NOT_ALLOWED']],
 ] as const)('%s can be followed twice', { timeout: 240_000 }, async (file, again, perhaps) => {
-  const commands = await commandsOf(file)
+  const text = await readFile(join(root, file), 'utf8')
+  const commands = commandsOf(text)
   for (const expected of [null, again]) {
     const { codes, stdout, stderr } = await run(commands)
     expect(stderr).toBe('')
     expect(stdout).toContain('"change": "started"')
+    for (const { answer } of shownCalls(text)) expect(stdout).toContain(answer)
     const refused = codes.filter((code) => !(perhaps as readonly string[]).includes(code ?? ''))
     if (expected) expect(refused).toEqual(expected)
+  }
+})
+
+test('the function and the route that the README shows are those of the code', async () => {
+  const readme = await readFile(join(root, 'README.md'), 'utf8')
+  expect(shownCalls(readme)).toHaveLength(1)
+  const withoutMargin = (text: string) => text.replace(/^ +/gm, '')
+  const shown = { sql: 'functions/tenant/push/client.sql', ts: 'server/routes/push.ts' }
+  for (const [language, path] of Object.entries(shown)) {
+    const [, snippet = ''] = new RegExp(`\`\`\`${language}\\n(.*?)\`\`\``, 's').exec(readme) ?? []
+    const code = withoutMargin(await readFile(join(root, path), 'utf8'))
+    const lines = withoutMargin(snippet).trim().split('\n')
+    // the group of the route has others before it
+    const [group, ...rest] = language === 'ts' ? lines : ['', ...lines]
+    expect(code).toContain(`${rest.join('\n')}\n`)
+    expect(code.indexOf(group ?? '')).toBeLessThan(code.indexOf(rest.join('\n')))
+    expect(code).toContain(group)
   }
 })
 

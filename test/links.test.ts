@@ -1,0 +1,51 @@
+import { readdir, readFile, stat } from 'node:fs/promises'
+import { dirname, join, relative } from 'node:path'
+import { expect, test } from 'vitest'
+import { root } from '#server/database/files.ts'
+
+const folders = ['.', 'docs', 'deploy', 'sdk', 'cli', 'supabase', 'bench', 'proofs']
+
+const pages = async (): Promise<string[]> => {
+  const found = await Promise.all(
+    folders.map(async (folder) => (await readdir(join(root, folder))).map((name) => join(folder, name))),
+  )
+  return found.flat().filter((path) => path.endsWith('.md'))
+}
+
+const withoutCode = (text: string) => text.replace(/```.*?```/gs, '').replace(/`[^`\n]*`/g, '')
+
+/** The anchors of headings, as GitHub makes them. */
+const anchorsOf = (text: string): string[] =>
+  [...text.replace(/```.*?```/gs, '').matchAll(/^#+ (.*)$/gm)].map(([, heading = '']) =>
+    heading
+      .toLowerCase()
+      .replace(/[^\p{L}\p{N}\s_-]/gu, '')
+      .replaceAll(' ', '-'),
+  )
+
+const brokenLinks = async (page: string): Promise<string[]> => {
+  const text = await readFile(join(root, page), 'utf8')
+  const targets = [...withoutCode(text).matchAll(/\]\(([^)\s]+)\)/g)].map(([, target = '']) => target)
+  const broken: string[] = []
+  for (const target of targets.filter((link) => !/^[a-z]+:/.test(link))) {
+    const [path = '', anchor] = target.split('#')
+    const file = path === '' ? page : join(dirname(page), path)
+    const exists = await stat(join(root, file)).catch(() => null)
+    if (!exists) broken.push(`${page}: ${target}`)
+    else if (anchor !== undefined && !anchorsOf(await readFile(join(root, file), 'utf8')).includes(anchor))
+      broken.push(`${page}: ${target}`)
+  }
+  return broken
+}
+
+test('links between pages lead to files and headings that exist', async () => {
+  const all = await pages()
+  expect(all.length).toBeGreaterThan(60)
+  expect((await Promise.all(all.map(brokenLinks))).flat()).toEqual([])
+})
+
+test('docs/README.md lists every guide', async () => {
+  const list = await readFile(join(root, 'docs/README.md'), 'utf8')
+  const guides = (await pages()).filter((page) => dirname(page) === 'docs' && page !== 'docs/README.md')
+  expect(guides.filter((page) => !list.includes(`](${relative('docs', page)})`))).toEqual([])
+})
