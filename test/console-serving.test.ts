@@ -52,6 +52,21 @@ test('assets are immutable and packed, 250 KB at most, and a name that is none i
   expect((await at('/console/assets/main-NONE.js')).status).toBe(404)
 })
 
+test.for([
+  ['br', 'br'],
+  ['gzip, deflate, br', 'br'],
+  ['br;q=0, gzip', 'gzip'],
+  ['br;q=0', null],
+  ['br;q=0.2, gzip;q=0.8', 'gzip'],
+  ['gzip;q=0.0, br;q=0', null],
+  ['identity', null],
+  ['', null],
+] as const)('an asset for whoever accepts %j', async ([accepted, encoding]) => {
+  const [, name = ''] = /"(\/console\/assets\/[^"]+\.js)"/.exec(await (await at('/console')).text()) ?? []
+  const asset = await at(name, { headers: { 'accept-encoding': accepted } })
+  expect([asset.status, asset.headers.get('content-encoding')]).toEqual([200, encoding])
+})
+
 test('a session: the refresh token is in the cookie alone, is replaced, and ends', async () => {
   const made = await post('signup', person('ada'))
   expect(made.status).toBe(201)

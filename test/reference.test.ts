@@ -24,6 +24,8 @@ test('its script comes from here, packed for whoever takes it', async () => {
   const script = /<script src="([^"]+)">/.exec(await (await fetch(`${harness.url}/docs`)).text())?.[1] ?? ''
   const packed = await fetch(harness.url + script)
   expect(packed.headers.get('content-encoding')).toBe('gzip')
+  const refused = await fetch(harness.url + script, { headers: { 'accept-encoding': 'gzip;q=0' } })
+  expect(refused.headers.get('content-encoding')).toBeNull()
   const plain = await fetch(harness.url + script, { headers: { 'accept-encoding': 'identity' } })
   expect(plain.headers.get('content-encoding')).toBeNull()
   const text = await plain.text()

@@ -2,6 +2,7 @@ import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
 import { type Asset, type Built, buildConsole } from '#server/console/build.ts'
 import { consoleSession } from '#server/console/session.ts'
 import { isKnown } from '#server/http/conditional.ts'
+import { encodingOf } from '#server/http/encodings.ts'
 import { envelopeOf, nothingHere, send } from '#server/http/errors.ts'
 import { readStorageUrl } from '#server/media/s3.ts'
 import type { Services } from '#server/services.ts'
@@ -36,10 +37,9 @@ const sendAsset = (request: FastifyRequest, reply: FastifyReply, asset: Asset) =
     .header('cache-control', 'public, max-age=31536000, immutable')
   if (isKnown(request.headers['if-none-match'], asset.etag)) return reply.code(304).send()
   reply.type(asset.type)
-  const accepted = request.headers['accept-encoding'] ?? ''
-  if (/\bbr\b/.test(accepted)) return reply.header('content-encoding', 'br').send(asset.brotli)
-  if (/\bgzip\b/.test(accepted)) return reply.header('content-encoding', 'gzip').send(asset.gzip)
-  return reply.send(asset.bytes)
+  const encoding = encodingOf(request, ['br', 'gzip'])
+  if (encoding === undefined) return reply.send(asset.bytes)
+  return reply.header('content-encoding', encoding).send(encoding === 'br' ? asset.brotli : asset.gzip)
 }
 
 /** GET /console: the console in a browser. Built at the first request; a path of no asset is a page of the program. */

@@ -1,4 +1,5 @@
 import type { FastifyRequest } from 'fastify'
+import { Negotiator } from 'negotiator'
 
 const tag = /^[A-Za-z]{2,3}(?:-[A-Za-z0-9]{2,8}){0,3}$/
 const most = 10
@@ -9,15 +10,7 @@ export const acceptedArray = (request: Pick<FastifyRequest, 'headers'>): string 
 
 /** The languages of Accept-Language, most wanted first: at most ten, those that are refused (q=0) and `*` left out. RFC 9110, 12.5.4. */
 export const acceptedLocales = ({ headers }: Pick<FastifyRequest, 'headers'>): string[] =>
-  (headers['accept-language'] ?? '')
-    .slice(0, 500)
-    .split(',')
-    .map((item) => {
-      const [locale = '', ...parameters] = item.split(';').map((part) => part.trim())
-      const weight = parameters.find((part) => /^q=/i.test(part))?.slice(2)
-      return { locale, weight: weight === undefined ? 1 : Number(weight) }
-    })
-    .filter(({ locale, weight }) => tag.test(locale) && weight > 0)
-    .sort((a, b) => b.weight - a.weight)
+  new Negotiator({ headers: { 'accept-language': headers['accept-language']?.slice(0, 500) } })
+    .languages()
+    .filter((locale) => tag.test(locale))
     .slice(0, most)
-    .map(({ locale }) => locale)

@@ -2,6 +2,7 @@ import { createHash } from 'node:crypto'
 import { promisify } from 'node:util'
 import { gzip } from 'node:zlib'
 import Fastify, { type FastifyInstance } from 'fastify'
+import { encodingOf } from '#server/http/encodings.ts'
 
 type Reference = { readonly html: string; readonly policy: string; readonly script: string; readonly packed: Buffer }
 
@@ -64,7 +65,7 @@ export const reference = async (app: FastifyInstance): Promise<void> => {
   })
   app.get('/docs/scalar.js', async (request, reply) => {
     const { script, packed } = await loaded()
-    const isPacked = /\bgzip\b/.test(request.headers['accept-encoding'] ?? '')
+    const isPacked = encodingOf(request, ['gzip']) !== undefined
     if (isPacked) reply.header('content-encoding', 'gzip')
     return reply
       .type('text/javascript; charset=utf-8')

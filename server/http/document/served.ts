@@ -3,6 +3,7 @@ import { createHash } from 'node:crypto'
 import { promisify } from 'node:util'
 import { gzip } from 'node:zlib'
 import { isKnown } from '#server/http/conditional.ts'
+import { encodingOf } from '#server/http/encodings.ts'
 import { openApi } from '#server/http/openapi.ts'
 import type { HandlerContext } from '#server/http/route.ts'
 import type { Services } from '#server/services.ts'
@@ -30,15 +31,9 @@ const documentOf = (services: Services): Promise<Document> => {
   return document
 }
 
-/** Whether a client says that it reads gzip. */
-const takesGzip = (header: string | string[] | undefined) =>
-  String(header ?? '')
-    .split(',')
-    .some((one) => /^\s*(gzip|x-gzip|\*)\s*(;(?!\s*q=0(\.0*)?\s*$).*)?$/i.test(one))
-
 export const describe = async ({ services, request }: HandlerContext) => {
   const { bytes, compressed, etag } = await documentOf(services)
-  const isCompressed = takesGzip(request.headers['accept-encoding'])
+  const isCompressed = encodingOf(request, ['gzip']) !== undefined
   const etags = [`"${etag}"`, `"${etag}-gzip"`]
   const header = request.headers['if-none-match']
   const isNotModified = etags.some((one) => isKnown(header, one))
