@@ -1,5 +1,6 @@
 import cluster from 'node:cluster'
 import { once } from 'node:events'
+import { banner } from '#server/banner.ts'
 import { type Config, readConfig } from '#server/config.ts'
 import { existingHome } from '#server/database/embedded-folder.ts'
 import { StartError } from '#server/errors.ts'
@@ -66,31 +67,6 @@ const readServer = async () => {
   loadAreas().catch(() => undefined)
   return server
 }
-
-type Places = Readonly<Record<'api' | 'console' | 'reference' | 'health' | 'data', string>>
-
-/** What a terminal shows after the start. The first start of an installation adds the next steps. */
-const banner = ({ api, console, reference, health, data }: Places, milliseconds: number, firstUrl: string | null) => `
-  Trellis is running (started in ${milliseconds} ms)
-
-    API        ${api}
-    Console    ${console}
-    Reference  ${reference}
-    Health     ${health}
-    Data       ${data}
-${firstUrl === null ? '' : nextSteps(firstUrl)}
-  Ctrl-C stops everything.
-
-`
-
-const nextSteps = (url: string) => `
-  Next: open an account, and keep the access_token of the answer.
-
-    curl -s ${url}/v1/auth/developer/signup -H 'content-type: application/json' \\
-         -d '{"email":"you@example.com","password":"a long passphrase"}'
-
-  Then follow docs/quickstart.md, or watch the whole story: npm run demo
-`
 
 /** Server processes share the port; the first process keeps Postgres and the workers. */
 const forkServers = async (

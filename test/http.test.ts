@@ -1,3 +1,4 @@
+import { createHash } from 'node:crypto'
 import { gzipSync } from 'node:zlib'
 import { describe, expect, test } from 'vitest'
 import { startHarness } from '#test/support/harness.ts'
@@ -195,6 +196,10 @@ test('GET / leads a browser to the console and the reference, and is nothing to 
   expect(page.headers.get('content-type')).toBe('text/html; charset=utf-8')
   const text = await page.text()
   for (const place of ['/console', '/docs', '/openapi.json', '/v1/auth/developer/signup']) expect(text).toContain(place)
+  const [, style = ''] = /<style>(.*?)<\/style>/s.exec(text) ?? []
+  const hash = createHash('sha256').update(style).digest('base64')
+  expect(page.headers.get('content-security-policy')).toContain(`style-src 'sha256-${hash}'`)
+  expect(page.headers.get('content-security-policy')).not.toMatch(/script|connect/)
   const program = await fetch(`${harness.url}/`)
   expect(program.status).toBe(404)
   expect(await program.json()).toMatchObject({ error: { code: 'NOT_FOUND' } })

@@ -1,4 +1,5 @@
 import { describe, expect, test } from 'vitest'
+import { banner } from '#server/banner.ts'
 import { announce, createLog, readableLine } from '#server/log.ts'
 
 const outputOf = (isTTY: boolean) => {
@@ -58,4 +59,20 @@ describe('log lines', () => {
     expect(text.replaceAll('\n', '')).not.toMatch(/[\p{Cc}\p{Cf}]/u)
     expect(text.split('\n')).toHaveLength(3)
   })
+})
+
+test('the banner of a start names the console, and that of the first start the first call too', () => {
+  const url = 'http://127.0.0.1:4000'
+  const places = {
+    api: `${url}/v1`,
+    console: `${url}/console`,
+    reference: `${url}/docs`,
+    health: `${url}/health`,
+    data: './data',
+  }
+  const later = banner(places, 900, null)
+  for (const place of Object.values(places)) expect(later).toContain(place)
+  expect(later).not.toContain('curl')
+  expect(banner(places, 900, url)).toContain(`sign up at ${url}/console`)
+  expect(banner(places, 900, url)).toContain(`curl -s ${url}/v1/auth/developer/signup`)
 })

@@ -2,13 +2,12 @@ import { createHash } from 'node:crypto'
 
 const hashOf = (text: string) => `'sha256-${createHash('sha256').update(text).digest('base64')}'`
 
-/** Headers of a page that loads nothing, runs one script of its own and speaks to this server alone. */
-export const pageHeaders = (script: string, style: string) => ({
+/** Headers of a page that loads nothing, runs at most one script of its own and speaks to this server alone. */
+export const pageHeaders = (script: string | null, style: string) => ({
   'content-security-policy': [
     "default-src 'none'",
-    `script-src ${hashOf(script)}`,
+    ...(script === null ? [] : [`script-src ${hashOf(script)}`, "connect-src 'self'"]),
     `style-src ${hashOf(style)}`,
-    "connect-src 'self'",
     "base-uri 'none'",
     "form-action 'none'",
     "frame-ancestors 'none'",
