@@ -1,18 +1,29 @@
 // npm run check:sql: loads the SQL of this program into an empty Postgres of its own, and says what requests would find wrong with it.
-import { mkdtemp, rm } from 'node:fs/promises'
+import { mkdtemp, readFile, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
+import type pg from 'pg'
+import type { Finding } from '#server/checks/finding.ts'
 import { checkDatabase, lineOf } from '#server/checks/program.ts'
 import { readConfig } from '#server/config.ts'
 import { connectAdmin, maintenanceDatabase } from '#server/database/cluster.ts'
 import { startEmbeddedPostgres } from '#server/database/embedded.ts'
+import { root } from '#server/database/files.ts'
 import { controlName, templateName } from '#server/database/prepare.ts'
 import { loadAreas } from '#server/http/areas.ts'
 import { createLog } from '#server/log.ts'
 import { startPostgres } from '#server/postgres.ts'
 import { prepare } from '#server/start.ts'
+import { interfaceFile } from './docs/interface.ts'
 
 const print = (line: string) => process.stdout.write(`${line}\n`)
+
+const stale: Finding = {
+  place: 'server/interface.json',
+  problem: 'the SQL says something else of what it refuses, answers and takes.',
+  remedy: 'Run npm run docs.',
+  severity: 'error',
+}
 
 /** `base` is the repository, or a copy of its SQL folders. */
 const check = async (folder: string, base: string | undefined): Promise<number> => {
@@ -40,13 +51,16 @@ const check = async (folder: string, base: string | undefined): Promise<number> 
     const admin = await connectAdmin(cluster, maintenanceDatabase(cluster), false)
     await admin.query(`alter database "${templateName(config.DATABASE_PREFIX)}" allow_connections true`)
     await admin.end()
-    const findings = []
-    for (const [kind, name] of [
-      ['control', controlName(config.DATABASE_PREFIX)],
-      ['tenant', templateName(config.DATABASE_PREFIX)],
-    ] as const) {
-      const client = await connectAdmin(cluster, name)
-      findings.push(...(await checkDatabase(client, kind, areas, base ? { base } : {}).finally(() => client.end())))
+    const control = await connectAdmin(cluster, controlName(config.DATABASE_PREFIX))
+    const tenant = await connectAdmin(cluster, templateName(config.DATABASE_PREFIX))
+    const findings: Finding[] = []
+    try {
+      for (const [kind, client] of Object.entries({ control, tenant }) as ['control' | 'tenant', pg.Client][])
+        findings.push(...(await checkDatabase(client, kind, areas, base ? { base } : {})))
+      if ((await interfaceFile(control, tenant)) !== (await readFile(join(root, 'server/interface.json'), 'utf8')))
+        findings.push(stale)
+    } finally {
+      await Promise.all([control.end(), tenant.end()])
     }
     for (const finding of findings) print(lineOf(finding))
     print(`check:sql: ${findings.length} found in ${((performance.now() - began) / 1000).toFixed(1)} s`)

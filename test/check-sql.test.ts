@@ -318,11 +318,12 @@ test('a reload warns of a policy that works and is slow, with its line', { timeo
   }
 })
 
-test("a newcomer's three mistakes are named by the command, which ends with 1", { timeout: 300_000 }, async () => {
+test("a newcomer's four mistakes are named by the command, which ends with 1", { timeout: 300_000 }, async () => {
   const { base, edit } = await copy()
   await edit('policies/tenant/push_tokens.sql', 'api.push_token_register', 'api.push_token_unregister')
   await edit('policies/tenant/app_sessions.sql', /insert into internal\.user_data[\s\S]*?;\n/, '')
   await edit('functions/tenant/xp/queries.sql', /(api\.xp_history\([^)]*)page_limit/, '$1page_limits')
+  await edit('functions/tenant/groups/admin.sql', 'A group. Refuses 404 NOT_FOUND', 'A group. Refuses 404 NO_GROUP')
   const child = spawn(process.execPath, ['scripts/check_sql.ts', base], { cwd: root })
   let said = ''
   for (const stream of [child.stdout, child.stderr])
@@ -334,6 +335,9 @@ test("a newcomer's three mistakes are named by the command, which ends with 1", 
   expect(said).toContain('insert into internal.user_data')
   expect(said).toMatch(
     /server\/routes\/\S+\.ts:\d+: GET \/client\/\S+ sends "page_limit"; api\.\w+ \(functions\/tenant\/xp\/queries\.sql:\d+\) has/,
+  )
+  expect(said).toContain(
+    'server/interface.json: the SQL says something else of what it refuses, answers and takes. Run npm run docs.',
   )
   expect(code).toBe(1)
   await rm(base, { recursive: true })

@@ -60,11 +60,12 @@ const declaredKinds = async (client: Client): Promise<Set<string>> => {
   return new Set(rows.map((row) => row.kind))
 }
 
-const placeOf = (route: Route, sources: Sources): string =>
+/** Its declaration has the rest of the path behind the method, below that of its group. */
+const placeOf = ({ definition, method, call = '' }: Route, sources: Sources): string =>
   sources.find(
-    route.definition
-      ? new RegExp(`definitions\\(\\s*'${escapeRegExp(route.definition.kind)}'`)
-      : `'${route.method} ${route.path}'`,
+    definition
+      ? new RegExp(`definitions\\(\\s*'${escapeRegExp(definition.kind)}'`)
+      : new RegExp(`'${method} /[^']*',(?:(?!\\broute\\()[\\s\\S])*?\\bcall: '${escapeRegExp(call)}'`),
     'server/routes/',
   )
 
