@@ -33,7 +33,8 @@ begin
 end $$;
 comment on function internal.control_webhook_types is 'Types as they are stored: each once, sorted. Refuses 400 VALIDATION_ERROR.';
 
-create or replace function api.control_webhook_create(event_types json, target_url text, secret_sealed text, organization_id uuid default null) returns api.reply
+create or replace function api.control_webhook_create(event_types json, target_url text, secret_sealed text, organization_id uuid default null)
+returns api.reply
 language plpgsql volatile security definer set search_path = '' as $$
 declare
   home constant uuid := coalesce(control_webhook_create.organization_id,

@@ -210,7 +210,8 @@ begin
 end $$;
 comment on function internal.collection_column_find is 'A column by its name. Refuses 404 NOT_FOUND. Granted to nobody.';
 
-create or replace function api.collection_column_drop(name text, "column" text, confirm text default null, dry_run boolean default false) returns api.reply
+create or replace function api.collection_column_drop(name text, "column" text, confirm text default null, dry_run boolean default false)
+returns api.reply
 language plpgsql volatile security definer set search_path = '' as $$
 declare
   c constant app.collections := internal.collection_lock(collection_column_drop.name);

@@ -177,7 +177,8 @@ comment on function internal.currency_undo is
   'Reverses a row of the ledger by another row. Refuses 409 INSUFFICIENT_FUNDS, BALANCE_LIMIT_EXCEEDED. The user must be locked, and the row not reversed yet.
    Granted to nobody.';
 
-create or replace function api.currency_transaction_reverse(transaction_id uuid, idempotency_key text default null, body_hash text default null) returns api.reply
+create or replace function api.currency_transaction_reverse(transaction_id uuid, idempotency_key text default null, body_hash text default null)
+returns api.reply
 language plpgsql volatile security definer set search_path = '' as $$
 declare
   route constant text := 'POST currencies/transactions/' || currency_transaction_reverse.transaction_id || '/reverse';

@@ -118,7 +118,8 @@ comment on function internal.subscription_confirm is
   'Brings one subscription to the state of the provider''s answer, which is stored as an event of type RESTORE when it changes anything. Its time is that of
    the question: events of a later time count more. Users must be locked. Granted to nobody.';
 
-create or replace function api.subscriptions_restore(app_user_id uuid, names jsonb, purchases jsonb, is_known boolean, asked_at timestamptz) returns api.reply
+create or replace function api.subscriptions_restore(app_user_id uuid, names jsonb, purchases jsonb, is_known boolean, asked_at timestamptz)
+returns api.reply
 language plpgsql volatile security definer set search_path = '' as $$
 declare
   names_given constant text[] := internal.subscription_texts(subscriptions_restore.names);

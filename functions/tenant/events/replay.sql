@@ -121,7 +121,9 @@ comment on function api.events_replay_step is
 create or replace function api.events_replay_total(input jsonb) returns api.reply
 language sql stable security definer set search_path = '' as $$
   select internal.reply(200, to_json(case when jsonb_typeof(events_replay_total.input -> 'user_ids') = 'array'
-                                          then (select count(*) from app.users u where u.id in (select i.value::uuid from jsonb_array_elements_text(events_replay_total.input -> 'user_ids') i))
+                                          then (select count(*)
+                                                  from app.users u
+                                                 where u.id in (select i.value::uuid from jsonb_array_elements_text(events_replay_total.input -> 'user_ids') i))
                                           else (select count(*) from app.users) end
                                    * jsonb_array_length(events_replay_total.input -> 'targets')))
 $$;

@@ -215,7 +215,8 @@ comment on function api.feed_of_group is
   'A page of what was posted to a group, newest first, for its members; without the entries of banned users, of users who block the caller or are
    blocked, and of hidden actions. Refuses 404 NOT_FOUND for a group that the caller does not see, 403 NOT_A_MEMBER.';
 
-create or replace function api.feed_post(action text, target_id text default null, group_id uuid default null, metadata jsonb default null) returns api.reply
+create or replace function api.feed_post(action text, target_id text default null, group_id uuid default null, metadata jsonb default null)
+returns api.reply
 language plpgsql volatile security definer set search_path = '' as $$
 declare
   me constant uuid := internal.user_id();

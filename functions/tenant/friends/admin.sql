@@ -9,7 +9,8 @@ begin
 end $$;
 comment on function internal.friend_admin_check is 'Raises unless the caller is an administrator. Granted to nobody.';
 
-create or replace function api.friends_of_user(user_id uuid, status text default 'accepted', page_offset bigint default 0, page_limit bigint default 50) returns api.reply
+create or replace function api.friends_of_user(user_id uuid, status text default 'accepted', page_offset bigint default 0, page_limit bigint default 50)
+returns api.reply
 language plpgsql stable security definer set search_path = '' as $$
 begin
   perform internal.friend_admin_check();

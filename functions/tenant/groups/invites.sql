@@ -17,7 +17,8 @@ language sql stable as $$
 $$;
 comment on function internal.group_invite_json is 'An invite as the group''s admins see it. url is null: Trellis has no page that accepts a code.';
 
-create or replace function api.group_invite_create(group_id uuid, max_uses int default 1, expires_in_hours int default 168, role text default 'member') returns api.reply
+create or replace function api.group_invite_create(group_id uuid, max_uses int default 1, expires_in_hours int default 168, role text default 'member')
+returns api.reply
 language plpgsql volatile security definer set search_path = '' as $$
 declare
   rank constant int := (internal.group_led(group_invite_create.group_id, 'admin')).my_rank;

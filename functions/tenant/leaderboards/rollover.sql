@@ -169,7 +169,8 @@ comment on function api.leaderboard_rollover is
   'For the worker: performs the next due step of a board: {state: more, wait (for running writers), or done, due_at}. One at a time for each board.
    Locks the run.';
 
-create or replace function api.leaderboard_notify(run_id uuid, by uuid, passed json, displaced uuid default null, displaced_reason text default null) returns api.reply
+create or replace function api.leaderboard_notify(run_id uuid, by uuid, passed json, displaced uuid default null, displaced_reason text default null)
+returns api.reply
 language plpgsql volatile security definer set search_path = '' as $$
 declare
   run app.leaderboard_runs;

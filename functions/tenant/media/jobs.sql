@@ -118,8 +118,9 @@ begin
     return internal.reply(200, null);
   end if;
   update app.media_jobs n set status = 'running', attempts = n.attempts + 1, started_at = internal.now() where n.id = j.id returning n.* into j;
-  return internal.reply(200, json_build_object('asset_id', j.asset_id, 'version', j.version, 'operations', j.operations, 'is_thumbnail', j.is_thumbnail, 'attempts', j.attempts,
-                                               'key', a.key, 'filename', a.filename, 'mime_type', a.mime_type, 'result_id', internal.new_id(), 'result_version', internal.media_new_version()));
+  return internal.reply(200, json_build_object(
+    'asset_id', j.asset_id, 'version', j.version, 'operations', j.operations, 'is_thumbnail', j.is_thumbnail, 'attempts', j.attempts, 'key', a.key,
+    'filename', a.filename, 'mime_type', a.mime_type, 'result_id', internal.new_id(), 'result_version', internal.media_new_version()));
 end $$;
 comment on function api.media_job_begin is
   'For the task media__job: begins an attempt and answers what is to be done; null when the job is over. A job whose file is gone, or that was broken
@@ -149,7 +150,8 @@ $$;
 comment on function api.media_job_wait is
   'For the task media__job: takes an attempt back that did not begin, because too many images wait on the server. Locks the job.';
 
-create or replace function api.media_job_succeed(job_id uuid, result_id uuid, result_version text, mime_type text, ending text, size_bytes bigint, is_free boolean) returns api.reply
+create or replace function api.media_job_succeed(job_id uuid, result_id uuid, result_version text, mime_type text, ending text, size_bytes bigint, is_free boolean)
+returns api.reply
 language plpgsql volatile security definer set search_path = '' as $$
 declare
   j app.media_jobs;

@@ -152,7 +152,8 @@ comment on function api.media_pending_drop is 'For the task media__clean: delete
 
 create or replace function api.media_commit_late(asset_id uuid, version text, size_bytes bigint) returns api.reply
 language sql volatile security definer set search_path = '' as $$
-  select internal.reply(200, to_json((internal.media_commit(media_commit_late.asset_id, media_commit_late.version, media_commit_late.size_bytes, false)).status = 'committed'))
+  select internal.reply(200, to_json(
+    (internal.media_commit(media_commit_late.asset_id, media_commit_late.version, media_commit_late.size_bytes, false)).status = 'committed'))
 $$;
 comment on function api.media_commit_late is
   'For the task media__clean: commits an upload that has arrived and that nobody committed within a day. Refuses 403 USER_BANNED, 404 NOT_FOUND.';

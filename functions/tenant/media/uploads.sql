@@ -284,9 +284,10 @@ comment on function api.media_commit is 'Commits an upload that the server has v
 
 create or replace function api.media_upload_open(asset_id uuid, version text, mime_type text) returns api.reply
 language sql stable security definer set search_path = '' as $$
-  select internal.reply(200, to_json(exists (select from app.media_assets m
-                                              where m.id = media_upload_open.asset_id and m.status <> 'deleted' and m.upload_version = media_upload_open.version
-                                                and m.upload_mime_type = media_upload_open.mime_type)))
+  select internal.reply(200, to_json(exists (
+    select from app.media_assets m
+     where m.id = media_upload_open.asset_id and m.status <> 'deleted' and m.upload_version = media_upload_open.version
+       and m.upload_mime_type = media_upload_open.mime_type)))
 $$;
 comment on function api.media_upload_open is
   'For the server, before it takes the bytes of a signed upload URL: whether bytes of this type may be uploaded as this version of an asset: it is

@@ -97,7 +97,8 @@ language sql stable
 return internal.messages_json(array[message_shown.message_id], message_shown.viewer) -> 0;
 comment on function internal.message_shown is 'One message, as internal.messages_json shows it, or null. Granted to nobody.';
 
-create or replace function api.conversations_list(archived boolean default false, page_limit int default 20, page_offset int default 0) returns api.reply
+create or replace function api.conversations_list(archived boolean default false, page_limit int default 20, page_offset int default 0)
+returns api.reply
 language plpgsql stable security definer set search_path = '' as $$
 declare
   me constant uuid := internal.user_id();
@@ -127,7 +128,8 @@ end $$;
 comment on function api.conversation_get is
   'A conversation of the caller. Refuses 404 CONVERSATION_NOT_FOUND, USER_NOT_FOUND, 403 NOT_A_PARTICIPANT.';
 
-create or replace function api.messages_list(conversation_id text, parent_message_id text default null, page_limit int default 50, page_offset int default 0) returns api.reply
+create or replace function api.messages_list(conversation_id text, parent_message_id text default null, page_limit int default 50, page_offset int default 0)
+returns api.reply
 language plpgsql stable security definer set search_path = '' as $$
 declare
   conversation_uuid constant uuid := internal.messaging_id(messages_list.conversation_id, 'conversationId', 'INVALID_CONVERSATION_ID');

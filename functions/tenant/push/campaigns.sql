@@ -252,7 +252,8 @@ end $$;
 comment on function api.push_campaign_update is
   'Changes a campaign before it is sent. Refuses 404 NOT_FOUND, 409 CAMPAIGN_LOCKED, 400 VALIDATION_ERROR, AUDIENCE_EMPTY. Locks the campaign.';
 
-create or replace function api.push_campaign_schedule(campaign_id uuid, is_production boolean, send_at timestamptz default null, channel text default 'push') returns api.reply
+create or replace function api.push_campaign_schedule(campaign_id uuid, is_production boolean, send_at timestamptz default null, channel text default 'push')
+returns api.reply
 language plpgsql volatile security definer set search_path = '' as $$
 declare
   campaign app.push_campaigns := internal.push_campaign_locked(push_campaign_schedule.campaign_id, push_campaign_schedule.channel);

@@ -419,7 +419,8 @@ end $$;
 comment on function api.push_send is
   'Sends a message to up to 100 users, 202 {delivery_ids}. Refuses 404 USER_NOT_FOUND, 400 PUSH_NOT_CONFIGURED, VALIDATION_ERROR, 409 IDEMPOTENCY_CONFLICT. Supplement F1.';
 
-create or replace function api.push_campaign_test(campaign_id uuid, user_ids json, is_production boolean, channel text default 'push') returns api.reply
+create or replace function api.push_campaign_test(campaign_id uuid, user_ids json, is_production boolean, channel text default 'push')
+returns api.reply
 language plpgsql volatile security definer set search_path = '' as $$
 declare
   user_ids_given constant uuid[] := array(select u::uuid from json_array_elements_text(push_campaign_test.user_ids) u);

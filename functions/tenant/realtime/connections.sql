@@ -91,7 +91,8 @@ comment on function internal.realtime_authorize is
   'Whether the caller may listen to a channel, kind or kind:item, by the function internal.channel__<kind>(item, params): name is the channel as it is published to, scope what
    its server keeps of the answer. Refuses what that function refuses, and 404 NOT_FOUND for an unknown kind.';
 
-create or replace function api.realtime_subscribe(channel text, params jsonb default '{}', since bigint default null, connection_id uuid default null) returns api.reply
+create or replace function api.realtime_subscribe(channel text, params jsonb default '{}', since bigint default null, connection_id uuid default null)
+returns api.reply
 language plpgsql volatile security definer set search_path = '' as $$
 declare
   allowed record;
