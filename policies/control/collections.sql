@@ -1,1 +1,1 @@
-grant execute on function internal.collection_operation, api.collection_operation to control_developer;
+grant execute on function api.collection_operation to control_developer;
