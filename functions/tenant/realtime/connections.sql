@@ -187,10 +187,13 @@ comment on function api.realtime_check is
   'For servers: authorizes subscriptions of a user again, [[channel, params]]: the scope of each, null where the caller may not listen any more.';
 
 create or replace function api.realtime_matches(filters jsonb, items jsonb) returns api.reply
-language sql stable security definer set search_path = ''
-return internal.reply(200, (select json_agg((select json_agg(coalesce(internal.filter_truth(f.value, r.value), false) order by f.n)
-                                               from jsonb_array_elements(realtime_matches.filters) with ordinality as f (value, n)) order by r.n)
-                              from jsonb_array_elements(realtime_matches.items) with ordinality as r (value, n)));
+language plpgsql stable security definer set search_path = '' as $$
+begin
+  return internal.reply(200, (
+    select json_agg((select json_agg(coalesce(internal.filter_truth(f.value, r.value), false) order by f.n)
+                       from jsonb_array_elements(realtime_matches.filters) with ordinality as f (value, n)) order by r.n)
+      from jsonb_array_elements(realtime_matches.items) with ordinality as r (value, n)));
+end $$;
 comment on function api.realtime_matches is
   'For servers: for each row of collections whether it is what each filter of a subscriber means: a filter is asked once for a row, however many
    subscribers have it.';
