@@ -2,6 +2,7 @@ import type { Target } from '#server/database/pools.ts'
 import type { Asking, Response, Run } from '#server/graphql/messages.ts'
 import type { NamedTable } from '#server/graphql/naming.ts'
 import { ProcessEnded, type SchemaProcess } from '#server/graphql/schema_process.ts'
+import { createLru } from '#server/lru.ts'
 
 /** What a schema is made of. */
 export type Wanted = {
@@ -88,8 +89,10 @@ export const createSchemas = (options: SchemasOptions): Schemas => {
   const { start, processes, builds: mostBuilds, buildMs, idleMs, onFailure, now = () => performance.now() } = options
   const workers = new Set<Worker>()
   const builds = new Map<string, Build>()
-  const failures = new Map<string, { readonly until: number; readonly times: number; readonly message: string }>()
-  const turns = new Map<string, number>()
+  const failures = createLru<{ readonly until: number; readonly times: number; readonly message: string }>(
+    rememberedFailures,
+  )
+  const turns = createLru<number>(rememberedTurns)
   let turn = 0
   let isClosed = false
 
@@ -150,12 +153,7 @@ export const createSchemas = (options: SchemasOptions): Schemas => {
   const fail = (build: Build, message: string) => {
     const times = (failures.get(build.hash)?.times ?? 0) + 1
     const waits = Math.min(firstRetryMs * 2 ** (times - 1), longestRetryMs)
-    failures.delete(build.hash)
     failures.set(build.hash, { until: now() + waits, times, message })
-    for (const oldest of failures.keys()) {
-      if (failures.size <= rememberedFailures) break
-      failures.delete(oldest)
-    }
     onFailure?.(build.asking.projectId, message)
     build.reject(new NotMade(message, waits))
   }
@@ -193,16 +191,6 @@ export const createSchemas = (options: SchemasOptions): Schemas => {
     }
   }
 
-  const takeTurn = (developerId: string) => {
-    turn += 1
-    turns.delete(developerId)
-    turns.set(developerId, turn)
-    for (const oldest of turns.keys()) {
-      if (turns.size <= rememberedTurns) break
-      turns.delete(oldest)
-    }
-  }
-
   /** Begins what may begin. */
   const next = () => {
     if (isClosed) return
@@ -216,7 +204,8 @@ export const createSchemas = (options: SchemasOptions): Schemas => {
       const worker = takeWorker(build)
       if (!worker) continue
       running.push(build)
-      takeTurn(developerId)
+      turn += 1
+      turns.set(developerId, turn)
       void make(build, worker)
     }
   }
