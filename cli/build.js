@@ -1,4 +1,4 @@
-// Makes dist/trellis.js: the command and what it uses of the SDK in one file, plain JavaScript for Node 20. Run by `npm pack`.
+// Makes dist/trellis.js: the command and what it uses of the SDK in one file, plain JavaScript for Node 20.12 and later. Run by `npm pack`.
 import { readFile } from 'node:fs/promises'
 import { dirname, join } from 'node:path'
 import { fileURLToPath } from 'node:url'
@@ -12,7 +12,7 @@ await build({
   bundle: true,
   format: 'esm',
   platform: 'node',
-  target: 'node20',
+  target: 'node20.12',
   // a stack trace that a user sends names functions
   keepNames: true,
   define: { trellisVersion: JSON.stringify(version) },

@@ -1,3 +1,4 @@
+import { styleText } from 'node:util'
 import { type Logger, pino } from 'pino'
 import type { Config } from '#server/config.ts'
 import { traceFields } from '#server/telemetry/spans.ts'
@@ -35,26 +36,28 @@ export const announce = (
   output.write(output.isTTY ? text : `${JSON.stringify(line)}\n`)
 }
 
-const names: Readonly<Record<number, readonly [name: string, color: number]>> = {
-  10: ['TRACE', 90],
-  20: ['DEBUG', 90],
-  30: ['INFO ', 32],
-  40: ['WARN ', 33],
-  50: ['ERROR', 31],
-  60: ['FATAL', 31],
+type Color = 'gray' | 'green' | 'yellow' | 'red'
+
+const names: Readonly<Record<number, readonly [name: string, color: Color]>> = {
+  10: ['TRACE', 'gray'],
+  20: ['DEBUG', 'gray'],
+  30: ['INFO ', 'green'],
+  40: ['WARN ', 'yellow'],
+  50: ['ERROR', 'red'],
+  60: ['FATAL', 'red'],
 }
 
 /** A line of JSON as `time LEVEL message key=value ...`; an error's stack follows on lines of its own. */
 export const readableLine = (line: string, hasColor = !process.env['NO_COLOR']): string => {
   const { level, time, msg = '', process: _process, error, ...fields } = JSON.parse(line) as Record<string, unknown>
-  const paint = (text: string, color: number) => (hasColor ? `\x1b[${color}m${text}\x1b[0m` : text)
-  const [name, color] = names[Number(level)] ?? [String(level), 0]
+  const paint = (text: string, color: Color) => (hasColor ? styleText(color, text, { validateStream: false }) : text)
+  const [name, color] = names[Number(level)] ?? [String(level), 'gray']
   const [reason, ...stack] = error === undefined ? [] : textOf(error).split('\n')
   const pairs = Object.entries({ ...fields, ...(reason === undefined ? {} : { error: reason }) }).map(
-    ([key, value]) => `${paint(`${shown(key)}=`, 90)}${quoted(value)}`,
+    ([key, value]) => `${paint(`${shown(key)}=`, 'gray')}${quoted(value)}`,
   )
   const clock = String(time).slice(11, 23)
-  const head = [paint(clock, 90), paint(name, color), shown(String(msg)), ...pairs].join(' ')
+  const head = [paint(clock, 'gray'), paint(name, color), shown(String(msg)), ...pairs].join(' ')
   return `${[head, ...stack.map((each) => `    ${shown(each.trim())}`)].join('\n')}\n`
 }
 

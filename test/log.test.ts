@@ -46,6 +46,14 @@ describe('log lines', () => {
     )
   })
 
+  test('have the colour of their level, and none with NO_COLOR', () => {
+    const line = { level: 40, time: '2026-11-22T10:00:00.000Z', msg: 'slow', ms: 5 }
+    expect(readableLine(JSON.stringify(line), true)).toBe(
+      '\x1b[90m10:00:00.000\x1b[39m \x1b[33mWARN \x1b[39m slow \x1b[90mms=\x1b[39m5\n',
+    )
+    expect(readableLine(JSON.stringify({ ...line, level: 35 }), false)).toBe('10:00:00.000 35 slow ms=5\n')
+  })
+
   test('send no control character of a value to the terminal', () => {
     const hostile = 'a\x1b]0;title\x07b\rc\x9b31md\u202ee'
     const line = {

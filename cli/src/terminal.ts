@@ -1,5 +1,6 @@
 import { createInterface } from 'node:readline'
 import type { Readable, Writable } from 'node:stream'
+import { styleText } from 'node:util'
 import { restore } from './exact.ts'
 import { CliError, exits } from './exit.ts'
 
@@ -45,8 +46,10 @@ export const json = (value: unknown, indent = 0): string =>
   )
 
 const paintOf = (isColored: boolean): Paint => {
-  const by = (on: number, off: number) => (text: string) => (isColored ? `\u001b[${on}m${text}\u001b[${off}m` : text)
-  return { bold: by(1, 22), dim: by(2, 22), red: by(31, 39), green: by(32, 39), yellow: by(33, 39) }
+  // not by what Node knows of its own standard output: --json, --no-color and the streams that were passed count too
+  const by = (style: keyof Paint) => (text: string) =>
+    isColored ? styleText(style, text, { validateStream: false }) : text
+  return { bold: by('bold'), dim: by('dim'), red: by('red'), green: by('green'), yellow: by('yellow') }
 }
 
 export const createTerminal = (
