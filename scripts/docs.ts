@@ -9,6 +9,7 @@ import { declaredCodes, fullPath } from '#server/http/openapi.ts'
 import { type Area, type Caller, type Route, withoutOwn } from '#server/http/route.ts'
 import { door } from '#server/rest/caller.ts'
 import { instruments, prometheusName } from '#server/telemetry/instruments.ts'
+import { meaningOf, meaningProblems } from './docs/codes.ts'
 import { withCalls } from './docs/supabase.ts'
 import { table } from './docs/table.ts'
 import { registerProblems } from './registers.ts'
@@ -43,7 +44,7 @@ const apiPage = (areas: readonly Area[]): string => {
   return `# Routes
 
 ${madeHere} A running server describes them in full at
-\`/docs\`, and for programs at \`/openapi.json\`. What a route may refuse stands in [errors.md](errors.md).
+\`/docs\`, and for programs at \`/openapi.json\`. What error codes mean stands in [errors.md](errors.md).
 
 - Credentials: a developer's token goes into \`Authorization: Bearer\`, an API key into \`X-Api-Key\`, a user's session token into
   \`Authorization: Bearer\` beside the API key.
@@ -58,22 +59,11 @@ type Entry = { readonly area: Area; readonly route: Route }
 const entriesOf = (areas: readonly Area[]): Entry[] =>
   areas.flatMap((area) => area.routes.map((route) => ({ area, route })))
 
-/** Where a code is answered, as short as it can be said; the table by route says it in full. */
+/** Where a code is answered, as short as it can be said; `/docs` says it for each route. */
 const placesOf = (areas: readonly Area[], found: readonly Entry[]): string => {
-  const all = entriesOf(areas)
-  if (found.length === all.length) return 'every route'
-  if (found.length > all.length - 3) {
-    const others = all.filter((entry) => !found.some(({ route }) => route === entry.route))
-    return `every route but ${others.map(nameOf).join(', ')}`
-  }
-  if (found.length <= 3) return found.map(nameOf).join(', ')
-  return areas
-    .flatMap((area) => {
-      const here = found.filter((entry) => entry.area === area).length
-      if (here === 0) return []
-      return here === area.routes.length ? [area.title] : [`${area.title} (${here} of ${area.routes.length})`]
-    })
-    .join(', ')
+  if (found.length <= 2) return found.map(nameOf).join(', ')
+  const titles = new Set(areas.filter((area) => found.some((entry) => entry.area === area)).map(({ title }) => title))
+  return titles.size <= 5 ? [...titles].join(', ') : `${found.length} routes`
 }
 
 const nameOf = ({ area, route }: Entry) => `\`${route.method} ${fullPath(area, route)}\``
@@ -92,17 +82,13 @@ const errorsPage = (areas: readonly Area[]): string => {
     .map(([status, byCode]) => {
       const rows = [...byCode]
         .sort(([a], [b]) => a.localeCompare(b))
-        .map(([code, found]) => [`\`${code}\``, placesOf(areas, found)])
-      return `## ${status}\n\n${table(['code', 'answered by'], rows)}\n`
+        .map(([code, found]) => [`\`${code}\``, ...meaningOf(status, code), placesOf(areas, found)])
+      return `## ${status}\n\n${table(['code', 'meaning', 'what to do', 'answered by'], rows)}\n`
     })
-  const routes = entriesOf(areas).map((entry) => {
-    const declared = [...declaredCodes(entry.area, entry.route)].sort(([a], [b]) => a - b)
-    return [nameOf(entry), declared.map(([status, codes]) => `${status} ${[...codes].sort().join(', ')}`).join('; ')]
-  })
   return `# Errors
 
 ${madeHere} Tests fail on a code that a route does not declare for its
-status, and on a declared one that no test has seen.
+status, and on a declared one that no test has seen. The meanings are in \`scripts/docs/codes.ts\`.
 
 A refusal is \`{"error": {"code", "message", "details"?}}\`: decide by \`code\`, show \`message\` to developers. \`429\` and \`503\` carry
 \`Retry-After\` in seconds. A \`500\` says nothing of the inside; its \`X-Request-Id\` stands in the server's log. Beside these, a
@@ -110,11 +96,9 @@ path that does not exist answers 404 \`NOT_FOUND\`, a known path under another m
 \`Allow\`. What HTTP itself refuses has the same form: 400 \`INVALID_INPUT\` (no Host in HTTP/1.1, two of them, broken framing), 405 \`METHOD_NOT_ALLOWED\`
 for \`CONNECT\`, 408 \`REQUEST_TIMEOUT\`, 417 \`EXPECTATION_FAILED\`, and 431 \`HEADERS_TOO_LARGE\` for headers of more than 16 KB.
 
-${parts.join('\n')}
-## By route
+What each route may answer stands in \`/docs\` and \`/openapi.json\` of a running server.
 
-${table(['route', 'refusals'], routes)}
-`
+${parts.join('\n')}`
 }
 
 const defaultOf = (name: string, documented: unknown): string => {
@@ -180,6 +164,14 @@ const dependencyProblems = async (): Promise<string[]> => {
   ]
 }
 
+/** Every status and code that a route declares. */
+const answeredCodes = (areas: readonly Area[]): [status: number, code: string][] =>
+  entriesOf(areas).flatMap(({ area, route }) =>
+    [...declaredCodes(area, route)].flatMap(([status, codes]) =>
+      [...codes].map((code): [number, string] => [status, code]),
+    ),
+  )
+
 /** Codes that a route names although its function, its caller or its schemas say them already. */
 const repeatedRefusals = (areas: readonly Area[]): string[] =>
   entriesOf(areas).flatMap(({ area, route }) => {
@@ -229,7 +221,12 @@ const main = async (): Promise<void> => {
     process.stderr.write(`docs/dependencies.md ${problem}.\n`)
     process.exitCode = 1
   }
-  for (const problem of [...repeatedRefusals(areas), ...(await registerProblems())]) {
+  const problems = [
+    ...repeatedRefusals(areas),
+    ...meaningProblems(answeredCodes([...areas, door])),
+    ...(await registerProblems()),
+  ]
+  for (const problem of problems) {
     process.stderr.write(`${problem}.\n`)
     process.exitCode = 1
   }
