@@ -1,6 +1,7 @@
 import { styleText } from 'node:util'
 import { type Logger, pino } from 'pino'
 import type { Config } from '#server/config.ts'
+import { escaped } from '#server/plain.ts'
 import { traceFields } from '#server/telemetry/spans.ts'
 
 /** Where log lines go: standard output, or what a test passes. */
@@ -54,20 +55,16 @@ export const readableLine = (line: string, hasColor = !process.env['NO_COLOR']):
   const [name, color] = names[Number(level)] ?? [String(level), 'gray']
   const [reason, ...stack] = error === undefined ? [] : textOf(error).split('\n')
   const pairs = Object.entries({ ...fields, ...(reason === undefined ? {} : { error: reason }) }).map(
-    ([key, value]) => `${paint(`${shown(key)}=`, 'gray')}${quoted(value)}`,
+    ([key, value]) => `${paint(`${escaped(key)}=`, 'gray')}${quoted(value)}`,
   )
   const clock = String(time).slice(11, 23)
-  const head = [paint(clock, 'gray'), paint(name, color), shown(String(msg)), ...pairs].join(' ')
-  return `${[head, ...stack.map((each) => `    ${shown(each.trim())}`)].join('\n')}\n`
+  const head = [paint(clock, 'gray'), paint(name, color), escaped(String(msg)), ...pairs].join(' ')
+  return `${[head, ...stack.map((each) => `    ${escaped(each.trim())}`)].join('\n')}\n`
 }
 
 const textOf = (value: unknown): string => (typeof value === 'string' ? value : JSON.stringify(value))
 
 const quoted = (value: unknown): string => {
   const text = textOf(value)
-  return shown(typeof value === 'string' && /[\s"=]|^$/.test(text) ? JSON.stringify(text) : text)
+  return escaped(typeof value === 'string' && /[\s"=]|^$/.test(text) ? JSON.stringify(text) : text)
 }
-
-/** Without control characters, by which a logged value could send commands to the terminal. */
-const shown = (text: string): string =>
-  text.replaceAll(/[\p{Cc}\p{Cf}\u2028\u2029]/gu, (each) => `\\u${each.charCodeAt(0).toString(16).padStart(4, '0')}`)

@@ -1,10 +1,10 @@
 import { getProject, listProjects } from '../../sdk/src/generated/admin.ts'
+import { plain } from '../../server/plain.ts'
 import type { Api } from './api.ts'
 import type { Context } from './command.ts'
 import { CliError, exits, usageError } from './exit.ts'
 import { isUuid } from './settings.ts'
 import { didYouMean } from './similar.ts'
-import { plain } from './terminal.ts'
 
 type Chosen = { readonly id: string; readonly name: string }
 

@@ -1,5 +1,6 @@
+import { plain } from '../../server/plain.ts'
 import type { Plan } from './promotion.ts'
-import { json, plain, type Terminal } from './terminal.ts'
+import { json, type Terminal } from './terminal.ts'
 
 type Leaf = { readonly path: string; readonly was: unknown; readonly now: unknown }
 

@@ -1,4 +1,5 @@
 import { isRefusal, isTemporary, TrellisError } from '../../sdk/src/index.ts'
+import { plain } from '../../server/plain.ts'
 import { checkWords, flagsOf, parse } from './arguments.ts'
 import type { Command } from './command.ts'
 import { globalFlags } from './command.ts'
@@ -6,7 +7,7 @@ import { commands } from './commands.ts'
 import { CliError, exits, usageError } from './exit.ts'
 import { showHelp, showHelpOf } from './help.ts'
 import { didYouMean } from './similar.ts'
-import { createTerminal, json, plain, type Streams, type Terminal } from './terminal.ts'
+import { createTerminal, json, type Streams, type Terminal } from './terminal.ts'
 import { version } from './version.ts'
 
 export type World = Streams & {

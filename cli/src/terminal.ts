@@ -35,9 +35,6 @@ export type Terminal = {
   table(rows: readonly (readonly string[])[]): void
 }
 
-/** What others wrote is shown on one line, without what a terminal would obey. */
-export const plain = (text: unknown): string => String(text ?? '').replace(/[\p{Cc}\p{Cf}\u2028\u2029]+/gu, ' ')
-
 /** JSON without characters that a terminal would obey: JSON itself escapes only some of them. */
 export const json = (value: unknown, indent = 0): string =>
   restore(JSON.stringify(value, null, indent)).replace(

@@ -1,7 +1,8 @@
 import { createInvite, inviteHash } from '#server/http/invites.ts'
 import { uuidPattern } from '#server/http/schemas.ts'
+import { plain } from '#server/plain.ts'
 import { type AdminCommand, emailOf, type Flags, limitOf, noteOf, oneOf, type Run, whole, wrong } from './arguments.ts'
-import { plain, print, show, table } from './output.ts'
+import { print, show, table } from './output.ts'
 
 const createInvites: AdminCommand = (_rest, flags) => {
   const count = whole(flags.count, 1000, '--count')

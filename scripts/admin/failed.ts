@@ -1,8 +1,9 @@
 import { connectAdmin } from '#server/database/cluster.ts'
 import { whereIs } from '#server/database/rollout.ts'
 import { uuidPattern } from '#server/http/schemas.ts'
+import { plain } from '#server/plain.ts'
 import { type AdminCommand, idOf, limitOf, type Run, wrong } from './arguments.ts'
-import { plain, print, show, table } from './output.ts'
+import { print, show, table } from './output.ts'
 
 type Failures = {
   readonly outbox: readonly {

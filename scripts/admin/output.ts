@@ -5,9 +5,6 @@ export const print = (line: string): void => {
   process.stdout.write(`${line}\n`)
 }
 
-/** What others wrote is shown on one line, without what a terminal would obey. */
-export const plain = (text: string | null | undefined) => (text ?? '').replace(/[\p{Cc}\p{Cf}]+/gu, ' ')
-
 export const table = (rows: readonly (readonly string[])[]) => {
   const widths = (rows[0] ?? []).map((_, column) => Math.max(...rows.map((row) => row[column]?.length ?? 0)))
   for (const row of rows)

@@ -1,5 +1,6 @@
+import { plain } from '#server/plain.ts'
 import { type AdminCommand, type Flags, idOf, limitOf, noteOf, oneOf, type Run, whole } from './arguments.ts'
-import { plain, print, show, table } from './output.ts'
+import { print, show, table } from './output.ts'
 
 type Listed = {
   id: string

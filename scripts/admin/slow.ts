@@ -1,7 +1,8 @@
 import { connectAdmin, maintenanceDatabase } from '#server/database/cluster.ts'
 import { StartError } from '#server/errors.ts'
+import { plain } from '#server/plain.ts'
 import { type AdminCommand, limitOf, type Run } from './arguments.ts'
-import { plain, show, table } from './output.ts'
+import { show, table } from './output.ts'
 
 type Slow = {
   readonly database: string

@@ -1,11 +1,12 @@
 import { listEvents } from '../../../sdk/src/generated/admin.ts'
 import type { Event, EventCursorPage } from '../../../sdk/src/generated/schemas.ts'
 import { isTemporary } from '../../../sdk/src/index.ts'
+import { plain } from '../../../server/plain.ts'
 import { apiFor } from '../api.ts'
 import type { Command, Context } from '../command.ts'
 import { exits, usageError } from '../exit.ts'
 import { projectFor } from '../settings.ts'
-import { json, plain } from '../terminal.ts'
+import { json } from '../terminal.ts'
 
 const pageSize = 100
 /** What a look reads at most: more events than that at a time are not for eyes. */

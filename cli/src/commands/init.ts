@@ -1,5 +1,6 @@
 import { mkdir, stat } from 'node:fs/promises'
 import { join, resolve } from 'node:path'
+import { plain } from '../../../server/plain.ts'
 import { apiFor } from '../api.ts'
 import { chooseProject } from '../choose.ts'
 import type { Command } from '../command.ts'
@@ -8,7 +9,6 @@ import { writeFiles } from '../files.ts'
 import { writeManifest, writeWhole } from '../manifest.ts'
 import { exportOf } from '../promotion.ts'
 import { manifestName, serverOf } from '../settings.ts'
-import { plain } from '../terminal.ts'
 
 const readme = `# Definitions
 

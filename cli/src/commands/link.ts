@@ -1,10 +1,10 @@
+import { plain } from '../../../server/plain.ts'
 import { apiFor } from '../api.ts'
 import { chooseProject } from '../choose.ts'
 import type { Command } from '../command.ts'
 import { exits } from '../exit.ts'
 import { writeManifest } from '../manifest.ts'
 import { requireManifest } from '../settings.ts'
-import { plain } from '../terminal.ts'
 
 export const link: Command = {
   name: 'link',

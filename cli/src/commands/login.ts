@@ -1,13 +1,13 @@
 import { hostname } from 'node:os'
 import { pollDeviceSignIn, signOutDeveloper, startDeviceSignIn } from '../../../sdk/src/generated/admin.ts'
 import { type Call, isRefusal, isTemporary } from '../../../sdk/src/index.ts'
+import { plain } from '../../../server/plain.ts'
 import { callsOf } from '../api.ts'
 import { openInBrowser } from '../browser.ts'
 import type { Command } from '../command.ts'
 import { createCredentials } from '../credentials.ts'
 import { CliError, exits, usageError } from '../exit.ts'
 import { serverFor } from '../settings.ts'
-import { plain } from '../terminal.ts'
 
 const wait = (seconds: number) => new Promise((resolve) => setTimeout(resolve, seconds * 1000))
 

@@ -1,9 +1,9 @@
+import { plain } from '../../../server/plain.ts'
 import { apiFor } from '../api.ts'
 import type { Command } from '../command.ts'
 import { showPlan, summaryOf } from '../diff.ts'
 import { exits } from '../exit.ts'
 import { keptOf, localOf, planOf } from '../promotion.ts'
-import { plain } from '../terminal.ts'
 
 export const plan: Command = {
   name: 'plan',

@@ -1,8 +1,8 @@
 import { createProject, listProjects } from '../../../sdk/src/generated/admin.ts'
+import { plain } from '../../../server/plain.ts'
 import { apiFor } from '../api.ts'
 import type { Command } from '../command.ts'
 import { exits } from '../exit.ts'
-import { plain } from '../terminal.ts'
 
 export const projectsList: Command = {
   name: 'projects list',

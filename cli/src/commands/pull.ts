@@ -1,10 +1,10 @@
+import { plain } from '../../../server/plain.ts'
 import { apiFor } from '../api.ts'
 import type { Command } from '../command.ts'
 import { exits, usageError } from '../exit.ts'
 import { compareFiles, writeFiles } from '../files.ts'
 import { exportOf } from '../promotion.ts'
 import { projectFor, requireManifest } from '../settings.ts'
-import { plain } from '../terminal.ts'
 
 const signs = { create: '+', update: '~', delete: '-' } as const
 

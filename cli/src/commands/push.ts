@@ -1,9 +1,9 @@
+import { plain } from '../../../server/plain.ts'
 import { apiFor } from '../api.ts'
 import type { Command } from '../command.ts'
 import { showPlan, summaryOf } from '../diff.ts'
 import { CliError, exits, usageError } from '../exit.ts'
 import { apply, localOf, planOf } from '../promotion.ts'
-import { plain } from '../terminal.ts'
 
 export const push: Command = {
   name: 'push',

@@ -3,10 +3,10 @@ import { readFile } from 'node:fs/promises'
 import { createRequire } from 'node:module'
 import { dirname, join, resolve } from 'node:path'
 import { promisify } from 'node:util'
+import { plain } from '../../../server/plain.ts'
 import type { Command, Context } from '../command.ts'
 import { CliError, exits, usageError } from '../exit.ts'
 import { projectFor } from '../settings.ts'
-import { plain } from '../terminal.ts'
 
 type Result = {
   readonly command: string

@@ -1,9 +1,10 @@
 import { adminGetUser, listUsers } from '../../../sdk/src/generated/admin.ts'
+import { plain } from '../../../server/plain.ts'
 import { apiFor } from '../api.ts'
 import type { Command } from '../command.ts'
 import { CliError, exits } from '../exit.ts'
 import { isUuid, projectFor } from '../settings.ts'
-import { json, plain } from '../terminal.ts'
+import { json } from '../terminal.ts'
 
 const shown = (value: unknown) => (typeof value === 'object' ? json(value) : plain(value))
 
