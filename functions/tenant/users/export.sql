@@ -19,11 +19,11 @@ comment on function internal.csv_quoted is 'A cell of RFC 4180: in quotes where 
 create or replace function internal.csv_cell(value text) returns text
 language sql immutable parallel safe
 return case
-  when csv_cell.value !~ '^[-=+@\t\r]|[",\n\r]' then csv_cell.value
-  when csv_cell.value ~ '^[-=+@\t\r]' then internal.csv_quoted('''' || csv_cell.value)
+  when csv_cell.value !~ '^''*[-=+@\t\r\uff1d\uff0b\uff0d\uff20]|[",\n\r]' then csv_cell.value
+  when csv_cell.value ~ '^''*[-=+@\t\r\uff1d\uff0b\uff0d\uff20]' then internal.csv_quoted('''' || csv_cell.value)
   else internal.csv_quoted(csv_cell.value)
 end;
-comment on function internal.csv_cell is 'A text as a cell; one that a spreadsheet would take for a formula gets a leading quote character, as in server/http/csv.ts.';
+comment on function internal.csv_cell is 'A text as a cell; one that a spreadsheet would take for a formula, also in full-width letters or after quotes, gets a leading quote character, as in server/http/csv.ts.';
 
 create or replace function internal.csv_object(value jsonb) returns text
 language sql immutable parallel safe
