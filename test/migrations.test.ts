@@ -38,12 +38,15 @@ afterAll(async () => {
 const dbmate = async (database: string, ...command: string[]) => {
   const url = new URL(inject('dsn'))
   url.pathname = `/${database}`
-  url.searchParams.set('role', 'trellis_owner')
+  // as npm run db:url has it
+  url.searchParams.set('options', '-c role=trellis_owner')
   url.searchParams.set('sslmode', 'disable')
   const binary = createRequire(import.meta.url).resolve(`@dbmate/${process.platform}-${process.arch}/bin/dbmate`)
   const folder = join(root, 'db/tenant/migrations')
   const args = ['--no-dump-schema', '--migrations-dir', folder, '--migrations-table', 'ops.schema_migrations']
-  const { stdout } = await promisify(execFile)(binary, [...args, ...command], { env: { DATABASE_URL: url.href } })
+  const { stdout } = await promisify(execFile)(binary, [...args, ...command], {
+    env: { DATABASE_URL: url.href.replaceAll('+', '%20') },
+  })
   return stdout
 }
 
