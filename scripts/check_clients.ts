@@ -23,7 +23,7 @@ const programs = {
   tsc: join(root, 'node_modules/typescript/bin/tsc'),
 }
 
-/** The contract gives these paths; an id is a uuid, and never the word that the other path has in its place. */
+/** Paths that a parameter would fit too; an id is a uuid, and never the word that the other path has in its place. */
 const given = /^Paths should resolve unambiguously.*(webhooks\/deliveries|friends\/requests)/
 
 const compilerOptions = {

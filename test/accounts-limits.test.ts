@@ -4,7 +4,7 @@ import { type Answer, type Client, freshEmail, freshIp, startHarness } from '#te
 import { startSecond } from '#test/support/second.ts'
 import { startMailServer } from '#test/support/smtp.ts'
 
-/** The contract's limits of developer accounts, beside those of sign-up, login and refresh in limits.test.ts. */
+/** Limits of developer accounts, beside those of sign-up, login and refresh in limits.test.ts. */
 const mail = await startMailServer()
 afterAll(() => mail.stop())
 const harness = await startHarness({ env: { SMTP_URL: mail.url } })

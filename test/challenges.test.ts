@@ -75,9 +75,9 @@ describe('definitions', () => {
           `/challenges/${id}${path}`,
           method === 'GET' || method === 'DELETE' ? undefined : {},
         )
-        const isSupplement = method === 'POST' && id === 'nothing'
+        const isByPart = method === 'POST' && id === 'nothing'
         expect([answer.status, answer.error?.code], `${method} ${path} ${id}`).toEqual(
-          isSupplement ? [400, 'INVALID_ID'] : [404, 'NOT_FOUND'],
+          isByPart ? [400, 'INVALID_ID'] : [404, 'NOT_FOUND'],
         )
       }
   })

@@ -33,7 +33,7 @@ const shared = await define(project, {
 })
 
 describe('rows of groups', () => {
-  test('need X-Group-Context to insert, and are refused in the order of the contract', async () => {
+  test('need X-Group-Context to insert, and are refused in a fixed order', async () => {
     const cases: [string, Client, number, string][] = [
       ['no group', member, 400, 'GROUP_CONTEXT_REQUIRED'],
       ['a malformed one', inGroup(member, 'x'), 403, 'NOT_A_GROUP_MEMBER'],

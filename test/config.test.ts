@@ -25,7 +25,7 @@ const segmentOf = async (...members: string[]): Promise<string> => {
   return id
 }
 
-/** An independent implementation of the formula of supplement G1, as an SDK would have it. */
+/** An independent implementation of the formula of buckets (docs/config.md), as an SDK would have it. */
 const fnv1a32 = (text: string) => {
   let value = 0x811c9dc5
   for (const byte of Buffer.from(text)) value = Math.imul(value ^ byte, 0x01000193) >>> 0

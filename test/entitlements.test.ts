@@ -120,7 +120,7 @@ describe('a grant', () => {
   })
 
   test('needs a user', async () => {
-    // granting is the contract's, the two others are the supplement's
+    // granting chooses its codes by area, the two others by the part of the request
     for (const [id, status, code, others] of [
       [randomUUID(), 404, 'NOT_FOUND', 'NOT_FOUND'],
       ['x', 400, 'INVALID_USER_ID', 'INVALID_ID'],

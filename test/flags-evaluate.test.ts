@@ -28,7 +28,7 @@ const segmentOf = async (...members: string[]): Promise<string> => {
 }
 const hash = async (): Promise<string> => (await project.sql('select version_hash from app.flag_sets'))[0].version_hash
 
-/** An independent implementation of the formula of supplement G1 with the seed of G2, as an SDK would have it. */
+/** An independent implementation of the formula of buckets (docs/flags.md), as an SDK would have it. */
 const fnv1a32 = (text: string) => {
   let value = 0x811c9dc5
   for (const byte of Buffer.from(text)) value = Math.imul(value ^ byte, 0x01000193) >>> 0

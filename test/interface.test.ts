@@ -305,18 +305,18 @@ describe('what a declaration need not say', () => {
 
   test('a group gives its routes the path, the caller and what else it names; a route may name its own', () => {
     const one = { call: 'x', replies: {} }
-    const [list, found] = group('/client/things', { caller: endUser, source: 'contract' }, [
+    const [list, found] = group('/client/things', { caller: endUser, codes: 'by area' }, [
       route('GET /', 'x', one),
-      route('GET /:id', 'y', { ...one, caller: administrator, source: 'supplement' }),
+      route('GET /:id', 'y', { ...one, caller: administrator, codes: 'by part' }),
     ])
     expect(list).toMatchObject({
       method: 'GET',
       path: '/client/things',
       caller: endUser,
-      source: 'contract',
+      codes: 'by area',
       summary: 'x',
     })
-    expect(found).toMatchObject({ path: '/client/things/:id', caller: administrator, source: 'supplement' })
+    expect(found).toMatchObject({ path: '/client/things/:id', caller: administrator, codes: 'by part' })
     expect(group('', endUser, [route('GET /', 'x', one)])).toMatchObject([{ path: '/', caller: endUser }])
     expect(() => group('', endUser, [route('GET /', 'x', { replies: {} })])).toThrow('needs a call or a handler')
   })

@@ -8,7 +8,7 @@ const { harness, project, board, someone, people, submit, show, ranks, scores } 
 const { admin } = project
 
 describe('definitions', () => {
-  test('has the defaults of the supplement, is read by id and key, changed, listed and deleted', async () => {
+  test('has its defaults, is read by id and key, changed, listed and deleted', async () => {
     const made = await admin.post('/leaderboards', { key: 'plain', name: 'Plain' })
     expect(made.status).toBe(201)
     expect(made.data).toMatchObject({

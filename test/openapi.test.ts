@@ -53,7 +53,7 @@ test('it is made once, and not sent to a client that has it', async () => {
   expect(refused.headers.get('content-encoding')).toBe(null)
 })
 
-/** The contract gives these paths; an id that is a uuid is never the word that the other path has in its place. */
+/** Paths that a parameter would fit too; an id that is a uuid is never the word that the other path has in its place. */
 const given = /^Paths should resolve unambiguously.*(webhooks\/deliveries|friends\/requests)/
 
 test('it is valid under two public validators, and keeps the recommended rules', async () => {

@@ -115,7 +115,7 @@ describe('a personal access token', () => {
     expect((await list(developer)).total).toBe(0)
   })
 
-  test('takes the ends of its ranges, and every scope that the supplement names', async () => {
+  test('takes the ends of its ranges, and every scope that there is', async () => {
     harness.setTime('2026-12-01T10:00:00Z')
     const developer = await harness.developer()
     expect((await personalToken(developer, { name: 'x', expires_in_days: 365 })).expires_at).toBe(

@@ -15,7 +15,7 @@ const lines = ({ text }: Answer): any[] =>
     .map((line) => JSON.parse(line))
 
 describe('the bundle', () => {
-  test('has the contract’s headers, one line a row, and export_complete at the end', async () => {
+  test('has the headers of a download, one line a row, and export_complete at the end', async () => {
     const user = await project.user()
     await user.patch('/client/users/me', { display_name: 'Ada', properties: { a: [1.5] } })
     await user.post('/client/users/me/push-token', { token: `secret-${user.id}`, platform: 'ios' })

@@ -50,7 +50,7 @@ describe('the export of users', () => {
     )
   })
 
-  test('is CSV by default, oldest first, with the contract’s columns', async () => {
+  test('is CSV by default, oldest first, with its columns', async () => {
     const answer = await own.admin.get('/users/export')
     expect(answer.status).toBe(200)
     expect(answer.headers.get('content-type')).toBe('text/csv; charset=utf-8')
@@ -226,7 +226,7 @@ describe('the export of a user’s events', () => {
     await project.onBehalfOf(other.id).post('/client/events', { event_name: 'ran', properties: { n: 9 } })
   })
 
-  test('has the contract’s columns, oldest first, without our own unless wished for', async () => {
+  test('has its columns, oldest first, and further ones only when asked for', async () => {
     const answer = await project.admin.get(path())
     expect(answer.headers.get('content-disposition')).toBe(`attachment; filename="user-${user.id}-events.csv"`)
     const [head, first] = table(answer.text)

@@ -8,7 +8,7 @@ const harness = await startHarness()
 const [project, other] = [await harness.project(), await harness.project()]
 
 describe('the own profile', () => {
-  test('is the user as the contract shows it, with every provider linked', async () => {
+  test('is the user as responses show it, with every provider linked', async () => {
     const user = await project.user()
     await project.sql(
       `update app.users set properties = '{"level": 3, "b": {"a": [1.50]}}', phone = $2 where id = $1`,

@@ -1,4 +1,4 @@
--- Deletion of a developer's account. Supplement A1.
+-- Deletion of a developer's account.
 create or replace function internal.account_leave_organizations() returns void
 language plpgsql volatile security definer set search_path = '' as $$
 declare

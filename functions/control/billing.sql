@@ -29,7 +29,7 @@ begin
      where t.project_id = project.id and t.day >= month::date and t.day < (month + interval '1 month')::date));
 end $$;
 comment on function api.billing_get is
-  'The tier of a project, its subscription at the installation''s provider, the calendar month (UTC), and the traffic of that month. Refuses 404 NOT_FOUND. Supplement A9.';
+  'The tier of a project, its subscription at the installation''s provider, the calendar month (UTC), and the traffic of that month. Refuses 404 NOT_FOUND.';
 
 create or replace function api.traffic_series(project_id uuid, first date, last date) returns api.reply
 language plpgsql stable as $$

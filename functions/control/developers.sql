@@ -278,7 +278,7 @@ language sql stable as $$
     (select count(*) from live), developer_session_list.page_offset, developer_session_list.page_limit)
 $$;
 comment on function api.developer_session_list is
-  'The caller''s live sessions, newest first; last_used_at is the time of the sign-in or of the last refresh. Supplement A1.';
+  'The caller''s live sessions, newest first; last_used_at is the time of the sign-in or of the last refresh.';
 
 create or replace function api.developer_session_end(session_id uuid) returns api.reply
 language plpgsql volatile as $$
@@ -323,7 +323,7 @@ begin
   end if;
   return null;
 end $$;
-comment on function internal.tg_developers__audit is 'Audits developer.created and developer.updated with the changed fields, without hashes. Supplement A1.';
+comment on function internal.tg_developers__audit is 'Audits developer.created and developer.updated with the changed fields, without hashes.';
 create or replace trigger tg_developers__audit
   after insert or update on app.developers
   for each row execute function internal.tg_developers__audit();
@@ -334,7 +334,7 @@ begin
   perform internal.audit_developer('developer.login', new.developer_id, '{}');
   return null;
 end $$;
-comment on function internal.tg_developer_sessions__audit is 'Audits developer.login for each sign-in. Supplement A1.';
+comment on function internal.tg_developer_sessions__audit is 'Audits developer.login for each sign-in.';
 create or replace trigger tg_developer_sessions__audit
   after insert on app.developer_sessions
   for each row execute function internal.tg_developer_sessions__audit();

@@ -1,4 +1,4 @@
--- The device authorization grant (RFC 8628): a tool shows a user code, a developer approves it in a browser, and the tool gets a session. Supplement A1.
+-- The device authorization grant (RFC 8628): a tool shows a user code, a developer approves it in a browser, and the tool gets a session.
 create or replace function api.device_grant_create(device_hash text, user_code_mac text, client_name text, ip text default null) returns api.reply
 language plpgsql volatile as $$
 begin

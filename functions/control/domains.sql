@@ -85,7 +85,7 @@ begin
 end $$;
 comment on function api.domain_create is
   'Attaches a domain to a project, pending: 201 with the records to write. The server makes token, records and keys. Refuses 404 NOT_FOUND, 409
-   DOMAIN_TAKEN, CONFLICT, LIMIT_REACHED (20). Locks the project. Supplement A10.';
+   DOMAIN_TAKEN, CONFLICT, LIMIT_REACHED (20). Locks the project.';
 
 select internal.list_declare('domains_page', null::app.domains, 'domain_json', '{created_at,id}', required => '{project_id}', filters => '{kind}');
 
@@ -257,4 +257,4 @@ begin
   return internal.reply(200, json_build_object('domain', lower(tls_ask.domain)));
 end $$;
 comment on function api.tls_ask is
-  'Whether a reverse proxy may obtain a certificate for a name: 200 for a verified domain of a site or of functions, and nothing else. Refuses 404 NOT_FOUND. Supplement A10.';
+  'Whether a reverse proxy may obtain a certificate for a name: 200 for a verified domain of a site or of functions, and nothing else. Refuses 404 NOT_FOUND.';

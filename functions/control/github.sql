@@ -1,4 +1,4 @@
--- Sign-in with GitHub: OAuth's authorization code grant with PKCE. The server exchanges the code; the database decides whose account it is. Supplement A1.
+-- Sign-in with GitHub: OAuth's authorization code grant with PKCE. The server exchanges the code; the database decides whose account it is.
 create or replace function api.github_start(state_hash text, redirect_uri text) returns api.reply
 language plpgsql volatile as $$
 begin

@@ -14,7 +14,7 @@ language sql stable as $$
         'result', (operation_json.o).result, 'failed_reason', (operation_json.o).failed_reason,
         'created_at', internal.iso((operation_json.o).created_at), 'updated_at', internal.iso((operation_json.o).updated_at))))
 $$;
-comment on function internal.operation_json is 'An operation as responses show it to a polling client. Supplement A6.';
+comment on function internal.operation_json is 'An operation as responses show it to a polling client.';
 
 create or replace function internal.operation_start(project_id uuid, type text, task text, input jsonb default '{}') returns uuid
 language plpgsql volatile security definer set search_path = '' as $$

@@ -1,4 +1,4 @@
--- Operator tokens: what a machine or an agent does in projects on behalf of a service account or a developer. Supplement A4.
+-- Operator tokens: what a machine or an agent does in projects on behalf of a service account or a developer.
 comment on constraint operator_tokens_actor_at_most_200 on app.operator_tokens is '400 VALIDATION_ERROR actor: must have at most 200 characters.';
 
 create or replace function internal.operator_token_status(t app.operator_tokens) returns text
@@ -18,7 +18,7 @@ language sql stable as $$
     'expires_at', internal.iso((operator_token_json.t).expires_at), 'last_used_at', internal.iso((operator_token_json.t).last_used_at),
     'created_at', internal.iso((operator_token_json.t).created_at))
 $$;
-comment on function internal.operator_token_json is 'An operator token as responses show it, without its text. Supplement A4.';
+comment on function internal.operator_token_json is 'An operator token as responses show it, without its text.';
 
 create or replace function internal.service_account_id() returns uuid
 language sql stable as $$

@@ -58,7 +58,7 @@ language sql stable as $$
     'rest_enabled', (project_json.p).rest_enabled,
     'created_at', internal.iso((project_json.p).created_at), 'updated_at', internal.iso((project_json.p).updated_at))
 $$;
-comment on function internal.project_json is 'A project as the contract shows it.';
+comment on function internal.project_json is 'A project as responses show it.';
 
 create or replace function internal.own_project(project_id uuid) returns app.projects
 language plpgsql stable as $$
@@ -350,7 +350,7 @@ begin
   end if;
   return internal.reply(200, internal.provisioning_json(tenant));
 end $$;
-comment on function api.provisioning_status is 'The progress of a project''s provisioning. Refuses 404 NOT_FOUND. Supplement A6.';
+comment on function api.provisioning_status is 'The progress of a project''s provisioning. Refuses 404 NOT_FOUND.';
 
 create or replace function internal.provisioning_restart(project_id uuid, database_name text, workflow_id text default null) returns app.tenants
 language plpgsql volatile security definer set search_path = '' as $$
@@ -415,7 +415,7 @@ begin
     case when tenant.data_lost_at = tenant.started_at then '{"data_lost": true}' else '{}' end::json));
 end $$;
 comment on function api.reprovision is
-  'Supplement A6: 202, with data_lost when the database was lost and an empty one is created. Refuses 404 NOT_FOUND, and as
+  '202, with data_lost when the database was lost and an empty one is created. Refuses 404 NOT_FOUND, and as
    internal.provisioning_restart.';
 
 create or replace function internal.tg_projects__organization_trail() returns trigger

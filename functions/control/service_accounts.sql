@@ -1,4 +1,4 @@
--- Service accounts: machines of an organization. Their key makes operator tokens and opens nothing else. Supplement A4.
+-- Service accounts: machines of an organization. Their key makes operator tokens and opens nothing else.
 
 create or replace function internal.scope_covers(scopes text[], scope text) returns boolean
 language sql immutable parallel safe
@@ -31,7 +31,7 @@ language sql stable as $$
     'is_active', (service_account_json.a).is_active, 'last_used_at', internal.iso((service_account_json.a).last_used_at),
     'created_at', internal.iso((service_account_json.a).created_at))
 $$;
-comment on function internal.service_account_json is 'A service account as responses show it, without its key. Supplement A4.';
+comment on function internal.service_account_json is 'A service account as responses show it, without its key.';
 
 create or replace function internal.service_account_projects(organization_id uuid, project_ids json) returns uuid[]
 language plpgsql stable security definer set search_path = '' as $$

@@ -17,7 +17,7 @@ language sql stable as $$
     'created_at', internal.iso((developer_token_json.t).created_at), 'revoked_at', internal.iso((developer_token_json.t).revoked_at))
 $$;
 comment on function internal.developer_token_json is
-  'A personal access token as responses show it: its first characters, without text and hash. Supplement A2.';
+  'A personal access token as responses show it: its first characters, without text and hash.';
 
 create or replace function internal.token_limit_check() returns void
 language plpgsql volatile security definer set search_path = '' as $$

@@ -25,7 +25,7 @@ language sql stable as $$
     from (select (app_session_json.session).*) s
    cross join lateral (select internal.app_session_end(app_session_json.session) as ended_at) e
 $$;
-comment on function internal.app_session_json is 'A session as apps see it. Supplement B3.';
+comment on function internal.app_session_json is 'A session as apps see it.';
 
 create or replace function internal.app_session_lock(to_the_minute boolean default true) returns uuid
 language plpgsql volatile security definer set search_path = '' as $$
@@ -108,7 +108,7 @@ begin
 end $$;
 comment on function api.app_session_start is
   'Starts an app session of the caller, and ends what is open on the same device: 201. A known id of the caller: 200 with the same row, and nothing
-   moves. Refuses 409 CONFLICT (an id of another user). Locks the user. Supplement B3.';
+   moves. Refuses 409 CONFLICT (an id of another user). Locks the user.';
 
 create or replace function internal.app_session_mine(session_id uuid) returns app.app_sessions
 language plpgsql volatile security definer set search_path = '' as $$
@@ -136,7 +136,7 @@ begin
   return internal.reply(200, internal.app_session_json(mine));
 end $$;
 comment on function api.app_session_heartbeat is
-  'Notes that a session of the caller goes on. Refuses 404 NOT_FOUND, 409 SESSION_ENDED. Supplement B3.';
+  'Notes that a session of the caller goes on. Refuses 404 NOT_FOUND, 409 SESSION_ENDED.';
 
 create or replace function api.app_session_finish(session_id uuid, ended_at timestamptz default null) returns api.reply
 language plpgsql volatile security definer set search_path = '' as $$
@@ -153,7 +153,7 @@ begin
 end $$;
 comment on function api.app_session_finish is
   'Ends a session of the caller at the device''s own time, within [started_at, now]; one that has ended stays as it is, unless it ended by silence
-   and the device says when it was. Refuses 404 NOT_FOUND. Supplement B3.';
+   and the device says when it was. Refuses 404 NOT_FOUND.';
 
 create or replace function internal.on_events__15_app_sessions(events app.engagement_events[]) returns void
 language plpgsql volatile as $$

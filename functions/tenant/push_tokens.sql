@@ -6,7 +6,7 @@ language sql stable as $$
     'is_active', (push_token_json.token).is_active, 'created_at', internal.iso((push_token_json.token).created_at),
     'updated_at', internal.iso((push_token_json.token).updated_at))
 $$;
-comment on function internal.push_token_json is 'A push token as the contract shows it.';
+comment on function internal.push_token_json is 'A push token as responses show it.';
 
 create or replace function internal.push_token_claim(token text, platform text) returns app.push_tokens
 language plpgsql volatile security definer set search_path = '' as $$

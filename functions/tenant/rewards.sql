@@ -53,7 +53,7 @@ begin
 end $$;
 comment on function internal.grant_reward is
   'Gives a reward {xp, currencies, items, entitlements, achievement_key, freezes, badge, ...} once per user and source, in the transaction of its cause.
-   Answers {kind: outcome}, or null when it was given before. Unknown kinds are kept and recorded as not given. Granted to nobody. Supplement 0.9.';
+   Answers {kind: outcome}, or null when it was given before. Unknown kinds are kept and recorded as not given. Granted to nobody.';
 
 create or replace function internal.rewards_in_both(survivor uuid, other uuid) returns setof app.reward_grants
 language sql stable security definer set search_path = '' as $$

@@ -157,7 +157,7 @@ language sql volatile as $$
   select internal.role_assign((internal.definition_find(null::app.roles, role_assign.id_or_key)).id, role_assign.app_user_id, role_assign.group_id,
                               role_assign.patch)
 $$;
-comment on function api.role_assign is 'Assigns a role. Refuses as internal.role_assign. Supplement B6.';
+comment on function api.role_assign is 'Assigns a role. Refuses as internal.role_assign.';
 
 create or replace function api.role_assignments(id_or_key text, page_offset int default 0, page_limit int default 50) returns api.reply
 language plpgsql stable as $$

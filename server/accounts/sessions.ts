@@ -65,6 +65,6 @@ export const signIn = async (context: HandlerContext, name: string, args: Record
   }
 }
 
-/** readings.md: anonymous, social and sign-up together, per address. */
+/** Anonymous, social and sign-up together, per address. */
 export const newcomers = (context: HandlerContext) =>
   takeLimits(context, perIp('client signup', context.request.ip, [30, 'minute'], [500, 'day']), 'RATE_LIMITED')

@@ -8,7 +8,7 @@ import { isConfigured } from '#server/providers/billing.ts'
 const dayMs = 86_400_000
 const mostDays = 400
 
-/** In the order of the supplement. The first two of traffic are counted by servers, the others by the project's own database. */
+/** In the order of the answer. The first two of traffic are counted by servers, the others by the project's own database. */
 export const meters = [
   'mau',
   'events',

@@ -307,7 +307,7 @@ const recordRead = async ({ call, params, services }: HandlerContext, route: Rou
 }
 
 /**
- * Whether a read of an operator token is recorded (supplement A4): of one user, and of what leaves as a file. Lists are not: a row for each would make every
+ * Whether a read of an operator token is recorded: of one user, and of what leaves as a file. Lists are not: a row for each would make every
  * read a write.
  */
 export const leavesRow = (route: Route): boolean => {

@@ -274,7 +274,7 @@ export const endUserOrServer: Caller = {
   },
 }
 
-/** Supplement 0.7, (S): server keys only, on behalf of a user. A client key is refused, with or without a session. */
+/** Server keys only, on behalf of a user. A client key is refused, with or without a session. */
 export const serverForUser: Caller = {
   name: 'serverForUser',
   reaches: { kind: 'tenant', roles: ['app_user'] },

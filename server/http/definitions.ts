@@ -33,7 +33,7 @@ export type Definition = {
   /** Codes of a 500, if they are not the usual ones. */
   readonly failures?: Partial<Readonly<Record<Verb, string>>>
   /** Properties that all routes share. */
-  readonly shared?: Partial<Pick<Declaration, 'source' | 'invalid' | 'invalidBody' | 'invalidQuery'>>
+  readonly shared?: Partial<Pick<Declaration, 'codes' | 'invalid' | 'invalidBody' | 'invalidQuery'>>
 }
 
 /**

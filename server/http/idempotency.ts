@@ -4,7 +4,7 @@ import type { HandlerContext } from '#server/http/route.ts'
 
 type Request = Pick<HandlerContext, 'request'>
 
-/** Supplement 0.6: 1 to 255 printable ASCII characters. */
+/** 1 to 255 printable ASCII characters. */
 const printable = /^[ -~]{1,255}$/
 const reason = 'must be 1 to 255 printable ASCII characters'
 

@@ -3,7 +3,15 @@ import { z } from 'zod'
 import { refusal } from '#server/errors.ts'
 import { unsupported } from '#server/http/errors.ts'
 import { checkJson } from '#server/http/json.ts'
-import { type Area, type Input, invalidBodyCode, invalidCode, invalidJsonCode, type Route } from '#server/http/route.ts'
+import {
+  type Area,
+  choosesByPart,
+  type Input,
+  invalidBodyCode,
+  invalidCode,
+  invalidJsonCode,
+  type Route,
+} from '#server/http/route.ts'
 import { isExactNumber, lostNumber, parseExact } from '#server/json/lossless_json.ts'
 
 const invalid = (code: string, field: string, reason: string, status = 400) =>
@@ -24,11 +32,9 @@ const check = (
   const field = place.map(String).join('.')
   const reason = reasonOf(issue, value, place)
   if (part === 'params') {
-    // a malformed id: 404 in the contract's areas, INVALID_ID in the supplement's
-    const source = route.source ?? area.source
-    throw source === 'contract'
-      ? refusal(404, 'NOT_FOUND', 'There is nothing with this id.')
-      : invalid('INVALID_ID', field, reason)
+    throw choosesByPart(area, route)
+      ? invalid('INVALID_ID', field, reason)
+      : refusal(404, 'NOT_FOUND', 'There is nothing with this id.')
   }
   throw invalid(code, field, reason)
 }

@@ -8,7 +8,7 @@ const minute = 60
 const hour = 3600
 const day = 86_400
 
-/** A named limit of the contract: `perIp('signup', request.ip, [5, 'minute'], [50, 'day'])`. */
+/** A named limit: `perIp('signup', request.ip, [5, 'minute'], [50, 'day'])`. */
 type Window = readonly [max: number, unit: 'minute' | 'quarter' | 'hour' | 'day']
 const seconds = { minute, quarter: 15 * minute, hour, day }
 

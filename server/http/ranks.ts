@@ -1,7 +1,7 @@
 import { refusal } from '#server/errors.ts'
 import type { Area, Route } from '#server/http/route.ts'
 
-/** What a developer may do in an organization and its projects, lowest first (supplement A3). */
+/** What a developer may do in an organization and its projects, lowest first. */
 export const organizationRoles = ['viewer', 'developer', 'admin', 'owner'] as const
 export type OrganizationRole = (typeof organizationRoles)[number]
 

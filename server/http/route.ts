@@ -130,7 +130,8 @@ export type Declaration = {
   readonly invalidQuery?: string
   /** Code of malformed JSON and of a body that is not an object; by default the area's. */
   readonly invalidBody?: string
-  readonly source?: 'contract' | 'supplement'
+  /** How the codes of invalid input are chosen, if not as by the area's other routes. */
+  readonly codes?: Codes
   /** Whether the route writes nothing: true for a POST that only reads, for which a token needs only the read scope. */
   readonly readOnly?: boolean
   /** Whether the caller only reads, although the call stores something, such as an evaluation; otherwise the method and `readOnly` say it. */
@@ -182,6 +183,12 @@ export const parts = [
 ] as const
 type Part = (typeof parts)[number]
 
+/**
+ * The code of invalid input: `by part` of the request (a malformed id is 400 INVALID_ID, a query INVALID_INPUT, a body that is no object INVALID_BODY, a field
+ * VALIDATION_ERROR), or one that the area names for all, with 404 for a malformed id: `by area`, as older areas have it.
+ */
+export type Codes = 'by part' | 'by area'
+
 /** An area: its stem in every layer, and the properties that its routes share. */
 export type Area = {
   readonly stem: string
@@ -189,8 +196,9 @@ export type Area = {
   /** The part of the API under which the document lists the title, and what the title is about; of areas with one title, one says it. */
   readonly part?: Part
   readonly about?: string
-  readonly source: 'contract' | 'supplement'
-  /** Default code of invalid input: named by the contract for its areas, VALIDATION_ERROR for the supplement's. */
+  /** How the codes of invalid input are chosen; `by part` if nothing is said. */
+  readonly codes?: Codes
+  /** The area's code of invalid input, where codes are chosen by area; INVALID_INPUT if nothing is said. */
   readonly invalid?: string
   readonly invalidBody?: string
   /** Code of malformed JSON, if the area has a separate one; otherwise that of an invalid body. */
@@ -199,7 +207,7 @@ export type Area = {
   readonly unversioned?: boolean
   /** Status for a tenant that cannot be reached; 502 in the users administration. */
   readonly unavailable?: 502 | 503
-  /** Code of a 409, where the contract gives the area one in place of 503 TENANT_MIGRATION_PENDING. */
+  /** Code of a 409, where the area has one in place of 503 TENANT_MIGRATION_PENDING. */
   readonly notMigrated?: string
   /** The area's name in the scopes of tokens; by default its stem. */
   readonly scopeArea?: string
@@ -286,18 +294,21 @@ export const area = (declared: Area): Area => declared
 export const isArea = (value: unknown): value is Area =>
   typeof value === 'object' && value !== null && 'stem' in value && 'routes' in value
 
-/** The code for invalid input in a part of the request, after readings.md and supplement 0.2. */
+/** Whether a route chooses the codes of invalid input by the part of the request. */
+export const choosesByPart = (of: Pick<Area, 'codes'>, at: Pick<Route, 'codes'>): boolean =>
+  (at.codes ?? of.codes ?? 'by part') === 'by part'
+
+/** The code for invalid input in a part of the request. */
 export const invalidCode = (of: Area, at: Route, part: 'params' | 'query' | 'body'): string => {
   if (part === 'query' && at.invalidQuery) return at.invalidQuery
   if (at.invalid) return at.invalid
-  const source = at.source ?? of.source
-  if (source === 'supplement') return part === 'query' ? 'INVALID_INPUT' : 'VALIDATION_ERROR'
+  if (choosesByPart(of, at)) return part === 'query' ? 'INVALID_INPUT' : 'VALIDATION_ERROR'
   return of.invalid ?? 'INVALID_INPUT'
 }
 
 export const invalidBodyCode = (of: Area, at: Route): string => {
   if (at.invalidBody) return at.invalidBody
-  if ((at.source ?? of.source) === 'supplement') return 'INVALID_BODY'
+  if (choosesByPart(of, at)) return 'INVALID_BODY'
   return of.invalidBody ?? of.invalid ?? 'INVALID_INPUT'
 }
 

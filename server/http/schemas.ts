@@ -4,7 +4,7 @@ import { isExactNumber, numberText } from '#server/json/lossless_json.ts'
 import { isLine } from '#server/lines.ts'
 import { addressProblem, canonicalAddress } from '#server/providers/mail_address.ts'
 
-/** The 8-4-4-4-12 hexadecimal form, any version, as the contract means "uuid". */
+/** The 8-4-4-4-12 hexadecimal form, of any version: what the API calls a uuid. */
 export const uuidPattern = /^[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}$/i
 
 export const Uuid = z.string().regex(uuidPattern, 'must be a uuid').meta({ format: 'uuid' })
@@ -117,7 +117,7 @@ export const JsonText = (most: number) =>
       if (checked.kind === 'broken') context.addIssue({ code: 'custom', message: checked.reason })
     })
 
-/** Supplement 0.4: keys of definitions. */
+/** The key of a definition. */
 export const Key = z.string().regex(/^[a-z][a-z0-9_-]{0,127}$/, 'must match ^[a-z][a-z0-9_-]{0,127}$')
 
 const whole = /^\d{1,15}$/

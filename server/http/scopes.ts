@@ -2,7 +2,7 @@ import type { FastifyRequest } from 'fastify'
 import { isRanked, rankOf } from '#server/http/ranks.ts'
 import type { Area, Route } from '#server/http/route.ts'
 
-/** Areas that personal access tokens and operator tokens can be limited to (supplement A4), including areas that are not implemented yet. */
+/** Areas that personal access tokens and operator tokens can be limited to, including areas that are not implemented yet. */
 const namedAreas =
   'users collections events segments config flags experiments content streaks xp achievements challenges leaderboards leagues currencies catalog stores inventory entitlements referrals reviews moderation messaging groups feeds media push email webhooks functions queues sites ai analytics monetization deep_links affiliate payments onboarding roles'.split(
     ' ',
@@ -41,7 +41,7 @@ export const scopeAreas = (areas: readonly Area[]): ReadonlySet<string> =>
     ),
   ])
 
-/** What service accounts and operator tokens may be given: the areas of the supplement's list, and no other. */
+/** What service accounts and operator tokens may be given: these areas, and no other. */
 export const delegableAreas: ReadonlySet<string> = new Set(namedAreas)
 
 /**

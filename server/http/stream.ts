@@ -8,7 +8,7 @@ export type StreamFormat = 'csv' | 'ndjson'
 /** Lines as the client gets them, and the cursor of the next batch, null after the last. */
 export type Batch = { readonly lines: Buffer; readonly next_cursor: string | null }
 
-/** The maximum number of rows in a batch of an export, as the contract says. */
+/** The maximum number of rows in a batch of an export. */
 export const batchSize = 500
 
 export type StreamOptions = {

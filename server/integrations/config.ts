@@ -39,7 +39,7 @@ const isPort = (value: unknown) =>
   Number(value) > 0 &&
   Number(value) < 65_536
 
-/** Fields that are not texts; all other required fields are, and so are the contract's two optional ones. */
+/** Fields that are not texts; all other required fields are, and so are the two optional ones. */
 const kinds: Readonly<Record<string, readonly [is: (value: unknown) => boolean, reason: string]>> = {
   service_account_json: [isJsonObject, 'must be a JSON object, or a text of one'],
   port: [isPort, 'must be a port'],

@@ -42,7 +42,7 @@ const isPublicIPv6 = (address: ipaddr.IPv6) => {
 /**
  * The SSRF filter: whether an IPv4 or IPv6 address is public. False for every reserved range, for cloud metadata, for an address that
  * embeds a private one, for one with a zone id, and for a text that is not an address.
- * Source: the contract's "Outbound webhooks", the IANA special-purpose registries.
+ * Source: the IANA special-purpose registries.
  */
 export const isPublicAddress = (address: string): boolean => {
   // a zone id names a network interface of this machine: only addresses that are not global have one

@@ -42,7 +42,7 @@ const algorithms: Algorithm[] = ['RS256', 'ES256']
 /** How far a provider's clock may be ahead of ours. The expiry of a token has no such tolerance. */
 const skewSeconds = 60
 
-/** Identity tokens of Apple and Google (OpenID Connect Core 1.0, 3.1.3.7). Contract "Client auth", supplement B1. */
+/** Identity tokens of Apple and Google (OpenID Connect Core 1.0, 3.1.3.7). */
 export const createIdentityProviders = ({ apple, google, now, log }: IdentityOptions): IdentityProviders => {
   const providers: Record<SocialProvider, { keys: Keyset; issuers: string[] }> = {
     apple: { keys: createKeyset({ url: apple.jwksUrl, now, log }), issuers: [apple.issuer] },

@@ -334,7 +334,7 @@ const createBounds = (timeoutMs: number) => {
 /**
  * The client for all outbound requests to URLs that a tenant configures. Its SSRF filter checks every address of the host in the connector
  * that creates the socket, so that DNS rebinding cannot reach a private network. No redirects, cookies, proxies or
- * reused connections. Throws a StartError when `caFile` cannot be used. Contract "Outbound webhooks", supplement F4.
+ * reused connections. Throws a StartError when `caFile` cannot be used.
  */
 export const createOutbound = (options: OutboundOptions): Outbound => {
   const resolve = options.resolve ?? (options.allowedCidrs.length > 0 ? resolveBySystem : resolveByDns())

@@ -1,6 +1,6 @@
 import type { Outbound } from '#server/providers/outbound.ts'
 
-/** The `sms` integration: any provider that accepts one HTTPS POST per message. Supplement A11. */
+/** The `sms` integration: any provider that accepts one HTTPS POST per message. */
 export type SmsConfig = {
   readonly url: string
   /** The body is JSON unless `content-type` sets another type. */

@@ -1,7 +1,7 @@
 import { z } from 'zod'
 import { Text } from '#server/http/schemas.ts'
 
-/** Close codes: those of supplement C4, and of RFC 6455 what it means already. */
+/** Close codes: our own from 4000 on, and those of RFC 6455 for what they mean already. */
 export const closing = {
   badFrame: 4400,
   unauthorized: 4401,

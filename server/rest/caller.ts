@@ -65,7 +65,6 @@ const socket = complete(
 export const door = area({
   stem: 'rest',
   title: 'supabase-js',
-  source: 'supplement',
   unversioned: true,
   routes: [served, written, signIn, socket],
 })

@@ -50,17 +50,16 @@ const DryRun = z.strictObject({
   distribution: z.array(z.strictObject({ bucket: z.string(), users: z.int() })),
 })
 
-// the contract names INVALID_ID here: SQL says it, where the readings' 404 would come first
+// INVALID_ID here: SQL says it, where a malformed id is a 404 otherwise
 const achievementId = { achievementId: AnyId }
 const ofOne = { 400: ['INVALID_ID'] }
-const shared = { source: 'contract', invalid: 'VALIDATION_ERROR', invalidBody: 'VALIDATION_ERROR' } as const
+const shared = { codes: 'by area', invalid: 'VALIDATION_ERROR', invalidBody: 'VALIDATION_ERROR' } as const
 
 export const achievements = area({
   stem: 'achievements',
   title: 'Achievements',
   part: 'Engagement',
   about: 'Goals that users reach once or in tiers.',
-  source: 'supplement',
   routes: [
     ...group('/client', endUser, [
       route('GET /achievements', "Achievements with the caller's progress, by sort_order", {

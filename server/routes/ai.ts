@@ -44,7 +44,7 @@ export const ai = area({
   title: 'AI',
   part: 'Content',
   about: 'Prompts, invocations of models, budgets and spending.',
-  source: 'contract',
+  codes: 'by area',
   routes: [
     ...group('/admin/projects/:projectId/ai', administrator, [
       route('POST /providers', 'Register a provider, or replace its key', {
@@ -162,7 +162,7 @@ export const ai = area({
       }),
       route('GET /invocations', 'Calls of providers, newest first; kept for 90 days', {
         call: 'ai_invocations',
-        source: 'supplement',
+        codes: 'by part',
         query: {
           prompt: z.string().max(128).optional(),
           user_id: Uuid.optional(),
@@ -174,13 +174,13 @@ export const ai = area({
       }),
       route('GET /prompts/:name/versions', 'Versions of a prompt, newest first; the newest 1000 are kept', {
         call: 'ai_prompt_versions',
-        source: 'supplement',
+        codes: 'by part',
         query: Page,
         replies: { 200: page(Version) },
       }),
       route('POST /prompts/:name/rollback', 'Make a former version of a prompt its next one', {
         call: 'ai_prompt_rollback',
-        source: 'supplement',
+        codes: 'by part',
         body: z.object({ version: between(1, 2_000_000_000) }),
         example: { version: 1 },
         args: (context) => ({ allows_echo: allowsEcho(context) }),
@@ -188,7 +188,7 @@ export const ai = area({
       }),
       route('POST /prompts/:name/evaluate', 'Run cases against a prompt: how many pass, and what they cost', {
         handle: evaluate,
-        source: 'supplement',
+        codes: 'by part',
         body: Evaluation,
         example: { cases: [{ ...hello, expect: { contains: 'Hello' } }] },
         replies: { 200: Evaluated },
@@ -198,13 +198,13 @@ export const ai = area({
     ...group('/client/ai', endUser, [
       route('GET /prompts', 'The prompts that apps may invoke', {
         call: 'ai_client_prompts',
-        source: 'supplement',
+        codes: 'by part',
         replies: { 200: data(z.array(PromptForApps)) },
       }),
       route('POST /prompts/:name/invoke', 'Invoke a prompt', {
         handle: invoke(true),
         calls: ['ai_begin'],
-        source: 'supplement',
+        codes: 'by part',
         description:
           'With `stream: true` the response is a stream of server-sent events: `delta` {text}, then `done` {usage} or `error` {code, message}.',
         body: ClientInvocation,
@@ -219,7 +219,7 @@ export const ai = area({
       }),
       route('GET /usage', "The caller's own calls and tokens today (UTC)", {
         call: 'ai_usage',
-        source: 'supplement',
+        codes: 'by part',
         replies: {
           200: data(
             z.strictObject({ date: z.string(), calls: z.int(), input_tokens: z.int(), output_tokens: z.int() }),

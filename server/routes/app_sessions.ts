@@ -38,7 +38,7 @@ const Listed = AppSession.pick({
   duration_seconds: true,
 })
 
-/** Supplement B3: 10 starts a minute for each user. */
+/** 10 starts a minute for each user. */
 const start = async (context: HandlerContext) => {
   const perUser = perSubject('app session start', String(context.resolved.claims.userId), [10, 'minute'])
   await takeLimits(asUserSignIn(context), perUser, 'RATE_LIMITED')
@@ -50,7 +50,6 @@ export const appSessions = area({
   title: 'App sessions',
   part: 'People',
   about: 'How long and how often people use the app.',
-  source: 'supplement',
   routes: [
     ...group('/client/sessions', endUser, [
       route('POST /start', 'Start an app session; with an id from the client a retry is idempotent', {
@@ -89,7 +88,7 @@ export const appSessions = area({
 export const sessionAnalytics = area({
   stem: 'app_sessions',
   title: 'App sessions',
-  source: 'contract',
+  codes: 'by area',
   invalid: 'INVALID_INPUT',
   routes: [
     ...group('/admin/projects/:projectId/sessions', administrator, [

@@ -35,7 +35,6 @@ export const audit = area({
   title: 'Audit events',
   part: 'Platform',
   about: 'Who changed what in a project, in a chain that shows tampering.',
-  source: 'supplement',
   routes: [
     ...group('/admin/organizations', organizationMember, [
       route(

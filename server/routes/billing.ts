@@ -36,7 +36,6 @@ export const billing = area({
   title: 'Billing',
   part: 'Platform',
   about: 'Usage, the spend ceiling, and the subscription of a project.',
-  source: 'supplement',
   rank: 'admin',
   routes: [
     ...group('/admin/projects/:projectId/billing', administrator, [
@@ -109,7 +108,6 @@ export const billing = area({
 export const billingWebhooks = area({
   stem: 'billing',
   title: 'Inbound webhooks',
-  source: 'supplement',
   unversioned: true,
   routes: [
     ...group('/webhooks', anyone, [

@@ -67,20 +67,19 @@ export const catalog = area({
   title: 'Catalog',
   part: 'Economy',
   about: 'Items that can be bought or granted, with prices and contents.',
-  source: 'supplement',
   routes: [
     ...group('/client/catalog', endUser, [
       route('GET /', 'Active items, newest first', {
         call: 'catalog_list',
         operationId: 'listCatalogItems',
-        source: 'contract',
+        codes: 'by area',
         query: { ...Page, ...listed },
         replies: { 200: page(Item) },
       }),
       route('GET /:itemId', 'An active item, by id or key', {
         call: 'catalog_get',
         operationId: 'getCatalogItem',
-        source: 'contract',
+        codes: 'by area',
         params: { itemId: z.string() },
         replies: { 200: data(Item) },
       }),

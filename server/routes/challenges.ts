@@ -64,14 +64,13 @@ const Mine = Definition.extend({
 })
 
 const challengeId = { challengeId: Uuid }
-const shared = { source: 'contract', invalid: 'VALIDATION_ERROR', invalidBody: 'VALIDATION_ERROR' } as const
+const shared = { codes: 'by area', invalid: 'VALIDATION_ERROR', invalidBody: 'VALIDATION_ERROR' } as const
 
 export const challenges = area({
   stem: 'challenges',
   title: 'Challenges',
   part: 'Engagement',
   about: 'Goals for a time, alone or together.',
-  source: 'supplement',
   routes: [
     ...group('/client/challenges', endUser, [
       route('GET /', "Challenges of a status, with the caller's progress", {

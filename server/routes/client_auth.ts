@@ -13,7 +13,7 @@ export const clientAuth = area({
   title: 'Sign-in of end users',
   part: 'People',
   about: 'Anonymous accounts, mail address and password, sessions and their renewal.',
-  source: 'contract',
+  codes: 'by area',
   invalid: 'INVALID_INPUT',
   routes: [
     ...group('/client/auth', appKey, [
@@ -79,14 +79,14 @@ export const clientAuth = area({
         replies: {
           200: page(answer('auth_session_json', { current: z.boolean() })),
         },
-        source: 'supplement',
+        codes: 'by part',
       }),
       route('DELETE /sessions/:sessionId', "End one of the user's sessions", {
         call: 'auth_session_end',
         operationId: 'revokeSession',
         caller: sessionCaller,
         replies: { 200: Deleted },
-        source: 'supplement',
+        codes: 'by part',
       }),
       route('GET /jwks', "Public keys of the project's session tokens", {
         operationId: 'getJwks',

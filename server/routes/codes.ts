@@ -17,7 +17,7 @@ export const codes = area({
   title: 'Sign-in codes',
   part: 'People',
   about: 'Sign-in of developers with a code by mail.',
-  source: 'contract',
+  codes: 'by area',
   invalid: 'INVALID_INPUT',
   routes: [
     ...group('/auth/developer', anyone, [

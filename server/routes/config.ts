@@ -33,7 +33,7 @@ export const config = area({
   title: 'Remote config',
   part: 'Data',
   about: 'Settings that an app reads at run time.',
-  source: 'contract',
+  codes: 'by area',
   routes: [
     ...group('/client/config', appOrUser, [
       route('GET /', 'Every key with its value for the caller', {

@@ -50,7 +50,6 @@ export const controlWebhooks = area({
   title: 'Control-plane webhooks',
   part: 'Platform',
   about: 'What happens to the projects of an organization, sent to addresses of its admins.',
-  source: 'supplement',
   routes: [
     ...group('/admin/control-plane-webhooks', developer, [
       route('POST /', 'Watch an organization, as its admin, with signed deliveries; the secret is shown once', {

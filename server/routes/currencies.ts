@@ -99,7 +99,7 @@ const byCode = { code: z.string() }
 const Place = { cursor: Cursor, limit: Limit() }
 const takesKey = 'Accepts an Idempotency-Key, which is stored permanently by user and route.'
 
-/** Supplement E1: 60 a minute for each user, from any caller. */
+/** 60 a minute for each user, from any caller. */
 const spend = async (context: HandlerContext) => {
   const args = idempotency(context)
   const { userId } = context.resolved.claims
@@ -121,7 +121,6 @@ export const currencies = area({
   title: 'Currencies',
   part: 'Economy',
   about: 'Virtual currencies: balances, ledger, spending.',
-  source: 'supplement',
   routes: [
     ...group('/client/currencies', endUser, [
       route('GET /', "The caller's balances", {

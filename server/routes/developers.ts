@@ -36,7 +36,7 @@ export const developers = area({
   title: 'Developer accounts',
   part: 'Platform',
   about: 'Accounts of the developers who own projects: sign-up, sign-in, sessions.',
-  source: 'contract',
+  codes: 'by area',
   invalid: 'INVALID_INPUT',
   scopeArea: 'account',
   routes: [
@@ -97,7 +97,7 @@ export const developers = area({
       route('PATCH /me', 'Change the name or the password; a new password ends all other sessions', {
         handle: patch,
         operationId: 'updateDeveloper',
-        source: 'supplement',
+        codes: 'by part',
         body: z.object({
           name: Line(200).nullable().optional(),
           password: NewPassword.optional(),
@@ -115,7 +115,7 @@ export const developers = area({
       route('GET /sessions', "The developer's live sessions, newest first", {
         call: 'developer_session_list',
         operationId: 'listDeveloperSessions',
-        source: 'supplement',
+        codes: 'by part',
         sessionOnly: true,
         query: Page,
         replies: { 200: page(Session) },
@@ -123,7 +123,7 @@ export const developers = area({
       route('DELETE /sessions/:sessionId', 'End a session', {
         call: 'developer_session_end',
         operationId: 'revokeDeveloperSession',
-        source: 'supplement',
+        codes: 'by part',
         sessionOnly: true,
         replies: { 200: Deleted },
       }),
@@ -133,7 +133,7 @@ export const developers = area({
         {
           handle: removeAccount,
           operationId: 'deleteDeveloperAccount',
-          source: 'supplement',
+          codes: 'by part',
           sessionOnly: true,
           body: z.object({ confirm: Email, current_password: Password.optional() }),
           example: { confirm: 'you@example.com', current_password: 'a long passphrase' },

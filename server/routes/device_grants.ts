@@ -14,7 +14,6 @@ export const deviceGrants = area({
   title: 'Sign-in of tools',
   part: 'Platform',
   about: 'A tool without a browser shows a code, and a developer approves it at /device (RFC 8628).',
-  source: 'supplement',
   scopeArea: 'account',
   routes: [
     ...group('/auth/developer', anyone, [

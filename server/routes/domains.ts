@@ -29,7 +29,6 @@ export const domains = area({
   title: 'Domains',
   part: 'Platform',
   about: 'Host names of a project, and their verification.',
-  source: 'supplement',
   routes: [
     ...group('/admin/projects/:projectId/domains', projectOwner, [
       route('POST /', 'Attach a domain; the answer names the DNS records to write', {
@@ -63,7 +62,6 @@ export const domains = area({
 export const tlsAsk = area({
   stem: 'domains',
   title: 'Domains',
-  source: 'supplement',
   unversioned: true,
   routes: [
     ...group('/internal/tls-ask', anyone, [

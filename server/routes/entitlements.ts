@@ -10,7 +10,7 @@ export const entitlements = area({
   title: 'Entitlements',
   part: 'Economy',
   about: 'What a user may use because of a purchase.',
-  source: 'contract',
+  codes: 'by area',
   invalid: 'INVALID_INPUT',
   routes: [
     ...group('/client/entitlements', endUser, [
@@ -29,7 +29,7 @@ export const entitlements = area({
       }),
       route('GET /:entitlementId', "One of the caller's entitlements, which may have ended", {
         call: 'entitlement_get',
-        source: 'supplement',
+        codes: 'by part',
         params: { entitlementId: z.string() },
         replies: { 200: data(Entitlement) },
       }),

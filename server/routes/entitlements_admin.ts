@@ -11,7 +11,7 @@ const grant = (context: HandlerContext) =>
     patch: context.body,
     ...idempotency(context, 'INVALID_BODY'),
   })
-/** Code of the supplement's routes: INVALID_ID. The contract's own return INVALID_USER_ID, in SQL. */
+/** Routes that say the code by the part of a request answer INVALID_ID; the others INVALID_USER_ID, in SQL. */
 const ofUser = { userId: Uuid }
 
 export const entitlementsAdmin = area({
@@ -19,7 +19,7 @@ export const entitlementsAdmin = area({
   title: 'Entitlements (admin)',
   part: 'Economy',
   about: 'Grants and withdrawals of entitlements.',
-  source: 'contract',
+  codes: 'by area',
   invalid: 'INVALID_BODY',
   unavailable: 502,
   routes: [
@@ -43,7 +43,7 @@ export const entitlementsAdmin = area({
       }),
       route('GET /:userId/entitlements', "A user's entitlements, each with its grants", {
         call: 'user_entitlements',
-        source: 'supplement',
+        codes: 'by part',
         replies: { 200: data(z.array(Entitlement.extend({ grants: z.array(Grant) }))) },
       }),
       route(
@@ -52,7 +52,7 @@ export const entitlementsAdmin = area({
         {
           call: 'user_entitlement_delete',
           operationId: 'revokeUserEntitlement',
-          source: 'supplement',
+          codes: 'by part',
           params: { ...ofUser, entitlementId: z.string() },
           replies: { 200: data(z.strictObject({ deleted: z.literal(true), still_active: z.boolean() })) },
         },

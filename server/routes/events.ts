@@ -131,7 +131,6 @@ export const events = area({
   title: 'Events',
   part: 'Data',
   about: 'What happens in the app: events, their definitions, replay.',
-  source: 'supplement',
   routes: [
     ...group('/client/events', endUserOrServer, [
       route('POST /', 'Record one event, or a batch, and return its effects', {

@@ -41,7 +41,7 @@ export const feeds = area({
   title: 'Feeds',
   part: 'Social',
   about: 'Posts for everybody, for friends, for a group.',
-  source: 'contract',
+  codes: 'by area',
   invalid: 'INVALID_INPUT',
   routes: [
     ...group('/client/feeds', endUser, [
@@ -68,7 +68,7 @@ export const feeds = area({
       route('POST /', 'Post an entry; at most 30 an hour', {
         call: 'feed_post',
         operationId: 'createFeedEntry',
-        source: 'supplement',
+        codes: 'by part',
         description: 'Actions that system events make, such as `achievement.unlocked`, cannot be posted.',
         body: NewEntry,
         example: { action: 'workout.finished', target_id: '5k', metadata: { minutes: 27 } },
@@ -77,7 +77,7 @@ export const feeds = area({
       route('DELETE /:entryId', "Delete one of the caller's entries", {
         call: 'feed_delete',
         operationId: 'deleteFeedEntry',
-        source: 'supplement',
+        codes: 'by part',
         replies: { 200: Deleted },
       }),
     ]),
@@ -85,7 +85,7 @@ export const feeds = area({
       route('POST /', 'Post an entry of a user, or of the system, which all users see', {
         call: 'feed_post_as',
         operationId: 'adminCreateFeedEntry',
-        source: 'supplement',
+        codes: 'by part',
         description: 'Send either `as_user_id` or `system: true`.',
         body: NewEntry.extend({ as_user_id: Uuid.optional(), system: z.boolean('must be true or false').optional() }),
         example: { system: true, action: 'season.started' },
@@ -94,19 +94,19 @@ export const feeds = area({
       route('GET /', 'Entries of the project, newest first', {
         call: 'feed_entries',
         operationId: 'adminListFeedEntries',
-        source: 'supplement',
+        codes: 'by part',
         query: { user_id: Uuid.optional(), group_id: Uuid.optional(), action: Action.optional(), ...Page },
         replies: { 200: page(Entry) },
       }),
       route('DELETE /:entryId', 'Delete an entry of any user or of the system', {
         call: 'feed_remove',
         operationId: 'adminDeleteFeedEntry',
-        source: 'supplement',
+        codes: 'by part',
         replies: { 200: Deleted },
       }),
       route('PUT /settings', 'Set which system events make entries, by their actions', {
         call: 'feed_settings_put',
-        source: 'supplement',
+        codes: 'by part',
         body: z.object({ events: z.array(Action).max(100, 'must have at most 100 items') }),
         example: { events: ['achievement.unlocked', 'level.reached'] },
         replies: { 200: data(z.strictObject({ events: z.array(z.string()) })) },

@@ -116,7 +116,6 @@ export const flags = area({
   title: 'Feature flags',
   part: 'Data',
   about: 'Switches and variants, who gets which, and gradual release.',
-  source: 'supplement',
   routes: [
     ...group('/client/flags', appOrUser, [
       route('GET /', 'Every flag for the caller, by its key', {

@@ -25,7 +25,6 @@ export const friends = area({
   title: 'Friends',
   part: 'Social',
   about: 'Requests, friends, blocks and suggestions.',
-  source: 'supplement',
   routes: [
     ...group('/client/friends', endUser, [
       route('POST /requests', 'Send a friend request; accepts the other request if that user has sent one', {

@@ -14,7 +14,6 @@ export const github = area({
   title: 'Sign-in with GitHub',
   part: 'Platform',
   about: 'Developers sign in with the verified primary address of their GitHub account.',
-  source: 'supplement',
   scopeArea: 'account',
   routes: [
     ...group('/auth/developer', anyone, [

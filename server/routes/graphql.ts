@@ -25,7 +25,6 @@ export const graphql = area({
   title: 'GraphQL',
   part: 'Platform',
   about: "Queries over a project's database, for internal dashboards.",
-  source: 'supplement',
   routes: [
     ...group('/admin/projects/:projectId/graphql', dashboard, [
       route('POST /', "Query the project's database with GraphQL; it reads only", {

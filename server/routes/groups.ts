@@ -33,15 +33,15 @@ const Member = answer('group_member_json')
 
 const someone = { user_id: '00000000-0000-4000-8000-000000000000' }
 /** The codes of invalid input differ from those of the routes above them. */
-const byMembers = { caller: endUser, source: 'supplement' } as const
-const byAdministrators = { caller: administrator, source: 'supplement' } as const
+const byMembers = { caller: endUser, codes: 'by part' } as const
+const byAdministrators = { caller: administrator, codes: 'by part' } as const
 
 export const groups = area({
   stem: 'groups',
   title: 'Groups',
   part: 'Social',
   about: 'Groups of users with roles and invitations.',
-  source: 'contract',
+  codes: 'by area',
   invalid: 'INVALID_INPUT',
   routes: [
     ...group('/client/groups', endUser, [

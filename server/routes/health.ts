@@ -35,7 +35,7 @@ export const health = area({
   title: 'Health',
   part: 'Platform',
   about: 'Whether the server and its databases answer.',
-  source: 'contract',
+  codes: 'by area',
   unversioned: true,
   routes: [
     ...group('/health', { ...anyone, refusals: {} }, [

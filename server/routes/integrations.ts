@@ -18,7 +18,7 @@ export const integrations = area({
   title: 'Integrations',
   part: 'Connections',
   about: 'Credentials of other services, and what they reported.',
-  source: 'contract',
+  codes: 'by area',
   invalid: 'INVALID_CONFIG',
   rank: 'admin',
   routes: [
@@ -32,19 +32,19 @@ export const integrations = area({
       }),
       route('GET /', 'Connected providers, without their configs', {
         call: 'integration_list',
-        source: 'supplement',
+        codes: 'by part',
         args: rootUrl,
         replies: { 200: data(z.array(Integration)) },
       }),
       route('GET /:provider', 'A connected provider, without its config', {
         call: 'integration_get',
-        source: 'supplement',
+        codes: 'by part',
         args: rootUrl,
         replies: { 200: data(Integration) },
       }),
       route('PATCH /:provider', 'Switch a provider on or off', {
         call: 'integration_update',
-        source: 'supplement',
+        codes: 'by part',
         body: z.object({ is_active: z.boolean('must be true or false').optional() }),
         patch: true,
         example: { is_active: false },
@@ -53,12 +53,12 @@ export const integrations = area({
       }),
       route('DELETE /:provider', 'Disconnect a provider and forget its credentials', {
         call: 'integration_delete',
-        source: 'supplement',
+        codes: 'by part',
         replies: { 200: Deleted },
       }),
       route('POST /:provider/test', 'Try the credentials of revenuecat, superwall, apns, fcm, google_play or smtp', {
         handle: test,
-        source: 'supplement',
+        codes: 'by part',
         description: 'Bad credentials are `ok: false` and not a refusal. Sends no message.',
         replies: {
           200: data(z.strictObject({ ok: z.boolean(), latency_ms: z.int(), error: z.string().nullable() })),
@@ -68,14 +68,14 @@ export const integrations = area({
       }),
       route('GET /:provider/events', 'Received webhooks of a provider, newest first', {
         call: 'inbound_events',
-        source: 'supplement',
+        codes: 'by part',
         description: 'Kept for 90 days. `outcome` is null until the webhook has been processed.',
         query: { cursor: Cursor, limit: Limit(), outcome: z.string().max(64).optional() },
         replies: { 200: cursorPage(Inbound) },
       }),
       route('POST /:provider/events/:eventId/replay', 'Process a received webhook again', {
         call: 'inbound_replay',
-        source: 'supplement',
+        codes: 'by part',
         description: 'What was applied is not applied twice.',
         replies: { 202: data(Inbound) },
         failure: 'UPDATE_FAILED',

@@ -26,7 +26,7 @@ export const inboundWebhooks = area({
   title: 'Inbound webhooks',
   part: 'Connections',
   about: 'Where other services report events.',
-  source: 'contract',
+  codes: 'by area',
   unversioned: true,
   routes: group('/webhooks', shared, [
     route('POST /revenuecat', 'Events of the subscription provider', {

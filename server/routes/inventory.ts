@@ -35,7 +35,6 @@ export const inventory = area({
   title: 'Inventory',
   part: 'Economy',
   about: 'Items that users own.',
-  source: 'supplement',
   routes: [
     ...group('/client/inventory', endUser, [
       route('GET /', "The caller's stacks, newest first", {

@@ -10,7 +10,7 @@ export const invites = area({
   title: 'Invites and waitlist',
   part: 'Platform',
   about: 'Invitations to sign up, and the waiting list.',
-  source: 'contract',
+  codes: 'by area',
   invalid: 'INVALID_INPUT',
   scopeArea: 'account',
   routes: [

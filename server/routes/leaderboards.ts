@@ -120,7 +120,6 @@ export const leaderboards = area({
   title: 'Leaderboards',
   part: 'Engagement',
   about: 'Ranked scores in runs, with prizes.',
-  source: 'supplement',
   routes: [
     ...group('/client/leaderboards', endUser, [
       route('GET /', 'Leaderboards that the caller may see, newest first, each with its current run', {

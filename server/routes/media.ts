@@ -30,7 +30,7 @@ export const media = area({
   title: 'Media',
   part: 'Content',
   about: 'Uploads, pictures in sizes, folders and catalogs.',
-  source: 'contract',
+  codes: 'by area',
   invalid: 'INVALID_INPUT',
   invalidBody: 'INVALID_BODY',
   routes: [

@@ -57,7 +57,6 @@ const Job = answer('media_job_json', {
 export const mediaAdmin = area({
   stem: 'media',
   title: 'Media',
-  source: 'supplement',
   routes: [
     ...group('/admin/projects/:projectId/media', administrator, [
       route('GET /', 'Files of the project, newest first', {

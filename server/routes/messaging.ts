@@ -103,7 +103,7 @@ export const messaging = area({
   title: 'Messaging',
   part: 'Social',
   about: 'Conversations, messages, reactions and receipts.',
-  source: 'contract',
+  codes: 'by area',
   invalid: 'INVALID_PAYLOAD',
   routes: [
     ...group('/client/messaging', endUser, [
@@ -131,12 +131,12 @@ export const messaging = area({
       }),
       route('GET /conversations/:conversationId', 'A conversation of the caller', {
         call: 'conversation_get',
-        source: 'supplement',
+        codes: 'by part',
         replies: { 200: data(Mine) },
       }),
       route('PATCH /conversations/:conversationId', 'Rename a conversation; mute or archive it for the caller only', {
         call: 'conversation_update',
-        source: 'supplement',
+        codes: 'by part',
         body: z.object({
           name: Line(100, 1).nullable().optional(),
           muted_until: Moment.nullable().optional(),
@@ -180,7 +180,7 @@ export const messaging = area({
         {
           call: 'message_edit',
           operationId: 'updateMessage',
-          source: 'supplement',
+          codes: 'by part',
           body: z.object({ body: MessageText.optional(), metadata: SmallJson(8192).optional() }),
           patch: true,
           example: { body: 'Hello there' },
@@ -193,7 +193,7 @@ export const messaging = area({
         {
           call: 'message_delete',
           operationId: 'deleteMessage',
-          source: 'supplement',
+          codes: 'by part',
           replies: { 200: Deleted },
         },
       ),
@@ -263,7 +263,7 @@ export const messaging = area({
       route('DELETE /conversations/:conversationId/participants/me', 'Leave a group conversation', {
         call: 'conversation_leave',
         operationId: 'leaveConversation',
-        source: 'supplement',
+        codes: 'by part',
         replies: { 200: Deleted },
       }),
       route(
@@ -272,7 +272,7 @@ export const messaging = area({
         {
           call: 'participant_remove',
           operationId: 'removeParticipant',
-          source: 'supplement',
+          codes: 'by part',
           replies: { 200: Deleted },
         },
       ),
@@ -285,7 +285,7 @@ export const messaging = area({
       route('GET /unread', 'Unread messages and mentions, in total and by conversation', {
         call: 'unread_get',
         operationId: 'getUnreadCounts',
-        source: 'supplement',
+        codes: 'by part',
         description:
           '`total` counts every conversation; `conversations` are those with unread messages, newest activity first.',
         query: { limit: Limit(1000, 200) },
@@ -293,7 +293,7 @@ export const messaging = area({
       }),
       route('GET /messages/search', "Messages of the caller's conversations by a part of their text, newest first", {
         call: 'messages_search',
-        source: 'supplement',
+        codes: 'by part',
         query: { q: Text(200, 2), ...Page },
         replies: { 200: page(Message) },
       }),
@@ -301,7 +301,7 @@ export const messaging = area({
     ...group('/admin/projects/:projectId/messaging', administrator, [
       route('GET /conversations', 'Conversations, newest first; with `user_id` those of a user', {
         call: 'conversations_admin',
-        source: 'supplement',
+        codes: 'by part',
         query: { user_id: Uuid.optional(), ...Page },
         replies: { 200: page(Conversation) },
       }),
@@ -311,7 +311,7 @@ export const messaging = area({
         {
           call: 'messages_admin',
           operationId: 'adminListMessages',
-          source: 'supplement',
+          codes: 'by part',
           query: Page,
           replies: { 200: page(Message) },
         },
@@ -319,7 +319,7 @@ export const messaging = area({
       route('POST /conversations/:conversationId/messages', 'Post a message as a participant, or as the system', {
         call: 'message_post',
         operationId: 'adminSendMessage',
-        source: 'supplement',
+        codes: 'by part',
         body: z.object({
           ...written,
           as_user_id: Uuid.nullish(),
@@ -340,14 +340,14 @@ export const messaging = area({
       route('DELETE /conversations/:conversationId/messages/:messageId', 'Delete a message', {
         call: 'message_delete_admin',
         operationId: 'adminDeleteMessage',
-        source: 'supplement',
+        codes: 'by part',
         replies: { 200: Deleted },
       }),
       route('GET /stats', 'Statistics of conversations, messages and senders', {
         call: 'messaging_stats',
         operationId: 'getMessagingStats',
         stale: true,
-        source: 'supplement',
+        codes: 'by part',
         replies: { 200: data(Stats) },
       }),
     ]),

@@ -63,7 +63,7 @@ export const moderation = area({
   title: 'Moderation',
   part: 'Social',
   about: 'Reports, the queue of content to review, and rules.',
-  source: 'contract',
+  codes: 'by area',
   invalid: 'INVALID_INPUT',
   routes: [
     ...group('/admin/projects/:projectId/moderation', administrator, [
@@ -110,7 +110,7 @@ export const moderation = area({
       }),
       route('POST /rules/:ruleId/test', 'Whether a text matches a rule', {
         call: 'moderation_rule_test',
-        source: 'supplement',
+        codes: 'by part',
         invalid: 'VALIDATION_ERROR',
         invalidBody: 'INVALID_BODY',
         body: z.object({ text: Text(10_000, 1) }),
@@ -120,7 +120,7 @@ export const moderation = area({
       }),
       route('POST /rules/:ruleId/simulate', 'How many texts of the last days a rule would have matched', {
         call: 'moderation_rule_simulate',
-        source: 'supplement',
+        codes: 'by part',
         invalid: 'VALIDATION_ERROR',
         invalidBody: 'INVALID_BODY',
         body: z.object({ days: z.int().min(1).max(90).optional() }),
@@ -147,7 +147,7 @@ export const moderation = area({
     ...group('/client/moderation', endUser, [
       route('POST /reports', 'Report content or a user; at most 30 a day', {
         call: 'moderation_report',
-        source: 'supplement',
+        codes: 'by part',
         invalid: 'VALIDATION_ERROR',
         invalidBody: 'INVALID_BODY',
         description: '200 when the caller has reported the same already.',
@@ -157,7 +157,7 @@ export const moderation = area({
       }),
       route('GET /reports', "The caller's reports, newest first", {
         call: 'moderation_reports',
-        source: 'supplement',
+        codes: 'by part',
         invalidQuery: 'INVALID_INPUT',
         query: Page,
         replies: { 200: page(Report) },

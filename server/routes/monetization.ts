@@ -187,7 +187,7 @@ export const monetization = area({
   title: 'Monetization',
   part: 'Economy',
   about: 'Products, prices and offers of the stores as one plan.',
-  source: 'contract',
+  codes: 'by area',
   invalid: 'INVALID_BODY',
   notMigrated: 'MONETIZATION_NOT_MIGRATED',
   routes: [

@@ -52,7 +52,7 @@ export const onboarding = area({
   title: 'Onboarding',
   part: 'People',
   about: 'Steps that a new user goes through.',
-  source: 'contract',
+  codes: 'by area',
   routes: [
     ...group('/client/onboarding', endUser, [
       route('GET /', "The newest active flow, with the caller's progress", {

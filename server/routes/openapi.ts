@@ -19,7 +19,7 @@ export const openapi = area({
   title: 'Description',
   part: 'Platform',
   about: 'This document.',
-  source: 'contract',
+  codes: 'by area',
   unversioned: true,
   routes: group('', { ...anyone, refusals: {} }, [
     route('GET /v1/openapi.json', summary, { ...declaration, operationId: 'getOpenApi' }),

@@ -22,7 +22,7 @@ export const operations = area({
   title: 'Operations',
   part: 'Platform',
   about: 'Work in the background that an administrator started: state, result, cancellation.',
-  source: 'contract',
+  codes: 'by area',
   invalid: 'INVALID_INPUT',
   routes: [
     ...group('/admin/projects/:projectId/operations', projectOwner, [

@@ -23,7 +23,6 @@ export const operatorTokens = area({
   title: 'Operator tokens',
   part: 'Platform',
   about: 'What a machine or an agent does on behalf of somebody, under a ceiling.',
-  source: 'supplement',
   routes: [
     ...group('/admin/operator-tokens', delegator, [
       route(

@@ -27,7 +27,6 @@ export const organizations = area({
   title: 'Organizations',
   part: 'Platform',
   about: 'Who shares projects: members with roles, invites, transfers.',
-  source: 'supplement',
   routes: [
     ...group('/admin/organizations', organizationMember, [
       route('POST /', 'Create an organization, with the caller as its owner', {

@@ -45,7 +45,7 @@ export const projects = area({
   title: 'Projects',
   part: 'Platform',
   about: 'Projects, their keys and the state of their databases.',
-  source: 'contract',
+  codes: 'by area',
   invalid: 'INVALID_INPUT',
   routes: [
     ...group('/admin/projects', developer, [
@@ -155,7 +155,7 @@ export const projects = area({
         handle: provisioningStatus,
         operationId: 'getProvisioningStatus',
         replies: { 200: data(Provisioning) },
-        source: 'contract',
+        codes: 'by area',
       }),
       route(
         'POST /reprovision',

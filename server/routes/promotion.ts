@@ -51,7 +51,6 @@ export const promotion = area({
   title: 'Promotion',
   part: 'Platform',
   about: 'Definitions of a project as one document, and copying them to another project.',
-  source: 'supplement',
   invalid: 'INVALID_BODY',
   routes: [
     ...group('/admin/projects/:projectId/promotion', administrator, [

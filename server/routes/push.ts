@@ -29,7 +29,6 @@ export const push = area({
   title: 'Push',
   part: 'Reach',
   about: 'Notifications: templates, campaigns, automations, the inbox.',
-  source: 'supplement',
   routes: [
     ...group('/admin/projects/:projectId/push', administrator, [
       ...pushCampaignRoutes,

@@ -27,7 +27,7 @@ export const pushTokens = area({
   title: 'Push tokens',
   part: 'Reach',
   about: 'The devices to which notifications of a user go.',
-  source: 'contract',
+  codes: 'by area',
   invalid: 'INVALID_INPUT',
   routes: [
     ...group('/client/users', endUser, [

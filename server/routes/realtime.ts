@@ -35,7 +35,6 @@ export const realtime = area({
   title: 'Realtime',
   part: 'Reach',
   about: 'Changes and broadcasts over WebSocket and server-sent events.',
-  source: 'supplement',
   routes: [
     ...group('/client/realtime', ticketHolder, [
       route('GET /', 'Open a WebSocket', {

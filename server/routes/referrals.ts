@@ -19,7 +19,7 @@ import {
   Uuid,
 } from '#server/http/schemas.ts'
 
-/** Any object; its known parts are granted: supplement 0.9. */
+/** Any object; its known parts are granted. */
 const Reward = SmallJson(8192)
 const MaxUses = z
   .int('must be a whole number of 1 to 2147483647, or null')
@@ -55,7 +55,7 @@ const Mine = z.strictObject({
 })
 const Brought = answer('referral_claim_mine_json', { state: State, claimer: Person })
 
-/** Codes must not be found by guessing: readings.md, limit per address. */
+/** Codes must not be found by guessing: a limit for each address. */
 const lookUp = async (context: HandlerContext) => {
   const { params, request, call } = context
   await takeLimits(context, perIp('client referral', request.ip, [30, 'minute'], [500, 'day']), 'RATE_LIMITED')
@@ -63,34 +63,33 @@ const lookUp = async (context: HandlerContext) => {
 }
 
 const notFound = { 404: ['NOT_FOUND'] }
-const referral = 'supplement' as const
 
 export const referrals = area({
   stem: 'referrals',
   title: 'Referrals',
   part: 'Economy',
   about: 'Codes by which users invite others, and their rewards.',
-  source: 'contract',
+  codes: 'by area',
   routes: [
     ...group('/client/referrals', endUser, [
       route('GET /me', "The caller's code to share, created at the first call, with its statistics", {
         call: 'referral_mine',
         operationId: 'getMyReferral',
-        source: referral,
+        codes: 'by part',
         readOnly: false,
         replies: { 200: data(Mine) },
       }),
       route('GET /me/claims', 'Users whom the caller referred, newest first', {
         call: 'referral_claims_mine',
         operationId: 'listMyReferralClaims',
-        source: referral,
+        codes: 'by part',
         query: Page,
         replies: { 200: page(Brought) },
       }),
       route('POST /claim', 'Claim a code; case, spaces and dashes do not matter', {
         call: 'referral_claim',
         operationId: 'claimReferral',
-        source: referral,
+        codes: 'by part',
         description:
           '201 with the reward of the claimer, 200 for a code that the caller has claimed. One code of another user ever, each promo code once. Five tries an hour.',
         body: z.object({ code: Credential }),
@@ -101,7 +100,7 @@ export const referrals = area({
         handle: lookUp,
         calls: ['referral_show'],
         caller: appKey,
-        source: referral,
+        codes: 'by part',
         replies: {
           200: data(z.strictObject({ valid: z.boolean(), referrer: Person.nullable(), reward_referee: JsonObject })),
         },
@@ -132,7 +131,7 @@ export const referrals = area({
       }),
       route('PATCH /defaults', "Change the defaults of users' codes, and the conditions of a referrer's reward", {
         call: 'referral_defaults_update',
-        source: referral,
+        codes: 'by part',
         description:
           'An empty body returns the defaults. With `qualify_event` the referrer is rewarded when the claimer sends that event within `qualify_within_days`. `share_url` contains `{code}`.',
         body: z

@@ -26,7 +26,6 @@ export const roles = area({
   title: 'Roles',
   part: 'People',
   about: 'Roles with permissions, and who has them.',
-  source: 'supplement',
   routes: [
     ...group('/admin/projects/:projectId/roles', administrator, [
       ...definitions('role', {

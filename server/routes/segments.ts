@@ -56,7 +56,6 @@ export const segments = area({
   title: 'Segments',
   part: 'People',
   about: 'Groups of users by rules or by list, and their members.',
-  source: 'supplement',
   routes: [
     ...group('/admin/projects/:projectId/segments', administrator, [
       route('POST /', 'Define a segment; at most 200', {

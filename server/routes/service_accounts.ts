@@ -25,7 +25,6 @@ export const serviceAccounts = area({
   title: 'Service accounts',
   part: 'Platform',
   about: 'Machines of an organization, which make operator tokens.',
-  source: 'supplement',
   routes: [
     ...group('/admin/service-accounts', developer, [
       route('POST /', 'Create a service account in an organization, as its admin; the key is shown once', {

@@ -92,12 +92,11 @@ export const streaks = area({
   title: 'Streaks',
   part: 'Engagement',
   about: 'Repeated activity in periods, with freezes, pauses and milestones.',
-  source: 'supplement',
   routes: [
     ...group('/client/streaks', endUser, [
       route('GET /', "The caller's streaks", {
         call: 'streaks_list',
-        source: 'contract',
+        codes: 'by area',
         description: '`include=all` adds those that the caller never started, with status `none`.',
         query: { include: z.literal('all', 'must be all').optional() },
         replies: { 200: data(z.array(Streak)) },
@@ -109,7 +108,7 @@ export const streaks = area({
       }),
       route('POST /:idOrKey/qualify', "Count one act for one of the caller's streaks, now", {
         call: 'streak_qualify',
-        source: 'contract',
+        codes: 'by area',
         description: '201 when it is the first qualification of this streak ever, 200 otherwise.',
         replies: { 200: data(Streak), 201: data(Streak) },
         failure: 'QUALIFY_FAILED',

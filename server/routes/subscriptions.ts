@@ -32,7 +32,6 @@ export const subscriptions = area({
   title: 'Subscriptions (admin)',
   part: 'Economy',
   about: 'Subscriptions as the provider reports them, and what followed.',
-  source: 'supplement',
   routes: [
     ...group('/admin/projects/:projectId/subscriptions', administrator, [
       route('GET /', 'Subscriptions of stores, newest first', {

@@ -19,7 +19,6 @@ export const tokens = area({
   title: 'Personal access tokens',
   part: 'Platform',
   about: 'Tokens with scopes, for programs that act for a developer.',
-  source: 'supplement',
   routes: [
     ...group('/admin/tokens', developer, [
       route('POST /', 'Create a personal access token; its text is shown once', {

@@ -14,7 +14,7 @@ export const userExports = area({
   title: 'Users (admin)',
   part: 'People',
   about: 'Users of a project: search, change, reset, export, deletion.',
-  source: 'contract',
+  codes: 'by area',
   invalid: 'INVALID_BODY',
   unavailable: 502,
   routes: [
@@ -59,7 +59,6 @@ export const ownExport = area({
   title: 'Users',
   part: 'People',
   about: 'Profiles of end users: their own, and what others may see.',
-  source: 'supplement',
   routes: [
     ...group('/client/users', endUser, [
       route('GET /me/export', 'All data of the caller, as NDJSON; once in 24 hours', {
@@ -67,7 +66,7 @@ export const ownExport = area({
         calls: ['me_export'],
         operationId: 'exportMe',
         stale: true,
-        source: 'supplement',
+        codes: 'by part',
         replies: { 200: streamed('ndjson') },
       }),
     ]),

@@ -14,7 +14,7 @@ const Profile = z.looseObject({ id: Uuid, display_name: z.string(), avatar_url: 
 export const users = area({
   stem: 'users',
   title: 'Users',
-  source: 'contract',
+  codes: 'by area',
   invalid: 'INVALID_INPUT',
   routes: [
     ...group('/client/users', endUser, [
@@ -47,7 +47,7 @@ export const users = area({
         calls: ['me_delete'],
         operationId: 'deleteMe',
         caller: sessionUser,
-        source: 'supplement',
+        codes: 'by part',
         description:
           'Needs `confirm: "DELETE"` in the body or the query. A user with an identity must have signed in less than 10 minutes ago, or send a `code` that was requested with purpose `delete`.',
         query: { confirm: z.string().optional(), code: Code.optional() },
@@ -57,7 +57,7 @@ export const users = area({
         replies: { 200: data(z.strictObject({ deleted: z.literal(true) })) },
       }),
       route('GET /search', 'Users by the beginning of their name, if the project allows it', {
-        source: 'supplement',
+        codes: 'by part',
         description: '`q`: two characters or more. 403 unless the project has `user_search_enabled`.',
         query: { q: Text(100).optional(), limit: Limit(50, 20) },
         handle: ({ call, query, resolved }) =>
@@ -71,7 +71,7 @@ export const users = area({
       }),
       route('GET /:userId', "A user's public profile", {
         call: 'user_profile',
-        source: 'supplement',
+        codes: 'by part',
         replies: { 200: data(Profile) },
       }),
     ]),

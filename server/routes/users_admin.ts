@@ -86,7 +86,7 @@ const longest = { timeoutMs: 60_000 }
 const cohort = (context: HandlerContext) =>
   context.call('users_cohort', { ...context.body, ...idempotency(context, 'INVALID_BODY') }, longest)
 
-/** Supplement B4. The function refuses it for projects in production, which only control knows. */
+/** A session of a user, for tests. The function refuses it for projects in production, which only control knows. */
 const testSession = (context: HandlerContext) =>
   signIn(context, 'user_session', {
     user_id: context.params['userId'],
@@ -99,7 +99,7 @@ const system = { include_system: Flag().describe('Also our own events, svc.*') }
 export const usersAdmin = area({
   stem: 'users',
   title: 'Users (admin)',
-  source: 'contract',
+  codes: 'by area',
   invalid: 'INVALID_BODY',
   unavailable: 502,
   routes: [
@@ -157,7 +157,7 @@ export const usersAdmin = area({
       }),
       route('PATCH /:userId', 'Change the given fields of a user; `properties` are replaced', {
         call: 'user_update',
-        source: 'supplement',
+        codes: 'by part',
         body: Changes.extend({
           properties: JsonObject.optional(),
           is_banned: z.boolean().optional(),
@@ -203,7 +203,7 @@ export const usersAdmin = area({
       route('POST /:userId/session', 'Sign in as a user for tests; only in projects with environment development', {
         handle: testSession,
         calls: ['user_session'],
-        source: 'supplement',
+        codes: 'by part',
         replies: { 201: AuthResult },
       }),
     ]),

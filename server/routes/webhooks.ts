@@ -143,6 +143,5 @@ export const webhooks = area({
   title: 'Outbound webhooks',
   part: 'Connections',
   about: 'Events of a project, sent to addresses of its developer.',
-  source: 'supplement',
   routes: [...subscriptions, ...deliveries],
 })

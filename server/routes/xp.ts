@@ -75,7 +75,6 @@ export const xp = area({
   title: 'XP and levels',
   part: 'Engagement',
   about: 'Experience points by rule, boosts, and the levels that they reach.',
-  source: 'supplement',
   routes: [
     ...group('/client/xp', endUser, [
       route('GET /', "The caller's XP and level", {

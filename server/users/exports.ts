@@ -41,7 +41,7 @@ export const exportOwn = async (context: HandlerContext) => {
   }
 }
 
-/** All data of a user, under the contract's headers. */
+/** All data of a user, with the headers of a download. */
 const bundle = async (userId: string, read: Parameters<typeof streamRows>[0]['read']) => {
   const answer = await streamRows({ format: 'ndjson', filename: `user-${userId}-export`, read })
   return { ...answer, headers: { ...answer.headers, 'content-type': 'application/x-ndjson' } }

@@ -17,7 +17,7 @@ language sql stable as $$
     'status', internal.organization_invite_status(organization_invite_json.i), 'expires_at', internal.iso((organization_invite_json.i).expires_at),
     'created_at', internal.iso((organization_invite_json.i).created_at))
 $$;
-comment on function internal.organization_invite_json is 'An invite as responses show it, without its token. Supplement A3.';
+comment on function internal.organization_invite_json is 'An invite as responses show it, without its token.';
 
 create or replace function internal.organization_invite_make(organization_id uuid, id uuid, email text, role text, token_hash text, sandbox_invites boolean default false)
 returns api.reply

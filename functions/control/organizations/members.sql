@@ -7,7 +7,7 @@ language sql stable security definer set search_path = '' as $$
     from app.developers d
    where d.id = (member_json.m).developer_id
 $$;
-comment on function internal.member_json is 'A member as the other members see them. Supplement A3. Granted to nobody: it reads any account.';
+comment on function internal.member_json is 'A member as the other members see them. Granted to nobody: it reads any account.';
 
 create or replace function api.member_list(org_id uuid, page_limit int, page_offset bigint) returns api.reply
 language plpgsql stable security definer set search_path = '' as $$

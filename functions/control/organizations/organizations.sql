@@ -1,4 +1,4 @@
--- Organizations own projects; every developer has a personal one. Supplement A3.
+-- Organizations own projects; every developer has a personal one.
 
 create or replace function internal.organization_json(o app.organizations, role text) returns json
 language sql stable as $$

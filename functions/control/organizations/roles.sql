@@ -3,7 +3,7 @@
 create or replace function internal.role_rank(role text) returns int
 language sql immutable parallel safe
 return case role_rank.role when 'owner' then 4 when 'admin' then 3 when 'developer' then 2 when 'viewer' then 1 else 0 end;
-comment on function internal.role_rank is 'owner > admin > developer > viewer > no role, as a number. Supplement A3.';
+comment on function internal.role_rank is 'owner > admin > developer > viewer > no role, as a number.';
 
 create or replace function internal.organization_ids(lowest text default 'viewer') returns uuid[]
 language sql stable security definer set search_path = '' as $$

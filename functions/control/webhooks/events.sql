@@ -5,7 +5,7 @@ language sql stable
 return json_build_object(
   'id', control_event_body.id, 'type', control_event_body.type, 'created_at', internal.iso(internal.now()),
   'organization_id', control_event_body.organization_id, 'project_id', control_event_body.project_id, 'data', control_event_body.data)::text;
-comment on function internal.control_event_body is 'The body of a delivery: built once, stored, and sent byte for byte the same in every attempt. Supplement A7.';
+comment on function internal.control_event_body is 'The body of a delivery: built once, stored, and sent byte for byte the same in every attempt.';
 
 create or replace function internal.control_event(type text, organization_id uuid, project_id uuid, data json, event_id uuid default null) returns void
 language plpgsql volatile security definer set search_path = '' as $$

@@ -4,7 +4,7 @@ create or replace function internal.control_event_types() returns text[]
 language sql immutable parallel safe
 return array['project.created', 'project.deleted', 'project.provisioned', 'project.provisioning_failed', 'api_key.created', 'api_key.revoked', 'member.joined',
              'member.removed', 'deployment.ready', 'deployment.failed', 'quota.warning', 'quota.exceeded', 'webhook.degraded', 'domain.verified', 'audit.event'];
-comment on function internal.control_event_types is 'The types that a webhook may name beside *. Supplement A7.';
+comment on function internal.control_event_types is 'The types that a webhook may name beside *.';
 
 create or replace function internal.webhook_json(w app.webhooks) returns json
 language sql stable as $$
@@ -13,7 +13,7 @@ language sql stable as $$
     'target_url', (webhook_json.w).target_url, 'status', (webhook_json.w).status,
     'created_at', internal.iso((webhook_json.w).created_at), 'updated_at', internal.iso((webhook_json.w).updated_at))
 $$;
-comment on function internal.webhook_json is 'A webhook as every response shows it. Its secret is shown once, by the server that generated it. Supplement A7.';
+comment on function internal.webhook_json is 'A webhook as every response shows it. Its secret is shown once, by the server that generated it.';
 
 create or replace function internal.webhook_watched(w app.webhooks) returns text
 language sql stable as $$

@@ -8,7 +8,7 @@ language sql stable as $$
     'changes', (audit_json.e).changes, 'ip', (audit_json.e).ip, 'user_agent', (audit_json.e).user_agent,
     'request_id', (audit_json.e).request_id, 'status', (audit_json.e).status)
 $$;
-comment on function internal.audit_json is 'An audit row as responses show it. Supplement A5.';
+comment on function internal.audit_json is 'An audit row as responses show it.';
 
 create or replace function internal.audit_key(e app.audit_events) returns text
 language sql stable as $$
@@ -63,7 +63,7 @@ begin
 end $$;
 comment on function api.audit_rows is
   'One database''s part of a project''s trail, newest first, as texts, which the server merges with that of the other database. Of more than 8 MB it returns
-   the first rows that fit, with is_cut on the last of them. Supplement A5.';
+   the first rows that fit, with is_cut on the last of them.';
 
 create or replace function api.audit_row(event_id uuid) returns api.reply
 language sql stable as $$

@@ -286,4 +286,4 @@ begin
 end $$;
 comment on function api.audit_verify is
   'Verifies one database''s part of a trail, a batch of rows at a time, from last_position of the previous step: detects rows that were changed, removed,
-   inserted or cut off, sealed or not. The last step has internal.audit_sealed as sealed. Supplement A5.';
+   inserted or cut off, sealed or not. The last step has internal.audit_sealed as sealed.';

@@ -46,7 +46,7 @@ language sql stable as $$
              limit achievements_list.page_limit offset achievements_list.page_offset) p),
     (select count(*) from mine), achievements_list.page_offset, achievements_list.page_limit)
 $$;
-comment on function api.achievements_list is 'Achievements in use, and those that the caller has, by sort_order, with progress. Supplement D3.';
+comment on function api.achievements_list is 'Achievements in use, and those that the caller has, by sort_order, with progress.';
 
 create or replace function api.achievement_get(id_or_key text) returns api.reply
 language plpgsql stable as $$

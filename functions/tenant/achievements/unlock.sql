@@ -340,7 +340,7 @@ begin
   return jsonb_build_object('given', internal.achievements_unlock(array[reward__achievement_key.app_user_id], array[achievement], 'reward') = 1);
 end $$;
 comment on function internal.reward__achievement_key is
-  'An achievement as part of a reward, by its key, with its XP; given false when the user has it. Supplement 0.9. Granted to nobody.';
+  'An achievement as part of a reward, by its key, with its XP; given false when the user has it. Granted to nobody.';
 
 create or replace function internal.replay__achievements(app_user_ids uuid[], since timestamptz, until timestamptz) returns jsonb
 language plpgsql volatile security definer set search_path = '' as $$

@@ -131,7 +131,7 @@ create or replace function api.ai_prompt_versions(name text, page_offset int def
 language sql stable as $$
   select internal.ai_versions_page((internal.ai_prompt_found(ai_prompt_versions.name)).id, ai_prompt_versions.page_offset, ai_prompt_versions.page_limit)
 $$;
-comment on function api.ai_prompt_versions is 'Versions of a prompt, newest first. Refuses 404 NOT_FOUND. Supplement G3.';
+comment on function api.ai_prompt_versions is 'Versions of a prompt, newest first. Refuses 404 NOT_FOUND.';
 
 create or replace function api.ai_prompt_rollback(name text, version int, allows_echo boolean) returns api.reply
 language plpgsql volatile as $$
@@ -145,7 +145,7 @@ begin
   return internal.ai_prompt_written(internal.ai_prompt_write(ai_prompt_rollback.name, former, ai_prompt_rollback.allows_echo));
 end $$;
 comment on function api.ai_prompt_rollback is
-  'Makes a new version with the configuration of a former one. Refuses 404 NOT_FOUND, 409 PROVIDER_NOT_REGISTERED, 400 VALIDATION_ERROR. Supplement G3.';
+  'Makes a new version with the configuration of a former one. Refuses 404 NOT_FOUND, 409 PROVIDER_NOT_REGISTERED, 400 VALIDATION_ERROR.';
 
 create or replace function internal.ai_period_start(period text, made_at timestamptz) returns timestamptz
 language sql stable

@@ -21,7 +21,7 @@ returns api.reply
 language sql stable as $$
   select internal.ai_invocations_page(ai_invocations.prompt, ai_invocations.user_id, ai_invocations.status, ai_invocations.cursor, ai_invocations.page_limit)
 $$;
-comment on function api.ai_invocations is 'Invocations, newest first, by cursor, prompt, user and status; a page of large payloads ends early. Refuses 400 INVALID_INPUT. Supplement G3.';
+comment on function api.ai_invocations is 'Invocations, newest first, by cursor, prompt, user and status; a page of large payloads ends early. Refuses 400 INVALID_INPUT.';
 
 create or replace function internal.ai_prompt_variables(system_prompt text) returns json
 language sql stable as $$
@@ -46,7 +46,7 @@ create or replace function api.ai_client_prompts() returns api.reply
 language sql stable as $$
   select internal.reply(200, internal.ai_client_prompts())
 $$;
-comment on function api.ai_client_prompts is 'The prompts that apps may invoke: name, description, input variables and price. Supplement G3.';
+comment on function api.ai_client_prompts is 'The prompts that apps may invoke: name, description, input variables and price.';
 
 create or replace function api.ai_usage() returns api.reply
 language sql stable as $$
@@ -56,7 +56,7 @@ language sql stable as $$
     from app.ai_invocations i
    where i.app_user_id = internal.user_id() and i.created_at >= date_trunc('day', internal.now(), 'UTC') and i.kind = 'invoke'
 $$;
-comment on function api.ai_usage is 'The caller''s own calls and tokens since midnight (UTC). Supplement G3.';
+comment on function api.ai_usage is 'The caller''s own calls and tokens since midnight (UTC).';
 
 create or replace function api.ai_evaluation_check(name text, expectations jsonb) returns api.reply
 language plpgsql stable as $$

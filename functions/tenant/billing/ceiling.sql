@@ -66,4 +66,4 @@ begin
 end $$;
 comment on function api.spend_ceiling_put is
   'Sets the spend ceiling, or takes it away with null, and records it in the audit trail: 200 {spend_ceiling_usd}. Calls that were admitted before go
-   on. Supplement A9.';
+   on.';

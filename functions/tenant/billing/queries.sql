@@ -48,7 +48,7 @@ language sql stable as $$
            group by u.meter) m
 $$;
 comment on function api.usage_series is
-  'The amounts of each day from first to last, {meter: [amount]}; the server adds the meters that the control database has. Supplement A9.';
+  'The amounts of each day from first to last, {meter: [amount]}; the server adds the meters that the control database has.';
 
 create or replace function api.usage_month(is_free boolean) returns api.reply
 language sql stable as $$
@@ -64,7 +64,7 @@ language sql stable as $$
 $$;
 comment on function api.usage_month is
   'What was used in this calendar month (UTC): {spend_ceiling_usd, media_storage {used, limit}, meters {meter: amount}}. Of users those of the month, of stored bytes
-   those of now. Supplement A9.';
+   those of now.';
 
 create or replace function internal.registered_bytes() returns bigint
 language sql stable security definer set search_path = '' as $$

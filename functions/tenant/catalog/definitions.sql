@@ -247,7 +247,7 @@ begin
     'errors', coalesce((select json_agg(e.value order by e.key::int) from jsonb_each(errors) e), '[]')));
 end $$;
 comment on function api.catalog_import is
-  'Creates or updates items by key, all or none: {created, updated, unchanged, errors}. With dry_run, or with an error, nothing is written. Supplement E2.';
+  'Creates or updates items by key, all or none: {created, updated, unchanged, errors}. With dry_run, or with an error, nothing is written.';
 
 create or replace trigger tg_catalog_items__audit
   after insert or update or delete on app.catalog_items

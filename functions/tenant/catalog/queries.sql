@@ -71,7 +71,7 @@ begin
   end if;
   return internal.reply(200, internal.catalog_item_json(item));
 end $$;
-comment on function api.catalog_get is 'An active item by id or key. Refuses 404 FETCH_FAILED, as the contract names it.';
+comment on function api.catalog_get is 'An active item by id or key. Refuses 404 FETCH_FAILED.';
 
 create or replace function api.catalog_item_list(category text default null, tag text default null, item_type text default null, search text default null,
                                                  include_inactive boolean default false, page_offset int default 0, page_limit int default 50)

@@ -78,7 +78,7 @@ language sql stable as $$
        from (select m.* from mine m order by m.start_at desc, m.id desc limit challenges_list.page_limit offset challenges_list.page_offset) p),
     (select count(*) from mine), challenges_list.page_offset, challenges_list.page_limit)
 $$;
-comment on function api.challenges_list is 'Challenges of a status that the caller may see, latest start first. Supplement D4.';
+comment on function api.challenges_list is 'Challenges of a status that the caller may see, latest start first.';
 
 create or replace function internal.my_challenge(challenge_id uuid) returns app.challenges
 language plpgsql stable as $$

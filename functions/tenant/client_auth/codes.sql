@@ -68,7 +68,7 @@ end $$;
 comment on function api.auth_code_request is
   'Creates a code for an address, valid for 10 minutes, and replaces the current one; a trigger queues its message. Always answers 200: each address gets
    5 codes an hour (phone: 3) and 20 a day, and a request over the limit does nothing. Refuses 400 INVALID_INPUT, PROVIDER_NOT_CONFIGURED; 401 UNAUTHORIZED
-   for purposes that need a session. Supplement B1.';
+   for purposes that need a session.';
 
 create or replace function internal.code_consume(purpose text, channel text, address text, app_user_id uuid, secret_hash text) returns boolean
 language plpgsql volatile as $$
@@ -207,7 +207,7 @@ begin
 end $$;
 comment on function api.auth_code_sign_in is
   'Signs in by a code: 200, or 201 for a new user. If nobody had proved the account''s address, the person who proves it takes the account over. Refuses
-   401 OTP_INVALID, 400 PROVIDER_NOT_CONFIGURED, 403 USER_BANNED. Supplement B1.';
+   401 OTP_INVALID, 400 PROVIDER_NOT_CONFIGURED, 403 USER_BANNED.';
 
 create or replace function api.auth_magic_link_request(id uuid, email text, secret_hash text, sealed text, locales text[] default null) returns api.reply
 language plpgsql volatile as $$

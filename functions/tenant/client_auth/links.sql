@@ -45,7 +45,7 @@ begin
 end $$;
 comment on function api.auth_link_email is
   'Links an address by a code that this session requested, and replaces the former address; password and sessions stay. Refuses 401 OTP_INVALID,
-   UNAUTHORIZED, 409 IDENTITY_IN_USE. Locks address, user, code. Supplement B1.';
+   UNAUTHORIZED, 409 IDENTITY_IN_USE. Locks address, user, code.';
 
 create or replace function api.auth_link_phone(phone text, secret_hash text) returns api.reply
 language plpgsql volatile as $$
@@ -73,7 +73,7 @@ begin
 end $$;
 comment on function api.auth_link_phone is
   'Links a number by a code that this session requested, and replaces the former number. Refuses 401 OTP_INVALID, UNAUTHORIZED, 409 IDENTITY_IN_USE.
-   Locks address, user, code. Supplement B1.';
+   Locks address, user, code.';
 
 create or replace function api.auth_link_social(provider text, provider_id text, email text default null) returns api.reply
 language plpgsql volatile as $$
@@ -109,7 +109,7 @@ begin
 end $$;
 comment on function api.auth_link_social is
   'Links a verified identity. An email that the provider has verified verifies the same email of the account, or becomes its email if the account has none
-   and no other user has it. Refuses 401 UNAUTHORIZED, 409 IDENTITY_IN_USE. Locks identity, user. Supplement B1.';
+   and no other user has it. Refuses 401 UNAUTHORIZED, 409 IDENTITY_IN_USE. Locks identity, user.';
 
 create or replace function api.auth_link_password(password_hash text, checked_hash text default null) returns api.reply
 language plpgsql volatile as $$
@@ -117,7 +117,7 @@ begin
   perform internal.set_password(internal.session_owner(), auth_link_password.password_hash, auth_link_password.checked_hash);
   return internal.linked_reply();
 end $$;
-comment on function api.auth_link_password is 'Sets a password; sessions stay. Refuses 400 INVALID_INPUT, 401 UNAUTHORIZED. Locks the user. Supplement B1.';
+comment on function api.auth_link_password is 'Sets a password; sessions stay. Refuses 400 INVALID_INPUT, 401 UNAUTHORIZED. Locks the user.';
 
 create or replace function api.auth_unlink(provider text, provider_id text default null) returns api.reply
 language plpgsql volatile as $$
@@ -160,7 +160,7 @@ begin
 end $$;
 comment on function api.auth_unlink is
   'Removes a way to sign in. Removing the email also removes the password, which needs it. Refuses 404 IDENTITY_NOT_FOUND, 409 LAST_IDENTITY,
-   400 INVALID_INPUT (several of the provider), 401 UNAUTHORIZED. Locks the user, so that concurrent requests cannot remove the last one. Supplement B1.';
+   400 INVALID_INPUT (several of the provider), 401 UNAUTHORIZED. Locks the user, so that concurrent requests cannot remove the last one.';
 
 create or replace function internal.tg_users__identities() returns trigger
 language plpgsql volatile security definer set search_path = '' as $$

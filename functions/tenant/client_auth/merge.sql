@@ -124,4 +124,4 @@ begin
 end $$;
 comment on function api.auth_merge is
   'Merges a purely anonymous user into the caller: {user, merged: {section: count}}. Refuses 401 INVALID_TOKEN, UNAUTHORIZED, 409 MERGE_NOT_ALLOWED.
-   Locks both users, in the order of their ids. Supplement B1.';
+   Locks both users, in the order of their ids.';

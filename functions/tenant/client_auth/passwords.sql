@@ -132,4 +132,4 @@ begin
   return internal.reply(200, '{"success": true}');
 end $$;
 comment on function api.auth_password_set is
-  'Sets the caller''s password and ends their other sessions. Refuses 400 INVALID_INPUT, 401 UNAUTHORIZED. Locks the user. Supplement B1.';
+  'Sets the caller''s password and ends their other sessions. Refuses 400 INVALID_INPUT, 401 UNAUTHORIZED. Locks the user.';

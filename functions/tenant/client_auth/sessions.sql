@@ -222,7 +222,7 @@ create or replace function api.auth_sessions(page_offset int default 0, page_lim
 language sql stable as $$
   select internal.auth_sessions_page(internal.user_id(), auth_sessions.page_offset, auth_sessions.page_limit)
 $$;
-comment on function api.auth_sessions is 'The caller''s live sessions, newest first. Supplement B2.';
+comment on function api.auth_sessions is 'The caller''s live sessions, newest first.';
 
 create or replace function api.auth_session_end(session_id uuid) returns api.reply
 language plpgsql volatile as $$
@@ -240,7 +240,7 @@ begin
   return internal.reply_deleted();
 end $$;
 comment on function api.auth_session_end is
-  'Ends one of the caller''s live sessions, which may be the calling one. Refuses 401 UNAUTHORIZED, 404 NOT_FOUND. Locks the user. Supplement B2.';
+  'Ends one of the caller''s live sessions, which may be the calling one. Refuses 401 UNAUTHORIZED, 404 NOT_FOUND. Locks the user.';
 
 create or replace function internal.purge__client_auth(most int default 5000) returns bigint
 language sql volatile security definer set search_path = '' as $$

@@ -65,7 +65,7 @@ language sql stable as $$
     'schema_version', (collection_json.c).schema_version, 'graphql_name', internal.graphql_name((collection_json.c).id, null),
     'created_at', internal.iso((collection_json.c).created_at), 'updated_at', internal.iso((collection_json.c).updated_at))
 $$;
-comment on function internal.collection_json is 'A collection''s definition, as supplement C1 shows it.';
+comment on function internal.collection_json is 'A collection''s definition, as responses show it.';
 
 create or replace function internal.collection_may_define() returns void
 language plpgsql volatile as $$

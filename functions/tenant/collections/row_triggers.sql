@@ -247,7 +247,7 @@ begin
 end $$;
 comment on function internal.tg_collection_rows__size is
   'After any role wrote a row that may exceed a bound: its JSON has at most 1 MB, its numbers at most 1,000 digits before and after their point, its values nest
-   at most 200 deep. Values that an update leaves as they were are not refused. Refuses 400 INVALID_BODY. Supplement C1.';
+   at most 200 deep. Values that an update leaves as they were are not refused. Refuses 400 INVALID_BODY.';
 
 create or replace function internal.collection_reference_refusal(col text, target text) returns void
 language sql volatile

@@ -93,7 +93,7 @@ begin
 end $$;
 comment on function api.currency_spend is
   'Spends the caller''s currency: 201 {transaction, balance}, 200 when it is replayed. Refuses 404 NOT_FOUND, 400 VALIDATION_ERROR, 403 SPEND_NOT_ALLOWED,
-   409 INSUFFICIENT_FUNDS, IDEMPOTENCY_CONFLICT. Supplement E1.';
+   409 INSUFFICIENT_FUNDS, IDEMPOTENCY_CONFLICT.';
 
 create or replace function api.currency_credit(code text, amount bigint, reason text, metadata jsonb default '{}', expires_at text default null,
                                                idempotency_key text default null, body_hash text default null)
@@ -109,7 +109,7 @@ begin
 end $$;
 comment on function api.currency_credit is
   'A server credits a user: 201 {transaction, balance}, 200 when it is replayed. Refuses 403 SERVER_KEY_REQUIRED, 404 NOT_FOUND, 400 VALIDATION_ERROR,
-   409 BALANCE_LIMIT_EXCEEDED, IDEMPOTENCY_CONFLICT. Supplement E1.';
+   409 BALANCE_LIMIT_EXCEEDED, IDEMPOTENCY_CONFLICT.';
 
 create or replace function internal.currency_adjust(app_user_id uuid, adjustments jsonb, reason text, metadata jsonb, expires_at timestamptz,
                                                     idempotency_key text, body_hash text)
@@ -150,7 +150,7 @@ begin
 end $$;
 comment on function api.currencies_adjust is
   'Changes up to ten balances of a user at once, amounts signed: 201 {transactions, balances}, in the order of codes, 200 when it is replayed. Refuses
-   404 NOT_FOUND, 400 VALIDATION_ERROR, 409 INSUFFICIENT_FUNDS, BALANCE_LIMIT_EXCEEDED, IDEMPOTENCY_CONFLICT. Supplement E1.';
+   404 NOT_FOUND, 400 VALIDATION_ERROR, 409 INSUFFICIENT_FUNDS, BALANCE_LIMIT_EXCEEDED, IDEMPOTENCY_CONFLICT.';
 
 create or replace function internal.currency_undo(undone app.currency_transactions, idempotency_key text default null) returns app.currency_transactions
 language plpgsql volatile security definer set search_path = '' as $$
@@ -211,4 +211,4 @@ begin
 end $$;
 comment on function api.currency_transaction_reverse is
   'Reverses a row of the ledger by another row, once; audited as currencies.reverse. Refuses 404 NOT_FOUND, 409 IDEMPOTENCY_CONFLICT,
-   ALREADY_REVERSED, CONFLICT, INSUFFICIENT_FUNDS, BALANCE_LIMIT_EXCEEDED. Locks the user. Supplement E1.';
+   ALREADY_REVERSED, CONFLICT, INSUFFICIENT_FUNDS, BALANCE_LIMIT_EXCEEDED. Locks the user.';

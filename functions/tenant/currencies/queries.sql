@@ -31,7 +31,7 @@ language sql stable as $$
     from app.currencies c
    where c.is_active
 $$;
-comment on function api.currencies_list is 'The caller''s balances of all active currencies, by code. Supplement E1.';
+comment on function api.currencies_list is 'The caller''s balances of all active currencies, by code.';
 
 create or replace function api.user_balances(user_id uuid) returns api.reply
 language plpgsql stable as $$

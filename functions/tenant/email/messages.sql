@@ -168,7 +168,7 @@ begin
 end $$;
 comment on function api.email_send is
   'Queues one message: 202 {id, status}. Nothing is stored of a message that is refused. Refuses 400 VALIDATION_ERROR, TEMPLATE_VARIABLE_MISSING, 404
-   USER_NOT_FOUND, 402 SPEND_CEILING_REACHED, 409 SUPPRESSED, IDEMPOTENCY_CONFLICT, 429 RATE_LIMITED. Supplement F3.';
+   USER_NOT_FOUND, 402 SPEND_CEILING_REACHED, 409 SUPPRESSED, IDEMPOTENCY_CONFLICT, 429 RATE_LIMITED.';
 
 create or replace function internal.email_recipients_lock(messages jsonb) returns void
 language sql volatile security definer set search_path = '' as $$

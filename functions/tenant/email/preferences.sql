@@ -52,7 +52,7 @@ begin
   perform internal.check_found(shown is not null, 'user', 'USER_NOT_FOUND');
   return internal.reply(200, shown);
 end $$;
-comment on function api.email_preferences is 'The caller''s preferences of mail. Supplement F3.';
+comment on function api.email_preferences is 'The caller''s preferences of mail.';
 
 create or replace function internal.email_preferences_put(categories jsonb, unsubscribed_all boolean) returns void
 language plpgsql volatile security definer set search_path = '' as $$

@@ -84,7 +84,7 @@ begin
 end $$;
 comment on function api.user_entitlement_grant is
   'Grants an entitlement, 201, or extends an earlier promotional grant, 200; for life when no end is sent. Never shortens a grant, never changes a purchase.
-   Refuses 400 INVALID_USER_ID, INVALID_BODY, 404 NOT_FOUND, 409 IDEMPOTENCY_CONFLICT. Supplement B4.';
+   Refuses 400 INVALID_USER_ID, INVALID_BODY, 404 NOT_FOUND, 409 IDEMPOTENCY_CONFLICT.';
 
 create or replace function internal.entitlement_withdraw(app_user_id uuid, entitlement_id text) returns json
 language plpgsql volatile security definer set search_path = '' as $$
@@ -114,7 +114,7 @@ language sql volatile as $$
   select internal.reply(200, internal.entitlement_withdraw(internal.entitled_user(user_entitlement_delete.user_id), user_entitlement_delete.entitlement_id))
 $$;
 comment on function api.user_entitlement_delete is
-  'Removes promotional grants only: {deleted, still_active}. Refuses 404 NOT_FOUND. Supplement B4.';
+  'Removes promotional grants only: {deleted, still_active}. Refuses 404 NOT_FOUND.';
 
 create or replace function internal.reward__entitlements(app_user_id uuid, part jsonb, source_type text, source_id text) returns jsonb
 language plpgsql volatile security definer set search_path = '' as $$

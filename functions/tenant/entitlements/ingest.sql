@@ -356,7 +356,7 @@ end $$;
 comment on function internal.subscription_ingest is
   'Ingests one event of the subscription provider: applied, waiting (for its purchase), unknown_user, without_effect; malformed when a field that decides
    about access cannot be understood, which then gives none. Duplicates, and events without an id or a time, are not stored. Events are folded in the order of their own times, in whatever order they arrive. For workers. Emits svc.subscription.*, and the entitlements
-   that were gained or lost. Locks the users, then the subscription. Supplement B5.';
+   that were gained or lost. Locks the users, then the subscription.';
 
 create or replace function internal.purge__subscription_events(most int default 5000) returns bigint
 language sql volatile security definer set search_path = '' as $$

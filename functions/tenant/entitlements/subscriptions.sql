@@ -48,7 +48,7 @@ language sql stable as $$
               else 'active' end
 $$;
 comment on function internal.subscription_status is
-  'trial, active, grace (an unresolved billing issue), cancelled (it will not renew), paused, refunded or expired, by the clock. Supplement B5.';
+  'trial, active, grace (an unresolved billing issue), cancelled (it will not renew), paused, refunded or expired, by the clock.';
 
 create or replace function internal.subscription_json(s app.subscriptions) returns json
 language sql stable as $$
@@ -176,7 +176,7 @@ end $$;
 comment on function internal.subscription_fold is
   'Folds events, in their order, into a subscription. s is null for a new one; returns null when no event is its purchase. What an event does not say, or
    says in a form that nobody understands, never gives access for longer: a purchase without an end is passed over where none is known. Reads neither the
-   clock nor tables. Supplement B5.';
+   clock nor tables.';
 
 create or replace function internal.subscription_restored(s app.subscriptions, e app.subscription_events) returns app.subscriptions
 language plpgsql stable as $$

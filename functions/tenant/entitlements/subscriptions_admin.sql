@@ -49,8 +49,7 @@ begin
              (select count(*) from chosen), subscriptions_list.page_offset, subscriptions_list.page_limit));
 end $$;
 comment on function api.subscriptions_list is
-  'Subscriptions, newest first; filters: status, product, store, user, and active subscriptions that end before a time. Refuses 400 INVALID_INPUT.
-   Supplement B5.';
+  'Subscriptions, newest first; filters: status, product, store, user, and active subscriptions that end before a time. Refuses 400 INVALID_INPUT.';
 
 create or replace function api.subscription_get(subscription_id uuid) returns api.reply
 language plpgsql stable as $$
@@ -85,7 +84,7 @@ language sql stable as $$
         from (select s.product_id, s.store, count(*) as active from standing s where s.has_access group by 1, 2) p), '[]')))
 $$;
 comment on function api.subscriptions_summary is
-  'The number of subscriptions in each status, of trials started and converted in 30 days, and of active subscriptions by product. Supplement B5.';
+  'The number of subscriptions in each status, of trials started and converted in 30 days, and of active subscriptions by product.';
 
 create or replace function api.subscription_replay(subscription_id uuid, dry_run boolean default true) returns api.reply
 language plpgsql volatile as $$
@@ -101,5 +100,4 @@ begin
   return internal.reply(200, outcome);
 end $$;
 comment on function api.subscription_replay is
-  'Folds the stored events again: {before, after, changed}; writes only with dry_run false, audited as subscriptions.replay. Refuses 404 NOT_FOUND.
-   Supplement B5.';
+  'Folds the stored events again: {before, after, changed}; writes only with dry_run false, audited as subscriptions.replay. Refuses 404 NOT_FOUND.';

@@ -60,7 +60,7 @@ begin
 end $$;
 comment on function api.event_definition_put is
   'Defines an event, whole: 201 when the definition is new, 200 when it replaced the former. Refuses 400 VALIDATION_ERROR (a keyword of the
-   schema that is not evaluated, by its name), RESERVED_EVENT_NAME, 409 LIMIT_REACHED (1000). Supplement C7.';
+   schema that is not evaluated, by its name), RESERVED_EVENT_NAME, 409 LIMIT_REACHED (1000).';
 
 create or replace function internal.event_definition_find(event_name text) returns app.event_definitions
 language plpgsql stable as $$

@@ -51,7 +51,7 @@ language sql stable as $$
 $$;
 comment on function internal.event_verdict is
   'The first rule of form or time that an item of POST events violates, or null. Single items and batches share it: Postgres inlines it into the calling
-   statement. Supplement C7.';
+   statement.';
 
 create or replace function internal.validate_events(items json, historical boolean) returns internal.validated_event[]
 language sql volatile as $$
@@ -89,7 +89,7 @@ language sql volatile as $$
                                            validate_events.historical))::internal.validated_event order by v.index)
     from value v
 $$;
-comment on function internal.validate_events is 'The items of POST events against the rules of form and time, in order, with ids where none were sent. Supplement C7.';
+comment on function internal.validate_events is 'The items of POST events against the rules of form and time, in order, with ids where none were sent.';
 
 create or replace function internal.events_caller_check() returns void
 language plpgsql stable as $$

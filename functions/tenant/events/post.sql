@@ -57,7 +57,7 @@ end $$;
 comment on function api.events_post is
   'Records one event, 201 {event, effects}, or a batch, 201 {accepted, duplicates, rejected, results, effects?}; 200 when all came before.
    Refuses: 400 VALIDATION_ERROR, BATCH_TOO_LARGE, EVENT_TOO_OLD, RESERVED_EVENT_NAME, EVENT_BLOCKED, INVALID_INPUT (no user named), 404 USER_NOT_FOUND,
-   409 EVENT_ID_CONFLICT, IDEMPOTENCY_CONFLICT. Supplement C7.';
+   409 EVENT_ID_CONFLICT, IDEMPOTENCY_CONFLICT.';
 
 create or replace function internal.event_source() returns text
 language sql stable as $$

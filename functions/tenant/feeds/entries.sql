@@ -28,7 +28,7 @@ language sql stable security definer set search_path = '' as $$
      where u.id = internal.user_id() and jsonb_typeof(u.properties -> 'feed_hidden_actions') = 'array'), '{}')
 $$;
 comment on function internal.feed_hidden_actions is
-  'The actions that the caller does not want to see in the feeds of others: the property feed_hidden_actions, where it is an array. Supplement D11.';
+  'The actions that the caller does not want to see in the feeds of others: the property feed_hidden_actions, where it is an array.';
 
 create or replace function internal.feed_scope(group_id uuid) returns json
 language sql stable security definer set search_path = '' as $$
@@ -243,7 +243,7 @@ end $$;
 comment on function api.feed_post is
   'Posts an entry of the caller, at most 30 an hour. Refuses 400 VALIDATION_ERROR (an action that events make), 404 NOT_FOUND (group), 403
    NOT_A_MEMBER, GROUP_ROLE_FORBIDDEN (viewers), USER_MUTED, 400 CONTENT_REJECTED where a rule blocks a text in the metadata, 429 RATE_LIMITED. Locks
-   the user. Supplement D11.';
+   the user.';
 
 create or replace function api.feed_delete(entry_id uuid) returns api.reply
 language plpgsql volatile security definer set search_path = '' as $$
@@ -254,7 +254,7 @@ begin
   return internal.reply_deleted();
 end $$;
 comment on function api.feed_delete is
-  'Deletes an entry of the caller. Refuses 404 NOT_FOUND, for entries of others too. Locks the user. Supplement D11.';
+  'Deletes an entry of the caller. Refuses 404 NOT_FOUND, for entries of others too. Locks the user.';
 
 select internal.list_declare('feed_entries_page', null::app.feed_entries, 'feed_entry_json', '{created_at,id}', filters => '{actor_id,group_id,action}', is_counted => true,
                              counted_filters => '{action}');
@@ -264,7 +264,7 @@ returns api.reply
 language sql stable as $$
   select internal.feed_entries_page(feed_entries.user_id, feed_entries.group_id, feed_entries.action, feed_entries.page_offset, feed_entries.page_limit)
 $$;
-comment on function api.feed_entries is 'Entries of the project, newest first, by actor, group and action. Supplement D11.';
+comment on function api.feed_entries is 'Entries of the project, newest first, by actor, group and action.';
 
 create or replace function api.feed_post_as(action text, as_user_id uuid default null, system boolean default null, target_id text default null,
                                             group_id uuid default null, metadata jsonb default null) returns api.reply
@@ -286,7 +286,7 @@ begin
 end $$;
 comment on function api.feed_post_as is
   'Posts an entry of a user, or of the system where system is true. Refuses 400 VALIDATION_ERROR unless one of the two is sent, 404 USER_NOT_FOUND,
-   NOT_FOUND (group). Locks the user. Supplement D11.';
+   NOT_FOUND (group). Locks the user.';
 
 create or replace function api.feed_remove(entry_id uuid) returns api.reply
 language plpgsql volatile security definer set search_path = '' as $$
@@ -303,4 +303,4 @@ begin
     'actor_id', json_build_array(doomed.actor_id, null), 'action', json_build_array(doomed.action, null)));
   return internal.reply_deleted();
 end $$;
-comment on function api.feed_remove is 'Deletes an entry of any user or of the system. Refuses 404 NOT_FOUND. Locks the actor. Supplement D11.';
+comment on function api.feed_remove is 'Deletes an entry of any user or of the system. Refuses 404 NOT_FOUND. Locks the actor.';

@@ -28,7 +28,7 @@ begin
   return internal.reply(200, json_build_object('events', array(select f.action from internal.feed_events f where f.action = any (events_given) order by f.action)));
 end $$;
 comment on function api.feed_settings_put is
-  'Sets which system events make entries, by their actions; answers {events}. An action that no event makes is 400 VALIDATION_ERROR. Supplement D11.';
+  'Sets which system events make entries, by their actions; answers {events}. An action that no event makes is 400 VALIDATION_ERROR.';
 
 create or replace function internal.on_events__70_feeds(events app.engagement_events[]) returns void
 language plpgsql volatile as $$

@@ -1,4 +1,4 @@
--- The filter grammar (supplement 0.8): leaves {column, op, value} in nodes {and: [..]}, {or: [..]}, {not: ..}. This file
+-- The filter grammar: leaves {column, op, value} in nodes {and: [..]}, {or: [..]}, {not: ..}. This file
 -- validates filters, and evaluates them on one row; docs/filters.md is the guide for app developers. Unknown is null, as
 -- in SQL. No input of a caller may raise an error: validation refuses an invalid filter, and evaluation treats it as no match.
 

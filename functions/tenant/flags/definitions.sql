@@ -83,7 +83,7 @@ begin
   return internal.reply(201, internal.flag_json(internal.flag_find(flag.id::text)));
 end $$;
 comment on function api.flag_create is
-  'Creates a flag, 201. Refuses 400 VALIDATION_ERROR, 409 CONFLICT (the key is taken), LIMIT_REACHED (500). Supplement G2.';
+  'Creates a flag, 201. Refuses 400 VALIDATION_ERROR, 409 CONFLICT (the key is taken), LIMIT_REACHED (500).';
 
 create or replace function api.flags_list(page_offset int default 0, page_limit int default 50, stale boolean default null) returns api.reply
 language plpgsql volatile as $$

@@ -93,7 +93,7 @@ language sql immutable as $$
     'rule_index', case when (flag_answer.f).is_enabled and flag_answer.override is null then flag_answer.rule_index end,
     'version', (flag_answer.f).version)
 $$;
-comment on function internal.flag_answer is 'A flag''s value with its reason. Supplement G2.';
+comment on function internal.flag_answer is 'A flag''s value with its reason.';
 
 create or replace function internal.flags_evaluated(
   app_user_id uuid, keys text[] default null, attributes jsonb default null, app_version text default null, platform text default null,
@@ -182,7 +182,7 @@ create or replace function api.flags_values(if_none_match text default null, app
 language sql volatile as $$
   select internal.flags_reply(flags_values.if_none_match, null, null, flags_values.app_version, flags_values.platform)
 $$;
-comment on function api.flags_values is 'Every flag for the caller; 304 when the caller''s ETag is current. Supplement G2.';
+comment on function api.flags_values is 'Every flag for the caller; 304 when the caller''s ETag is current.';
 
 create or replace function api.flag_value(key text, if_none_match text default null, app_version text default null, platform text default null)
 returns api.reply

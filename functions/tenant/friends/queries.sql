@@ -125,4 +125,4 @@ begin
 end $$;
 comment on function api.friend_suggestions is
   'At most 20 friends of friends, most mutual friends first: [{user, common_count}], from the newest 200 friends and the newest 400 of each;
-   common_count counts all. Excludes friends, users with a request in either direction, blocked in either direction, or banned. Supplement B7.';
+   common_count counts all. Excludes friends, users with a request in either direction, blocked in either direction, or banned.';

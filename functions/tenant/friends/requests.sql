@@ -57,8 +57,7 @@ end $$;
 comment on function api.friend_request is
   'The caller sends a friend request to a user, given by id or code: 201; 200 when there is a request or friendship already, or when the other
    user''s request is accepted thereby. Refuses 400 VALIDATION_ERROR, SELF_FRIEND; returns 404 USER_NOT_FOUND (also for a user who is banned, or
-   blocked in either direction), 409 FRIEND_LIMIT_REACHED, 429 RATE_LIMITED, so that the attempt is counted. Locks both users, then the limit.
-   Supplement B7.';
+   blocked in either direction), 409 FRIEND_LIMIT_REACHED, 429 RATE_LIMITED, so that the attempt is counted. Locks both users, then the limit.';
 
 create or replace function internal.friend_answer(user_id uuid, is_accepted boolean) returns api.reply
 language plpgsql volatile security definer set search_path = '' as $$

@@ -50,7 +50,7 @@ begin
               order by g.created_at desc, g.id desc limit groups_list.page_limit offset groups_list.page_offset) as f),
     (select count(*) from app.groups g where g.name ilike pattern), groups_list.page_offset, groups_list.page_limit);
 end $$;
-comment on function api.groups_list is 'All groups, or those whose name contains a text, ignoring case; newest first. Supplement B8.';
+comment on function api.groups_list is 'All groups, or those whose name contains a text, ignoring case; newest first.';
 
 create or replace function api.group_show(group_id uuid) returns api.reply
 language plpgsql stable as $$

@@ -80,7 +80,7 @@ begin
 end $$;
 comment on function api.group_update is
   'The caller, at least admin, changes a group. Refuses 404 NOT_FOUND, 403 GROUP_ROLE_FORBIDDEN, 409 GROUP_FULL, GROUP_OWNS_ROWS, 400
-   CONTENT_REJECTED, 403 USER_MUTED. Locks the caller and the group. Supplement B8.';
+   CONTENT_REJECTED, 403 USER_MUTED. Locks the caller and the group.';
 
 create or replace function internal.group_end(group_id uuid) returns void
 language plpgsql volatile security definer set search_path = '' as $$

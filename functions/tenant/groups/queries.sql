@@ -9,7 +9,7 @@ language sql stable as $$
     'member_count', (group_json.g).member_count,
     'created_at', internal.iso((group_json.g).created_at), 'updated_at', internal.iso((group_json.g).updated_at))
 $$;
-comment on function internal.group_json is 'A group as the contract shows it.';
+comment on function internal.group_json is 'A group as responses show it.';
 
 create or replace function internal.group_member_json(m app.group_members, u app.users) returns json
 language sql stable as $$

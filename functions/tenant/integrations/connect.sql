@@ -57,7 +57,7 @@ create or replace function api.integration_get(provider text, root_url text) ret
 language sql stable as $$
   select internal.reply(200, internal.integration_json(internal.integration_found(integration_get.provider), integration_get.root_url))
 $$;
-comment on function api.integration_get is 'A connected provider, without its config. Refuses 404 NOT_CONFIGURED. Supplement A11.';
+comment on function api.integration_get is 'A connected provider, without its config. Refuses 404 NOT_CONFIGURED.';
 
 create or replace function api.integration_update(provider text, patch jsonb, root_url text) returns api.reply
 language plpgsql volatile as $$

@@ -87,7 +87,7 @@ language sql volatile as $$
                                      inventory_grant.body_hash)
 $$;
 comment on function api.inventory_grant is
-  'Grants items to a user: 201 with their stacks, 200 when it is replayed. Refuses as internal.inventory_transact. Supplement E3.';
+  'Grants items to a user: 201 with their stacks, 200 when it is replayed. Refuses as internal.inventory_transact.';
 
 create or replace function api.inventory_revoke(app_user_id uuid, catalog_item_key text, quantity int default 1, reason text default 'revoke',
                                                 idempotency_key text default null, body_hash text default null)
@@ -97,7 +97,7 @@ language sql volatile as $$
                                      inventory_revoke.reason, inventory_revoke.idempotency_key, inventory_revoke.body_hash)
 $$;
 comment on function api.inventory_revoke is
-  'Revokes items of a user: {catalog_item_key, quantity}, the remaining quantity. Refuses as internal.inventory_transact. Supplement E3.';
+  'Revokes items of a user: {catalog_item_key, quantity}, the remaining quantity. Refuses as internal.inventory_transact.';
 
 create or replace function api.inventory_consume(id_or_key text, quantity int default 1, idempotency_key text default null, body_hash text default null)
 returns api.reply
@@ -107,7 +107,7 @@ language sql volatile as $$
 $$;
 comment on function api.inventory_consume is
   'Consumes some of the caller''s items, the soonest to expire first, and applies their use_effect once for each: {item, remaining quantity, effect}.
-   Refuses as internal.inventory_transact. Supplement E3.';
+   Refuses as internal.inventory_transact.';
 
 create or replace function internal.inventory_key(id_or_key text) returns text
 language sql stable as $$

@@ -86,8 +86,7 @@ begin
 end $$;
 comment on function api.leaderboard_submit is
   'Submits a score of the caller, 201 for the first of the run, else 200: {entry, previous, improved}. Refuses 404 NOT_FOUND, 409
-   LEADERBOARD_NOT_MANUAL, LEADERBOARD_NOT_ACTIVE, IDEMPOTENCY_CONFLICT, 403 SERVER_KEY_REQUIRED, 400 SCORE_OUT_OF_RANGE, 429 RATE_LIMITED.
-   Supplement D5. Locks the user.';
+   LEADERBOARD_NOT_MANUAL, LEADERBOARD_NOT_ACTIVE, IDEMPOTENCY_CONFLICT, 403 SERVER_KEY_REQUIRED, 400 SCORE_OUT_OF_RANGE, 429 RATE_LIMITED. Locks the user.';
 
 create or replace function internal.leaderboard_admin_only() returns void
 language plpgsql stable as $$

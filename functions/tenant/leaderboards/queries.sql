@@ -196,7 +196,7 @@ begin
 end $$;
 comment on function api.leaderboard_get is
   'A page of a board: {data, total, offset, limit, run, me}; around centers it on the caller or another user. With the scope friends or group, ranks
-   are computed within that scope. Refuses 404 NOT_FOUND: no such board, run, group of the caller, or entry to center on. Supplement D5.';
+   are computed within that scope. Refuses 404 NOT_FOUND: no such board, run, group of the caller, or entry to center on.';
 
 create or replace function api.leaderboard_me(id_or_key text, run text default 'current') returns api.reply
 language plpgsql stable security definer set search_path = '' as $$
@@ -214,8 +214,7 @@ begin
     'percentile', round(100.0 * (total - mine.rank + 1) / total, 2))));
 end $$;
 comment on function api.leaderboard_me is
-  'The caller''s entry, with percentile: the share of entries, in hundredths, that it is at or above. Refuses 404 NOT_FOUND: no board, run or entry.
-   Supplement D5.';
+  'The caller''s entry, with percentile: the share of entries, in hundredths, that it is at or above. Refuses 404 NOT_FOUND: no board, run or entry.';
 
 create or replace function api.leaderboards_list(page_offset int default 0, page_limit int default 50) returns api.reply
 language plpgsql stable security definer set search_path = '' as $$
@@ -239,4 +238,4 @@ begin
     cardinality(seen), leaderboards_list.page_offset, leaderboards_list.page_limit);
 end $$;
 comment on function api.leaderboards_list is
-  'Boards that the caller may see, newest first, each with its current run. Their sources are not shown. Supplement D5.';
+  'Boards that the caller may see, newest first, each with its current run. Their sources are not shown.';

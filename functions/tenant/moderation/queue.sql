@@ -74,7 +74,7 @@ begin
 end $$;
 comment on function internal.moderation_report is
   'Stores a report of the caller and queues its subject: 201, or 200 when the caller has reported it already. Refuses 429 RATE_LIMITED (30 a day). Hides the
-   subject when a rule report_threshold is reached. Locks the reporter and the author, then the content and the item. Emits svc.moderation.reported. Supplement D10.';
+   subject when a rule report_threshold is reached. Locks the reporter and the author, then the content and the item. Emits svc.moderation.reported.';
 
 create or replace function api.moderation_report(subject_type text, subject_id uuid, reason text, details text default null) returns api.reply
 language plpgsql volatile as $$

@@ -161,7 +161,7 @@ begin
 end $$;
 comment on function internal.tg_moderation_rules__compile is
   'Validates and compiles the configuration of a rule before it is written. applies_to defaults to every kind, action to queue (report_threshold: hide).
-   Refuses 400 INVALID_INPUT with details.field. Supplement D10.';
+   Refuses 400 INVALID_INPUT with details.field.';
 
 create or replace trigger tg_moderation_rules__compile
   before insert or update of rule_type, config on app.moderation_rules

@@ -166,7 +166,7 @@ end $$;
 comment on function internal.moderate is
   'Evaluates a text that the caller writes, within its transaction. Refuses 403 USER_MUTED, 400 CONTENT_REJECTED when a rule blocks; else queues the
    subject, and hides it, as the strictest matching rule says. Rules evaluate 10,240 characters of a text, and all regular expressions together 100,000;
-   a longer text is queued. Without may_block a rule that blocks hides instead. Locks the item, and the windows of rate rules. Supplement D10.';
+   a longer text is queued. Without may_block a rule that blocks hides instead. Locks the item, and the windows of rate rules.';
 
 create or replace trigger tg_users__moderated
   after update of display_name on app.users

@@ -33,7 +33,7 @@ language sql stable as $$
            'human_floor', p.plan -> 'human_floor', 'drift', p.plan -> 'drift', 'validation', p.plan -> 'validation'))
     from p
 $$;
-comment on function api.monetization_plan is 'The plan as the contract shows it. Changes nothing.';
+comment on function api.monetization_plan is 'The plan as responses show it. Changes nothing.';
 
 create or replace function api.monetization_drift(live jsonb) returns api.reply
 language sql stable as $$

@@ -128,7 +128,7 @@ begin
   returning f.* into flow;
   return internal.reply(201, internal.onboarding_flow_json(flow));
 end $$;
-comment on function api.onboarding_flow_create is 'A new flow, 201. Refuses 400 INVALID_INPUT. Contract, supplement A12.';
+comment on function api.onboarding_flow_create is 'A new flow, 201. Refuses 400 INVALID_INPUT.';
 
 create or replace function api.onboarding_flow_list() returns api.reply
 language sql stable as $$

@@ -422,7 +422,7 @@ language sql volatile as $$
                                   promotion_apply.prune, promotion_apply.plan_hash, promotion_apply.confirm, 409)
 $$;
 comment on function api.promotion_apply is
-  'Applies the plan of this hash to this project, all or nothing. Refuses 409 ALREADY_RUNNING, PLAN_CHANGED, PLAN_BLOCKED, CONFIRM_MISMATCH. Supplement A8.';
+  'Applies the plan of this hash to this project, all or nothing. Refuses 409 ALREADY_RUNNING, PLAN_CHANGED, PLAN_BLOCKED, CONFIRM_MISMATCH.';
 
 create or replace function api.promotion_import(document text, plan_hash text default null, confirm text default null, kinds jsonb default null,
                                                 keys jsonb default '{}', prune boolean default false, dry_run boolean default true)
@@ -440,4 +440,4 @@ begin
 end $$;
 comment on function api.promotion_import is
   'The plan of a document for this project, or with dry_run false: applies it, all or nothing; plan_hash, where it is given, must be that of the plan.
-   Refuses 400 INVALID_BODY, 409 ALREADY_RUNNING, PLAN_CHANGED, PLAN_BLOCKED, CONFIRM_MISMATCH, LIMIT_REACHED. Supplement A8.';
+   Refuses 400 INVALID_BODY, 409 ALREADY_RUNNING, PLAN_CHANGED, PLAN_BLOCKED, CONFIRM_MISMATCH, LIMIT_REACHED.';

@@ -212,4 +212,4 @@ language sql stable as $$
 $$;
 comment on function api.promotion_export is
   'The definitions as one document {version, definitions {kind: {key: {field: value}}}, left_out[{kind, key, code, reason}]}: sorted, without ids, times of
-   rows and secrets, so that equal configurations give equal documents. Refuses 409 LIMIT_REACHED (8 MB). Supplement A8.';
+   rows and secrets, so that equal configurations give equal documents. Refuses 409 LIMIT_REACHED (8 MB).';

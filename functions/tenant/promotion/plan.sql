@@ -321,4 +321,4 @@ $$;
 comment on function api.promotion_plan is
   'The plan that makes this project equal to the export of another one, whose envelope is document: {plan_hash, clean, ops[{op, kind, key, diff {field:
    [here, there]}}], blocked[{kind, key, code, reason}]}. Applying is tried and undone, so that blocked has what it would be refused. Refuses 400 INVALID_BODY,
-   409 LIMIT_REACHED (8 MB). Supplement A8.';
+   409 LIMIT_REACHED (8 MB).';

@@ -220,7 +220,7 @@ create or replace function api.push_campaign_create(patch jsonb, is_production b
 language sql volatile as $$
   select internal.push_campaign_create(push_campaign_create.patch, push_campaign_create.is_production, push_campaign_create.channel)
 $$;
-comment on function api.push_campaign_create is 'Makes a campaign. Refuses as internal.push_campaign_create. Supplement F1.';
+comment on function api.push_campaign_create is 'Makes a campaign. Refuses as internal.push_campaign_create.';
 
 create or replace function api.push_campaign_update(campaign_id uuid, patch jsonb, channel text default 'push') returns api.reply
 language plpgsql volatile security definer set search_path = '' as $$

@@ -16,7 +16,7 @@ create or replace function api.push_preferences_get() returns api.reply
 language sql stable as $$
   select internal.reply(200, internal.push_preferences_json())
 $$;
-comment on function api.push_preferences_get is 'The caller''s preferences. Supplement F2.';
+comment on function api.push_preferences_get is 'The caller''s preferences.';
 
 create or replace function api.push_preferences_put(patch jsonb) returns api.reply
 language plpgsql volatile security definer set search_path = '' as $$
@@ -154,7 +154,7 @@ begin
   perform internal.push_report(push_opened.delivery_id, true);
   return internal.reply(200, '{"opened": true}');
 end $$;
-comment on function api.push_opened is 'The caller has opened a message. Refuses 404 NOT_FOUND. Supplement F2.';
+comment on function api.push_opened is 'The caller has opened a message. Refuses 404 NOT_FOUND.';
 
 create or replace function api.push_received(delivery_id uuid) returns api.reply
 language plpgsql volatile as $$

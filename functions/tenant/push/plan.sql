@@ -40,7 +40,7 @@ language sql immutable parallel safe as $$
    limit 1
 $$;
 comment on function internal.push_variant is
-  'The variant of a user, by the bucket of supplement G1; null for those beyond the weights of all variants, who are held out.';
+  'The variant of a user, by the bucket of flags; null for those beyond the weights of all variants, who are held out.';
 
 create or replace function internal.push_plan_range(campaign app.push_campaigns, plan app.push_plans, last_id uuid) returns int
 language plpgsql volatile security definer set search_path = ''

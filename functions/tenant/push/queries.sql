@@ -13,7 +13,7 @@ returns api.reply
 language sql stable as $$
   select internal.push_campaigns_page(push_campaigns.channel, push_campaigns.status, push_campaigns.page_offset, push_campaigns.page_limit)
 $$;
-comment on function api.push_campaigns is 'Campaigns, newest first, by status. Supplement F1.';
+comment on function api.push_campaigns is 'Campaigns, newest first, by status.';
 
 create or replace function internal.push_campaign_found(campaign_id uuid, channel text) returns app.push_campaigns
 language plpgsql stable as $$

@@ -417,7 +417,7 @@ begin
   return answer;
 end $$;
 comment on function api.push_send is
-  'Sends a message to up to 100 users, 202 {delivery_ids}. Refuses 404 USER_NOT_FOUND, 400 PUSH_NOT_CONFIGURED, VALIDATION_ERROR, 409 IDEMPOTENCY_CONFLICT. Supplement F1.';
+  'Sends a message to up to 100 users, 202 {delivery_ids}. Refuses 404 USER_NOT_FOUND, 400 PUSH_NOT_CONFIGURED, VALIDATION_ERROR, 409 IDEMPOTENCY_CONFLICT.';
 
 create or replace function api.push_campaign_test(campaign_id uuid, user_ids json, is_production boolean, channel text default 'push')
 returns api.reply

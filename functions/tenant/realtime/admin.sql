@@ -16,7 +16,7 @@ begin
 end $$;
 comment on function api.realtime_broadcast is
   'Publishes any event to any channel; {others}: how many connections listen to it on other servers than the one that asks. Refuses 400
-   VALIDATION_ERROR for what cannot be a channel. Supplement C4.';
+   VALIDATION_ERROR for what cannot be a channel.';
 
 create or replace function internal.realtime_rooms_json() returns json
 language sql stable security definer set search_path = ''
@@ -42,7 +42,7 @@ begin
   end if;
   return internal.reply(200, internal.realtime_rooms_json());
 end $$;
-comment on function api.realtime_rooms_put is 'Replaces the rules for rooms, at most 100. Locks them. Supplement C4.';
+comment on function api.realtime_rooms_put is 'Replaces the rules for rooms, at most 100. Locks them.';
 
 comment on constraint realtime_rooms_pattern_form on app.realtime_rooms is
   '400 VALIDATION_ERROR pattern: must have 1 to 64 letters, digits and _.:-, and * for any characters.';
@@ -63,4 +63,4 @@ begin
 end $$;
 comment on function api.realtime_stats is
   '{connections, users, channels, messages_per_second}: open connections on all servers, channels listened to within minutes, events of the last
-   minute. Supplement C4.';
+   minute.';

@@ -99,7 +99,7 @@ begin
   return internal.reply(200, internal.referral_defaults_json(stored));
 end $$;
 comment on function api.referral_defaults_update is
-  'Changes the defaults of users'' new codes, and the conditions of referrers'' rewards. Refuses 400 VALIDATION_ERROR. Supplement D7.';
+  'Changes the defaults of users'' new codes, and the conditions of referrers'' rewards. Refuses 400 VALIDATION_ERROR.';
 
 create or replace trigger tg_referral_codes__audit
   after insert or update or delete on app.referral_codes

@@ -40,7 +40,7 @@ begin
      where l.referrer_id = me));
 end $$;
 comment on function api.referral_mine is
-  'The caller''s code, created at the first call with the defaults of that time, and the counts of its claims. Supplement D7.';
+  'The caller''s code, created at the first call with the defaults of that time, and the counts of its claims.';
 
 create or replace function internal.referral_claim_mine_json(c app.referral_claims) returns json
 language sql stable as $$
@@ -82,7 +82,7 @@ begin
     'referrer', case when u.id is not null then json_build_object('display_name', u.display_name, 'avatar_url', u.avatar_url) end,
     'reward_referee', c.reward_referee));
 end $$;
-comment on function api.referral_show is 'A code as an invitation screen shows it. Refuses 404 REFERRAL_NOT_FOUND. Supplement D7.';
+comment on function api.referral_show is 'A code as an invitation screen shows it. Refuses 404 REFERRAL_NOT_FOUND.';
 
 select internal.count_declare('referral_claims', 'app.referral_claims', key => 'code_id');
 

@@ -46,7 +46,7 @@ begin
   return internal.reply(201, internal.segment_json(made));
 end $$;
 comment on function api.segment_create is
-  'A new segment, 201. Refuses 400 VALIDATION_ERROR, 409 CONFLICT (the key is taken), LIMIT_REACHED (200). Supplement B9.';
+  'A new segment, 201. Refuses 400 VALIDATION_ERROR, 409 CONFLICT (the key is taken), LIMIT_REACHED (200).';
 
 create or replace function api.segment_update(id_or_key text, patch json) returns api.reply
 language plpgsql volatile as $$
@@ -215,7 +215,7 @@ begin
   end if;
   return internal.reply(200, internal.segment_preview(internal.segment_rules(segment_preview.rules)));
 end $$;
-comment on function api.segment_preview is 'A dry run. Refuses 400 VALIDATION_ERROR, SEGMENT_TOO_EXPENSIVE. Supplement B9.';
+comment on function api.segment_preview is 'A dry run. Refuses 400 VALIDATION_ERROR, SEGMENT_TOO_EXPENSIVE.';
 
 create or replace function api.segment_refresh(id_or_key text) returns api.reply
 language plpgsql volatile as $$

@@ -16,7 +16,7 @@ language sql stable parallel safe as $$
 $$;
 comment on function internal.streak_status is
   'none, active, at_risk, frozen or broken, from the outcome of the fold and the clock of the user''s zone, both in numbers of periods.
-   is_waiting: a period is over and uncovered, and can still be saved; is_paused: the one under way is. Supplement D1.';
+   is_waiting: a period is over and uncovered, and can still be saved; is_paused: the one under way is.';
 
 create or replace function internal.streak_has_open_period(last_period int, passed int, previous int, paused int[]) returns boolean
 language plpgsql immutable parallel safe as $$

@@ -283,7 +283,7 @@ end $$;
 comment on function api.users_bulk_update is
   'Updates up to 1000 users: {updated, failed, results}. Items are independent: the error of an item is reported in its result, and does not stop the others.
    Refuses 400 BATCH_TOO_LARGE. Locks the users in the order of their ids, then the segments in theirs; updates that set email, phone or external_id are
-   serialised. Supplement B4.';
+   serialised.';
 
 create or replace function internal.with_index(value jsonb, index int) returns jsonb
 language plpgsql immutable parallel safe as $$
@@ -352,4 +352,4 @@ begin
 end $$;
 comment on function api.users_cohort is
   'Creates 1 to 1000 anonymous users that share properties, in which {{index}} counts from 0; label is stored in properties._cohort. 201 {count,
-   user_ids, users}. Refuses 400 INVALID_BODY, SEGMENT_NOT_STATIC, 409 IDEMPOTENCY_CONFLICT. Supplement B4.';
+   user_ids, users}. Refuses 400 INVALID_BODY, SEGMENT_NOT_STATIC, 409 IDEMPOTENCY_CONFLICT.';

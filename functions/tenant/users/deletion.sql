@@ -106,14 +106,14 @@ begin
 end $$;
 comment on function api.me_delete is
   'Deletes the caller''s account with all of its rows. code_hash is the hash of a code for this purpose. Refuses 400 CONFIRMATION_REQUIRED, 401
-   REAUTH_REQUIRED, UNAUTHORIZED, 403 SESSION_REQUIRED. Supplement B2.';
+   REAUTH_REQUIRED, UNAUTHORIZED, 403 SESSION_REQUIRED.';
 
 create or replace function internal.reset_sections() returns text[]
 language sql immutable parallel safe
 return array['events', 'streaks', 'xp', 'achievements', 'challenges', 'leaderboards', 'leagues', 'currencies', 'inventory', 'onboarding',
              'entitlements', 'experiments', 'properties', 'collections', 'media', 'messages', 'feeds', 'friends', 'groups', 'push', 'sessions',
              'sync'];
-comment on function internal.reset_sections is 'The sections of a user''s data that can be reset. Supplement B4.';
+comment on function internal.reset_sections is 'The sections of a user''s data that can be reset.';
 
 create or replace function internal.user_reset__properties(user_id uuid) returns bigint
 language plpgsql volatile security definer set search_path = '' as $$
@@ -214,4 +214,4 @@ begin
 end $$;
 comment on function api.user_reset is
   'Resets sections of a user, all but entitlements, push and sessions when none is named, and deletes the user if requested: {user_id, reset, rows_deleted,
-   user_deleted}. Refuses 400 INVALID_INPUT (unknown section), INVALID_USER_ID, 404 NOT_FOUND. Supplement B4.';
+   user_deleted}. Refuses 400 INVALID_INPUT (unknown section), INVALID_USER_ID, 404 NOT_FOUND.';

@@ -256,4 +256,4 @@ create or replace function api.me_export("cursor" text default null) returns api
 language sql stable as $$
   select internal.user_bundle(internal.user_id(), me_export."cursor")
 $$;
-comment on function api.me_export is 'A batch of the caller''s own bundle. Refuses 404 NOT_FOUND. Supplement B2.';
+comment on function api.me_export is 'A batch of the caller''s own bundle. Refuses 404 NOT_FOUND.';

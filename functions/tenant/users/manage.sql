@@ -7,7 +7,7 @@ language sql stable as $$
     'created_at', internal.iso((user_admin_json.u).created_at), 'updated_at', internal.iso((user_admin_json.u).updated_at)))
 $$;
 comment on function internal.user_admin_json is
-  'An end user as administrators see it: the contract''s fields, and is_banned, muted_until, created_at, updated_at.';
+  'An end user as administrators see it: the fields that users see, and is_banned, muted_until, created_at, updated_at.';
 
 create or replace function internal.user_found(user_id text) returns app.users
 language plpgsql stable as $$
@@ -384,4 +384,4 @@ begin
 end $$;
 comment on function api.user_session is
   '{user, is_new_user} of a test session, 201. environment is the project''s, which the server reads from control and passes. Refuses 403 FORBIDDEN outside
-   development, USER_BANNED, 404 NOT_FOUND. Supplement B4.';
+   development, USER_BANNED, 404 NOT_FOUND.';

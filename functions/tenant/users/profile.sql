@@ -27,7 +27,7 @@ language sql stable as $$
     'email_verified', (user_json.u).email_verified, 'phone_verified', (user_json.u).phone_verified,
     'first_seen_at', internal.iso((user_json.u).first_seen_at), 'last_seen_at', internal.iso((user_json.u).last_seen_at))
 $$;
-comment on function internal.user_json is 'An end user as the contract shows it.';
+comment on function internal.user_json is 'An end user as responses show it.';
 
 create or replace function internal.is_timezone(name text) returns boolean
 language sql stable as $$

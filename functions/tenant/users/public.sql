@@ -27,7 +27,7 @@ begin
   return internal.reply(200, internal.public_profile(them));
 end $$;
 comment on function api.user_profile is
-  'A user''s public profile. Refuses 404 USER_NOT_FOUND, also when either user has blocked the other. Supplement B2.';
+  'A user''s public profile. Refuses 404 USER_NOT_FOUND, also when either user has blocked the other.';
 
 create or replace function internal.profiles_named(beginning text, most int) returns json
 language plpgsql stable security definer set search_path = '' as $$
@@ -70,4 +70,4 @@ begin
 end $$;
 comment on function api.users_search is
   'Public profiles by the beginning of the name. is_enabled is the project''s user_search_enabled, which the server reads from control and passes. Refuses
-   403 FORBIDDEN where it is false, 400 INVALID_INPUT. Supplement B2.';
+   403 FORBIDDEN where it is false, 400 INVALID_INPUT.';

@@ -5,7 +5,7 @@ return json_build_object(
   'id', webhook_body.id, 'type', webhook_body.type, 'api_version', '1.0.0', 'created_at', internal.iso(internal.now()),
   'project_id', webhook_body.project_id,
   'data', json_build_object('event', webhook_body.event, 'user', webhook_body."user"))::text;
-comment on function internal.webhook_body is 'The body of a delivery: built once, stored, and sent byte for byte the same in every attempt. Supplement F4.';
+comment on function internal.webhook_body is 'The body of a delivery: built once, stored, and sent byte for byte the same in every attempt.';
 
 create or replace function internal.webhook_event_json(id uuid, event_name text, properties jsonb, occurred_at timestamptz, source text,
                                                        session_id uuid)

@@ -48,7 +48,7 @@ begin
   return internal.reply(201, internal.webhook_json(made));
 end $$;
 comment on function api.webhook_create is
-  'Creates a subscription; the server adds the secret to this response only. Refuses 400 VALIDATION_ERROR, 409 LIMIT_REACHED (50). Supplement F4.';
+  'Creates a subscription; the server adds the secret to this response only. Refuses 400 VALIDATION_ERROR, 409 LIMIT_REACHED (50).';
 
 create or replace function internal.webhook_stats_json(webhook_id uuid) returns json
 language sql stable as $$

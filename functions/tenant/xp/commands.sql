@@ -61,7 +61,7 @@ create or replace function api.xp_grant(app_user_id uuid, amount bigint, reason 
 language sql volatile as $$
   select internal.xp_adjust(xp_grant.app_user_id, xp_grant.amount, xp_grant.reason, 'grant', xp_grant.idempotency_key)
 $$;
-comment on function api.xp_grant is 'An administrator gives or takes XP, 201. Refuses 404 NOT_FOUND, 400 VALIDATION_ERROR, 409 IDEMPOTENCY_CONFLICT. Supplement D2.';
+comment on function api.xp_grant is 'An administrator gives or takes XP, 201. Refuses 404 NOT_FOUND, 400 VALIDATION_ERROR, 409 IDEMPOTENCY_CONFLICT.';
 
 create or replace function api.xp_award(amount bigint, reason text default null, app_user_id uuid default null, idempotency_key text default null)
 returns api.reply
@@ -77,4 +77,4 @@ begin
   return internal.xp_adjust(coalesce(xp_award.app_user_id, internal.user_id()), xp_award.amount, xp_award.reason, 'award', xp_award.idempotency_key);
 end $$;
 comment on function api.xp_award is
-  'A server key gives or takes XP, 201. Refuses 403 SERVER_KEY_REQUIRED, 404 USER_NOT_FOUND, 400 VALIDATION_ERROR, 409 IDEMPOTENCY_CONFLICT. Supplement D2.';
+  'A server key gives or takes XP, 201. Refuses 403 SERVER_KEY_REQUIRED, 404 USER_NOT_FOUND, 400 VALIDATION_ERROR, 409 IDEMPOTENCY_CONFLICT.';

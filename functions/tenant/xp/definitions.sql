@@ -133,7 +133,7 @@ begin
   perform internal.xp_levels_replace(internal.xp_levels_requested(xp_levels_put.levels, xp_levels_put.generate));
   return internal.reply(200, internal.xp_levels_json());
 end $$;
-comment on function api.xp_levels_put is 'Replaces the table of levels, listed or generated, and answers it. Refuses 400 VALIDATION_ERROR (not rising). Supplement D2.';
+comment on function api.xp_levels_put is 'Replaces the table of levels, listed or generated, and answers it. Refuses 400 VALIDATION_ERROR (not rising).';
 
 create or replace trigger tg_xp_rules__audit
   after insert or update or delete on app.xp_rules

@@ -258,7 +258,7 @@ begin
   return jsonb_build_object('given', coalesce(given, 0));
 end $$;
 comment on function internal.reward__xp is
-  'XP as part of a reward, a whole number. Achievements, challenges and leagues are sources of their own in the ledger. Supplement 0.9. Granted to nobody.';
+  'XP as part of a reward, a whole number. Achievements, challenges and leagues are sources of their own in the ledger. Granted to nobody.';
 
 create or replace function internal.merge__xp(survivor uuid, other uuid) returns int
 language plpgsql volatile security definer set search_path = '' as $$

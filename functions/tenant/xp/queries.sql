@@ -56,7 +56,7 @@ begin
     'xp_to_next', next.xp_required - total, 'today', today,
     'active_boosts', internal.xp_my_boosts(internal.user_id())));
 end $$;
-comment on function api.xp_me is 'The caller''s XP, level, progress to the next level, XP of today (UTC), and active boosts. Supplement D2.';
+comment on function api.xp_me is 'The caller''s XP, level, progress to the next level, XP of today (UTC), and active boosts.';
 
 -- by id alone: a transaction that waited for its user has an older time than the one before it, and a newer id
 select internal.list_declare('xp_page', null::app.xp_transactions, 'xp_transaction_json', '{id}', filters => '{app_user_id}', by_cursor => true);

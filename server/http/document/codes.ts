@@ -3,6 +3,7 @@ import { rankRefusals } from '#server/http/ranks.ts'
 import {
   type Area,
   actsForUsers,
+  choosesByPart,
   invalidBodyCode,
   invalidCode,
   invalidJsonCode,
@@ -45,7 +46,7 @@ export const declaredCodes = (area: Area, route: Route): ReadonlyMap<number, Rea
   }
   if (route.query) add(400, invalidCode(area, route, 'query'))
   if (route.params && Object.values(route.params).some(mayRefuse)) {
-    if ((route.source ?? area.source) === 'contract') add(404, 'NOT_FOUND')
+    if (!choosesByPart(area, route)) add(404, 'NOT_FOUND')
     else add(400, 'INVALID_ID')
   }
   if (route.ceiling !== 'none') add(429, 'RATE_LIMITED')

@@ -17,7 +17,7 @@ export const clientAuthCodes = area({
   title: 'Sign-in without a password',
   part: 'People',
   about: 'Codes by mail and text message, and magic links.',
-  source: 'contract',
+  codes: 'by area',
   invalid: 'INVALID_INPUT',
   routes: [
     ...group('/client/auth', appKey, [

@@ -16,7 +16,7 @@ export const clientAuthLinks = area({
   title: 'Ways to sign in',
   part: 'People',
   about: 'Identities of an account: linking, unlinking, passwords, merging two accounts.',
-  source: 'contract',
+  codes: 'by area',
   invalid: 'INVALID_INPUT',
   routes: [
     ...group('/client/auth', sessionCaller, [

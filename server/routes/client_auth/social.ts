@@ -11,7 +11,7 @@ export const clientAuthSocial = area({
   title: 'Sign-in with Apple and Google',
   part: 'People',
   about: 'Sign-in with the identity token of a provider.',
-  source: 'contract',
+  codes: 'by area',
   invalid: 'INVALID_INPUT',
   routes: [
     ...group('/client/auth', appKey, [

@@ -19,7 +19,6 @@ export const collectionRows = area({
   title: 'Collections: rows',
   part: 'Data',
   about: 'Rows of a collection, as an administrator reads and writes them.',
-  source: 'supplement',
   invalid: 'INVALID_BODY',
   invalidBody: 'INVALID_BODY',
   invalidJson: 'INVALID_JSON',

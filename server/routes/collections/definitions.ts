@@ -140,7 +140,6 @@ export const collectionDefinitions = area({
   title: 'Collections: definitions',
   part: 'Data',
   about: 'Tables of a project: columns, indexes, access rules.',
-  source: 'supplement',
   routes: [
     ...group('/admin/projects/:projectId', administrator, [
       route('POST /collections', 'Create a collection: a table with its columns, indexes and policies', {

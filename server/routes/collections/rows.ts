@@ -47,7 +47,7 @@ export const collections = area({
   title: 'Collections',
   part: 'Data',
   about: 'Rows of the tables that a project defines, as end users read and write them.',
-  source: 'contract',
+  codes: 'by area',
   invalid: 'INVALID_BODY',
   invalidBody: 'INVALID_BODY',
   invalidJson: 'INVALID_JSON',
@@ -56,7 +56,7 @@ export const collections = area({
       route('POST /transaction', 'Up to 100 writes, all or none', {
         handle: transaction,
         operationId: 'runTransaction',
-        source: 'supplement',
+        codes: 'by part',
         invalid: 'INVALID_BODY',
         description:
           'Results in the order of the operations. A later one may use `{"$ref": "name.column"}` of an earlier one that was named with `as`. The first failure rolls all back and is returned with its own status and code, and `details.index`.',
@@ -111,7 +111,7 @@ export const collections = area({
       route('POST /:name/find-nearest', 'Rows nearest to a vector, or to a text, nearest first', {
         handle: answers.nearest,
         operationId: 'findNearestRows',
-        source: 'supplement',
+        codes: 'by part',
         invalid: 'INVALID_BODY',
         headers: inGroup,
         body: NearestOptions,
@@ -128,7 +128,7 @@ export const collections = area({
       route('POST /:name/aggregate', 'Counts, sums, averages and extremes, by group', {
         handle: answers.aggregate,
         operationId: 'aggregateRows',
-        source: 'supplement',
+        codes: 'by part',
         invalid: 'INVALID_BODY',
         headers: inGroup,
         body: AggregateOptions,
@@ -140,7 +140,7 @@ export const collections = area({
       route('GET /:name', 'Find rows by the query string', {
         handle: answers.query,
         operationId: 'listRows',
-        source: 'supplement',
+        codes: 'by part',
         invalidQuery: 'INVALID_BODY',
         description:
           '`?query=` takes the body of find as JSON. Else `limit`, `offset`, `cursor`, `select`, `order`, `include`, `include_deleted`, `q`, `q_columns`, and every other parameter is a filter: `col=value` or `col[op]=value`.',
@@ -163,7 +163,7 @@ export const collections = area({
       }),
       route('GET /:name/count', 'How many rows match', {
         operationId: 'countRows',
-        source: 'supplement',
+        codes: 'by part',
         invalidQuery: 'INVALID_BODY',
         headers: inGroup,
         query: {

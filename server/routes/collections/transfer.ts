@@ -12,7 +12,6 @@ export const collectionTransfer = area({
   title: 'Collections: import and export',
   part: 'Data',
   about: 'Many rows of a collection at once, as CSV or JSON lines.',
-  source: 'supplement',
   routes: [
     ...group('/admin/projects/:projectId/collections', administrator, [
       route('POST /:name/import', 'Insert the rows of a file', {

@@ -67,7 +67,6 @@ export const emailCampaigns = area({
   title: 'Email',
   part: 'Reach',
   about: 'Mail: templates, messages, campaigns, suppressions, preferences.',
-  source: 'supplement',
   routes: group(
     '/admin/projects/:projectId/email',
     administrator,

@@ -91,7 +91,6 @@ const example = { to: 'user@example.com', subject: 'Hello', text: 'Your order is
 export const emailMessages = area({
   stem: 'email',
   title: 'Email',
-  source: 'supplement',
   routes: group('/admin/projects/:projectId/email', administrator, [
     route('POST /send', 'Queue a message; ten calls a second', {
       handle: send,

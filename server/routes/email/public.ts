@@ -12,7 +12,6 @@ const openLink = { caller: anyone, params: token, refusals: { 404: ['NOT_FOUND']
 export const emailPublic = area({
   stem: 'email',
   title: 'Email',
-  source: 'supplement',
   unversioned: true,
   routes: [
     ...group('/u/:token', openLink, [

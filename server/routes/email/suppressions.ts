@@ -36,7 +36,6 @@ const remove = ({ body, query, call }: HandlerContext) => {
 export const emailSuppressions = area({
   stem: 'email',
   title: 'Email',
-  source: 'supplement',
   routes: [
     ...group('/admin/projects/:projectId/email', administrator, [
       route('POST /suppressions', 'Suppress an address', {

@@ -25,7 +25,6 @@ const Template = z.strictObject({
 export const emailTemplates = area({
   stem: 'email',
   title: 'Email',
-  source: 'supplement',
   routes: [
     ...group('/admin/projects/:projectId/email', administrator, [
       ...definitions('email_template', {

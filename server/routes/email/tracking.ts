@@ -6,7 +6,6 @@ import { htmlPage, picture } from '#server/http/stream.ts'
 export const emailTracking = area({
   stem: 'email',
   title: 'Email',
-  source: 'supplement',
   unversioned: true,
   routes: [
     ...group('/e', anyone, [
