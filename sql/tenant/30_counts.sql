@@ -1,25 +1,40 @@
 -- Counted rows: how many rows a table has, or how many of them each value of one column, without reading them. A change of the table adds to a counter in the
 -- same transaction, so in every snapshot the counters are as many as the rows. A counter is a few rows, slots, whose sum it is: a writer adds to a slot
 -- that nobody holds, or makes one, so writers never wait for each other, and there are about as many slots as writers at once.
-create or replace function internal.count_change(name text, key uuid, n bigint) returns void
-language plpgsql volatile security definer set search_path = '' as $$
+create or replace function internal.slots_declare(name text, source regclass, keys text[], sums text[]) returns void
+language plpgsql volatile as $$
+declare
+  columns constant text[] := slots_declare.keys || slots_declare.sums;
+  arguments constant text := (select string_agg(format('%I %s', c.name, c.kind), ', ' order by c.n)
+                                from internal.list_columns(slots_declare.source, columns) c);
+begin
+  execute format('create or replace function internal.%I(%s) returns void language plpgsql volatile security definer set search_path = %L as %L',
+                 slots_declare.name, arguments, '', format($body$
 begin
   -- under another isolation level a slot that changed meanwhile would be an error
   if current_setting('transaction_isolation') = 'read committed' then
-    update app.row_counts c
-       set n = c.n + count_change.n
-     where c.slot = (select f.slot
-                       from app.row_counts f
-                      where (f.name, f.key) = (count_change.name, count_change.key)
-                      limit 1
-                        for no key update skip locked);
+    update %1$s c
+       set %2$s
+     where c.slot = (select f.slot from %1$s f where %3$s limit 1 for no key update skip locked);
     if found then
       return;
     end if;
   end if;
-  insert into app.row_counts (name, key, n) values (count_change.name, count_change.key, count_change.n);
+  insert into %1$s (%4$s) values (%5$s);
+end$body$, slots_declare.source,
+           (select string_agg(format('%1$I = c.%1$I + %2$I.%1$I', c.name, slots_declare.name), ', ' order by c.n)
+              from unnest(slots_declare.sums) with ordinality c (name, n)),
+           (select coalesce(string_agg(format('f.%1$I = %2$I.%1$I', c.name, slots_declare.name), ' and ' order by c.n), 'true')
+              from unnest(slots_declare.keys) with ordinality c (name, n)),
+           (select string_agg(format('%I', c.name), ', ' order by c.n) from unnest(columns) with ordinality c (name, n)),
+           (select string_agg(format('%I.%I', slots_declare.name, c.name), ', ' order by c.n) from unnest(columns) with ordinality c (name, n))));
+  execute format('comment on function internal.%I(%s) is %L', slots_declare.name, arguments,
+                 format('Adds to sums of %s, in a slot that nobody holds, or makes one. Waits for nobody. Made by internal.slots_declare. Granted to nobody.',
+                        slots_declare.source));
 end $$;
-comment on function internal.count_change is 'Adds to a counter. Locks one of its slots, and waits for nobody. Granted to nobody.';
+comment on function internal.slots_declare is
+  'For files of functions: compiles internal.<name>(keys.., sums..), which adds to columns of a table of slots. What it holds for its keys is the sum of their
+   slots, so writers never wait for each other. Granted to nobody.';
 
 create or replace function internal.counted(name text, key uuid default '00000000-0000-0000-0000-000000000000') returns bigint
 language plpgsql stable security definer set search_path = '' as $$

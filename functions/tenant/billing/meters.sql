@@ -5,25 +5,7 @@ language sql immutable parallel safe
 return (utc_day.at at time zone 'UTC')::date;
 comment on function internal.utc_day is 'The day of a time, in UTC.';
 
-create or replace function internal.usage_add(day date, meter text, amount numeric) returns void
-language plpgsql volatile security definer set search_path = '' as $$
-begin
-  -- under another isolation level a slot that changed meanwhile would be an error
-  if current_setting('transaction_isolation') = 'read committed' then
-    update app.usage_days u
-       set amount = u.amount + usage_add.amount
-     where u.slot = (select f.slot
-                       from app.usage_days f
-                      where (f.meter, f.day) = (usage_add.meter, usage_add.day)
-                      limit 1
-                        for no key update skip locked);
-    if found then
-      return;
-    end if;
-  end if;
-  insert into app.usage_days (day, meter, amount) values (usage_add.day, usage_add.meter, usage_add.amount);
-end $$;
-comment on function internal.usage_add is 'Adds to a meter of a day. Locks a slot that nobody holds, or makes one, and waits for nobody. Granted to nobody.';
+select internal.slots_declare('usage_add', 'app.usage_days', '{day,meter}', '{amount}');
 
 create or replace function internal.tg_users__mau() returns trigger
 language plpgsql volatile security definer set search_path = '' as $$

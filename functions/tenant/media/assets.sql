@@ -93,26 +93,7 @@ language sql immutable parallel safe
 return (media_is_pending.a).status = 'pending';
 comment on function internal.media_is_pending is 'Whether an asset is registered and its bytes have not been committed.';
 
-create or replace function internal.media_usage_add(registered bigint, stored bigint, n bigint) returns void
-language plpgsql volatile security definer set search_path = '' as $$
-begin
-  if (media_usage_add.registered, media_usage_add.stored, media_usage_add.n) = (0, 0, 0) then
-    return;
-  end if;
-  -- a slot that nobody holds; a transaction with another isolation level could not change one that has changed meanwhile
-  if current_setting('transaction_isolation') = 'read committed' then
-    update app.media_totals u
-       set registered_bytes = u.registered_bytes + media_usage_add.registered, stored_bytes = u.stored_bytes + media_usage_add.stored,
-           objects = u.objects + media_usage_add.n
-     where u.slot = (select f.slot from app.media_totals f limit 1 for no key update skip locked);
-    if found then
-      return;
-    end if;
-  end if;
-  insert into app.media_totals (registered_bytes, stored_bytes, objects)
-  values (media_usage_add.registered, media_usage_add.stored, media_usage_add.n);
-end $$;
-comment on function internal.media_usage_add is 'Adds to the sums of all assets, in a slot that nobody holds. Waits for nobody. Granted to nobody.';
+select internal.slots_declare('media_usage_add', 'app.media_totals', '{}', '{registered_bytes,stored_bytes,objects}');
 
 create or replace function internal.tg_media_assets__usage() returns trigger
 language plpgsql volatile security definer set search_path = '' as $$
@@ -134,7 +115,7 @@ begin
     perform internal.media_usage_add(added.registered::bigint, added.stored::bigint, added.objects);
   elsif tg_op = 'DELETE' then
     perform internal.media_usage_add(-gone.registered::bigint, -gone.stored::bigint, -gone.objects);
-  else
+  elsif (added.registered, added.stored, added.objects) <> (gone.registered, gone.stored, gone.objects) then
     perform internal.media_usage_add((added.registered - gone.registered)::bigint, (added.stored - gone.stored)::bigint, added.objects - gone.objects);
   end if;
   return null;

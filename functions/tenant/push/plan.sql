@@ -1,31 +1,20 @@
 -- Planning: a campaign's audience becomes deliveries, 20,000 users in a step. A step is one transaction and stores how far it came, so the successor of a
 -- killed worker goes on there; a delivery is unique for a campaign and a user.
+select internal.slots_declare('push_counts_add', 'app.push_counts', '{source_id,hour,variant}',
+                              '{targeted,sent,failed,skipped,opened,converted,clicked}');
+
 create or replace function internal.push_count(source_id uuid, variant text, targeted bigint default 0, sent bigint default 0, failed bigint default 0,
                                                skipped bigint default 0, opened bigint default 0, converted bigint default 0,
                                                clicked bigint default 0)
 returns void
 language plpgsql volatile security definer set search_path = '' as $$
-declare
-  at timestamptz;
 begin
   if push_count.source_id is null then
     return;
   end if;
-  foreach at in array array['-infinity', date_trunc('hour', internal.now())] loop
-    -- a slot that nobody holds: writers of many places come here, in any order, and none waits
-    update app.push_counts n
-       set targeted = n.targeted + push_count.targeted, sent = n.sent + push_count.sent, failed = n.failed + push_count.failed,
-           skipped = n.skipped + push_count.skipped, opened = n.opened + push_count.opened, converted = n.converted + push_count.converted,
-           clicked = n.clicked + push_count.clicked
-     where n.slot = (select f.slot from app.push_counts f
-                      where (f.source_id, f.hour, f.variant) = (push_count.source_id, at, coalesce(push_count.variant, ''))
-                      limit 1 for no key update skip locked);
-    if not found then
-      insert into app.push_counts (source_id, hour, variant, targeted, sent, failed, skipped, opened, converted, clicked)
-      values (push_count.source_id, at, coalesce(push_count.variant, ''), push_count.targeted, push_count.sent, push_count.failed, push_count.skipped,
-              push_count.opened, push_count.converted, push_count.clicked);
-    end if;
-  end loop;
+  perform internal.push_counts_add(push_count.source_id, h.hour, coalesce(push_count.variant, ''), push_count.targeted, push_count.sent,
+                                   push_count.failed, push_count.skipped, push_count.opened, push_count.converted, push_count.clicked)
+     from unnest(array['-infinity', date_trunc('hour', internal.now())]) h (hour);
 end $$;
 comment on function internal.push_count is
   'Adds to the counts of a campaign or an automation, of this hour and in all. Nothing for a null source. Waits for nobody. Granted to nobody.';
