@@ -44,6 +44,29 @@ test('links between pages lead to files and headings that exist', async () => {
   expect((await Promise.all(all.map(brokenLinks))).flat()).toEqual([])
 })
 
+test('files that pages name are there', async () => {
+  const named = async (page: string) => {
+    const text = await readFile(join(root, page), 'utf8')
+    return (
+      [
+        ...text.matchAll(
+          /`((?:server|functions|policies|sql|workers|scripts|test|console|cli)\/[\w/.-]+\.(?:ts|tsx|sql|mjs))`/g,
+        ),
+      ]
+        .map(([, path = '']) => path)
+        // the area that CONTRIBUTING takes as its example, and the short form of a folder of functions
+        .filter((path) => !/reviews|^functions\/tenant\/streaks\.sql$/.test(path))
+        .map((path) => ({ page, path }))
+    )
+  }
+  const all = (await Promise.all((await pages()).map(named))).flat()
+  expect(all.length).toBeGreaterThan(100)
+  const missing = await Promise.all(
+    all.map(async ({ page, path }) => ((await stat(join(root, path)).catch(() => null)) ? [] : [`${page}: ${path}`])),
+  )
+  expect(missing.flat()).toEqual([])
+})
+
 test('docs/README.md lists every guide', async () => {
   const list = await readFile(join(root, 'docs/README.md'), 'utf8')
   const guides = (await pages()).filter((page) => dirname(page) === 'docs' && page !== 'docs/README.md')

@@ -134,7 +134,7 @@ What runs without being called by its name, and the file that defines it. Made f
 
 ## Triggers in a project's database
 
-Triggers of one table and event run in the order of their names. Those on \`app.engagement_events\` are the areas that react to events ([events.md](events.md)).
+Triggers of one table and event run in the order of their names. The one on \`app.engagement_events\` hands events to the hooks of the areas ([events.md](events.md)).
 
 ${triggerTable(ofTenant, sources)}
 

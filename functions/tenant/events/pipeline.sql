@@ -1,7 +1,5 @@
--- The event pipeline: each event is a row of app.engagement_events. An area processes events in a hook, a statement-level trigger named
--- tg_engagement_events__NN_<area>, where NN orders the triggers:
--- 10 counters, 15 app_sessions, 20 streaks, 30 xp, 40 challenges, 50 achievements, 60 leaderboards, 80 referrals, 80 segments, 85 flags,
--- 90 webhooks (fan-out to subscriptions).
+-- The event pipeline: each event is a row of app.engagement_events. A dispatching trigger hands it to the areas' hooks, functions named
+-- internal.on_events__<NN>_<area>, in the order of their numbers ("Hooks" in docs/events.md).
 
 -- In the order in which events lock them: dropping a function drops its trigger and recreates the policies of the area, which locks these tables one
 -- by one; another order could deadlock with requests.
