@@ -1,5 +1,5 @@
 /**
- * What a terminal would obey, or nobody would see: control and format characters, and the two line breaks that are neither. No import: the command line
+ * What a terminal would interpret, or nobody would see: control and format characters, and the two line breaks that are neither. No import: the command line
  * has this file in its bundle.
  */
 const unseen = /[\p{Cc}\p{Cf}\u2028\u2029]/gu

@@ -194,7 +194,7 @@ test('types come as TypeScript and as JSON Schema, to stdout or into a file', as
   expect(JSON.parse((await run(['types', '--format', 'json-schema'])).stdout).notes).toBeDefined()
 })
 
-test('events are shown as they come, on a terminal without what it would obey, and one a line as JSON', async () => {
+test('events are shown as they come, on a terminal without what it would interpret, and one a line as JSON', async () => {
   const { run, show } = await linked()
   const user = await project.user()
   const send = (event_name: string, properties: object = {}) => user.post('/client/events', { event_name, properties })

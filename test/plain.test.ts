@@ -7,7 +7,7 @@ test.for([
   ['a\u202eb\ufeffc', 'a b c', 'a\\u202eb\\ufeffc'],
   ['a\u{e0041}b', 'a b', 'a\\udb40\\udc41b'],
   ['é 😀 „x“', 'é 😀 „x“', 'é 😀 „x“'],
-] as const)('%j is shown without what a terminal would obey', ([text, onOneLine, withEscapes]) => {
+] as const)('%j is shown without what a terminal would interpret', ([text, onOneLine, withEscapes]) => {
   expect(plain(text)).toBe(onOneLine)
   expect(escaped(text)).toBe(withEscapes)
 })

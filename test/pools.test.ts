@@ -4,7 +4,7 @@ import fc from 'fast-check'
 import pg from 'pg'
 import { afterAll, expect, inject, test } from 'vitest'
 import { type Role, targetOf } from '#server/database/cluster.ts'
-import { type Asker, createPools, type Lease, type PoolLimits } from '#server/database/pools.ts'
+import { createPools, type Lease, type PoolLimits, type Requester } from '#server/database/pools.ts'
 import { shareOf } from '#server/database/shares.ts'
 import { createSecrets } from '#server/secrets.ts'
 import { startHarness } from '#test/support/harness.ts'
@@ -30,8 +30,8 @@ const pools = (limits: Partial<PoolLimits>) => {
     },
     forget: created.forget,
     close: created.close,
-    lease: (project: { database: string }, role: Role = 'app_user', user?: string, asker?: Asker) =>
-      created.lease(target(project, role), shareOf(role, undefined), user, asker),
+    lease: (project: { database: string }, role: Role = 'app_user', user?: string, requester?: Requester) =>
+      created.lease(target(project, role), shareOf(role, undefined), user, requester),
     /** A look-up of a credential. */
     lookUp: (project: { database: string }) => created.lease(target(project, 'app_auth'), shareOf('app_auth', 'edge')),
   }
@@ -124,14 +124,14 @@ test('whatever several kinds of caller wait for, every other kind still gets a c
   )
 })
 
-test('who waits gives the place up when the asker has gone, before the time to wait is over', async () => {
+test('who waits gives the place up when the requester has gone, before the time to wait is over', async () => {
   const pool = pools({ perTenant: 6, waitMs: 60_000 })
   const held = [await pool.lease(slow), await pool.lease(slow)]
   const [gone, here] = [new EventEmitter(), new EventEmitter()].map((emitter) =>
     Object.assign(emitter, { destroyed: false }),
-  ) as [EventEmitter & Asker, EventEmitter & Asker]
+  ) as [EventEmitter & Requester, EventEmitter & Requester]
   // of one user: the first two wait for a share, the third for one of these
-  const waiting = [gone, here, gone].map((asker) => pool.lease(slow, 'app_user', 'ann', asker))
+  const waiting = [gone, here, gone].map((requester) => pool.lease(slow, 'app_user', 'ann', requester))
   const ended = Promise.allSettled([waiting[0], waiting[2]])
   gone.emit('close')
   for (const { status } of await ended) expect(status).toBe('rejected')
@@ -141,7 +141,7 @@ test('who waits gives the place up when the asker has gone, before the time to w
   await expect(pool.lease(slow, 'app_user', 'bob', late)).rejects.toMatchObject({ status: 503 })
   held[0]?.release()
   ;(await waiting[1])?.release()
-  expect([gone, here, late].map((asker) => asker.listenerCount('close'))).toEqual([0, 0, 0])
+  expect([gone, here, late].map((requester) => requester.listenerCount('close'))).toEqual([0, 0, 0])
   // what they counted is counted back
   const again = await pool.lease(slow, 'app_user', 'ann')
   release([...held, again])

@@ -22,7 +22,7 @@ import { type Again, type Job, jobAttributes, loadTasks, type Slots, type Urgenc
 
 export type Workers = { stop(): Promise<void> }
 
-const beatMs = 5_000
+const heartbeatMs = 5_000
 const silentSeconds = 20
 /** How long a step of a background task may continue after the server was asked to stop. */
 const lastStepMs = 2_000
@@ -216,7 +216,7 @@ const keepAlive = (
   ids: () => string[],
   unlock: (gone: string[]) => Promise<void>,
 ): (() => void) => {
-  const beat = async () => {
+  const heartbeat = async () => {
     try {
       await call(services, 'workers_beat', { ids: ids() })
       const gone = dataOf<string[]>(await call(services, 'workers_gone', { silent_seconds: silentSeconds }))
@@ -225,7 +225,7 @@ const keepAlive = (
       services.log.warn({ error: (error as Error).message }, 'no heartbeat')
     }
   }
-  void beat()
-  const timer = setInterval(() => void beat(), beatMs)
+  void heartbeat()
+  const timer = setInterval(() => void heartbeat(), heartbeatMs)
   return () => clearInterval(timer)
 }

@@ -35,7 +35,7 @@ export type Terminal = {
   table(rows: readonly (readonly string[])[]): void
 }
 
-/** JSON without characters that a terminal would obey: JSON itself escapes only some of them. */
+/** JSON without characters that a terminal would interpret: JSON itself escapes only some of them. */
 export const json = (value: unknown, indent = 0): string =>
   restore(JSON.stringify(value, null, indent)).replace(
     /[\u007f-\u009f\u200b-\u200f\u2028-\u202e\u2066-\u2069\ufeff]/g,

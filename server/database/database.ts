@@ -7,7 +7,7 @@ import { cancelStatement } from '#server/database/cancel.ts'
 import { type Cluster, learnLogins, type Role, targetOf } from '#server/database/cluster.ts'
 import { type DatabaseError, failureOf, refusalOfComment } from '#server/database/failures.ts'
 import { onMoved } from '#server/database/hosts.ts'
-import { type Asker, createPools, type PoolLimits, type Pools, type Target } from '#server/database/pools.ts'
+import { createPools, type PoolLimits, type Pools, type Requester, type Target } from '#server/database/pools.ts'
 import type { Replica } from '#server/database/replica.ts'
 import { bookings, shareOf } from '#server/database/shares.ts'
 import { type ApiError, refusal } from '#server/errors.ts'
@@ -67,8 +67,8 @@ export type CallSettings = {
   readonly isBooking?: boolean
   /** The id of the request, for the log. */
   readonly request?: string
-  /** Who waits for the answer: a call that has no connection yet is given up when its asker has gone. */
-  readonly asker?: Asker
+  /** Who waits for the answer: a call that has no connection yet is given up when its requester has gone. */
+  readonly requester?: Requester
 }
 
 export type Database = {
@@ -200,7 +200,7 @@ export const createDatabase = (options: DatabaseOptions): Database => {
     // control is everybody's: a developer's calls that wait for each other's locks leave other developers their connections
     const own = place.kind === 'control' ? claims.developerId : null
     const user = settings.isBooking ? null : (claims.userId ?? own)
-    const lease = await pools.lease(at, share, user, settings.asker).catch((error) => {
+    const lease = await pools.lease(at, share, user, settings.requester).catch((error) => {
       leaseSpan(asked, performance.now(), error)
       throw error
     })

@@ -17,7 +17,7 @@ export type Target = {
 }
 
 /** The client socket of a call. When it has closed, the result of the call is not needed any more. */
-export type Asker = {
+export type Requester = {
   readonly destroyed: boolean
   once(event: 'close', listener: () => void): unknown
   off(event: 'close', listener: () => void): unknown
@@ -28,9 +28,9 @@ export type Lease = { readonly client: pg.Client; release(broken?: boolean): voi
 export type Pools = {
   /**
    * A connection of this login, within `waitMs`, else 503 TENANT_UNAVAILABLE; 429 RATE_LIMITED for an end user whose own calls
-   * use all that one user may. Who waits gives the place up at once when its asker has gone.
+   * use all that one user may. Who waits gives the place up at once when its requester has gone.
    */
-  lease(target: Target, share: Share, user?: string | null, asker?: Asker): Promise<Lease>
+  lease(target: Target, share: Share, user?: string | null, requester?: Requester): Promise<Lease>
   /** Closes idle connections to a database at once and the busy ones when they are given back. */
   forget(databaseKey: string): Promise<void>
   /** Cuts every connection to servers that are gone, busy ones too: their calls fail at once. */
@@ -66,6 +66,6 @@ export type PoolLimits = {
   readonly callsPerConnection?: number
   readonly connectMs?: number
   readonly named?: boolean
-  /** Called for each call that gets no connection: it waited in vain, its user has too many under way, or its asker has gone. */
+  /** Called for each call that gets no connection: it waited in vain, its user has too many under way, or its requester has gone. */
   readonly onRefused?: (kind: Share['kind'], reason: 'busy' | 'user' | 'gone') => void
 }

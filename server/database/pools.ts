@@ -13,7 +13,7 @@ import {
 import { allWaiters, type Slot, type Tenant, type UserCalls, type Waiter, waitersOf } from '#server/database/waiters.ts'
 import { refusal } from '#server/errors.ts'
 
-export type { Asker, Lease, PoolLimits, PoolState, Pools, Target } from '#server/database/pool_types.ts'
+export type { Lease, PoolLimits, PoolState, Pools, Requester, Target } from '#server/database/pool_types.ts'
 
 const retryAfter = { 'Retry-After': '2' }
 const unavailable = (why: string) =>
@@ -45,7 +45,7 @@ export const createPools = (limits: PoolLimits): Pools => {
   const mostOf = ({ mostConnections = perTenant }: Target) => Math.min(mostConnections, perTenant)
   const tenants = new Map<string, Tenant>()
   const slots = new Set<Slot>()
-  const hungry = new Set<Tenant>()
+  const withWaiters = new Set<Tenant>()
   // leases of all tenants, without control's, by group
   const busy = new Map<string, number>()
   let open = 0
@@ -203,13 +203,13 @@ export const createPools = (limits: PoolLimits): Pools => {
     queue.add(waiter)
     if (waiter.timer) return
     tenant.waiting += 1
-    hungry.add(tenant)
+    withWaiters.add(tenant)
     waiter.timer = setTimeout(() => giveUp(waiter, 'busy'), waitMs)
-    if (!waiter.asker) return
+    if (!waiter.requester) return
     waiter.gone = () => giveUp(waiter, 'gone')
-    waiter.asker.once('close', waiter.gone)
+    waiter.requester.once('close', waiter.gone)
     // it may have gone while the caller's credentials were looked up
-    if (waiter.asker.destroyed) waiter.gone()
+    if (waiter.requester.destroyed) waiter.gone()
   }
 
   /** Ends a wait in vain. */
@@ -231,9 +231,9 @@ export const createPools = (limits: PoolLimits): Pools => {
     const tenant = tenantOf(waiter.target.key)
     waiter.queue?.delete(waiter)
     clearTimeout(waiter.timer)
-    if (waiter.gone) waiter.asker?.off('close', waiter.gone)
+    if (waiter.gone) waiter.requester?.off('close', waiter.gone)
     tenant.waiting -= 1
-    if (tenant.waiting === 0) hungry.delete(tenant)
+    if (tenant.waiting === 0) withWaiters.delete(tenant)
   }
 
   const queueOf = (tenant: Tenant, { kind }: Share): Set<Waiter> => {
@@ -287,8 +287,8 @@ export const createPools = (limits: PoolLimits): Pools => {
   }
 
   const serve = () => {
-    if (hungry.size === 0) return
-    for (const tenant of [...hungry].sort((a, b) => a.open - b.open)) serveTenant(tenant)
+    if (withWaiters.size === 0) return
+    for (const tenant of [...withWaiters].sort((a, b) => a.open - b.open)) serveTenant(tenant)
   }
 
   const sweep = setInterval(
@@ -306,7 +306,7 @@ export const createPools = (limits: PoolLimits): Pools => {
     get open() {
       return open
     },
-    lease(target, share, named = null, asker = undefined) {
+    lease(target, share, named = null, requester = undefined) {
       if (closed) return Promise.reject(unavailable('the server is stopping'))
       const user = named ?? undefined
       const tenant = tenantOf(target.key)
@@ -318,7 +318,7 @@ export const createPools = (limits: PoolLimits): Pools => {
       }
       return new Promise((resolve, reject) => {
         const nothing = { timer: undefined, gone: undefined, queue: undefined }
-        const waiter: Waiter = { target, share, user, asker, resolve, reject, ...nothing }
+        const waiter: Waiter = { target, share, user, requester, resolve, reject, ...nothing }
         const own = user === undefined ? undefined : tenant.users.get(user)?.waiting
         enqueue(waiter, !isAdmitted && own ? own : queueOf(tenant, share))
       })
@@ -351,7 +351,7 @@ export const createPools = (limits: PoolLimits): Pools => {
     },
     abandon(isGone) {
       // first: they would connect there as soon as one is cut
-      for (const tenant of [...hungry])
+      for (const tenant of [...withWaiters])
         for (const waiter of allWaiters(tenant)) if (isGone(waiter.target)) giveUp(waiter, serverGone())
       for (const slot of [...slots]) {
         if (!isGone(slot.target)) continue
@@ -362,7 +362,7 @@ export const createPools = (limits: PoolLimits): Pools => {
     async close() {
       closed = true
       clearInterval(sweep)
-      for (const tenant of [...hungry]) {
+      for (const tenant of [...withWaiters]) {
         for (const waiter of allWaiters(tenant)) {
           leave(waiter)
           waiter.reject(unavailable('the server is stopping'))

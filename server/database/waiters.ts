@@ -1,5 +1,5 @@
 import type pg from 'pg'
-import type { Asker, Lease, Target } from '#server/database/pool_types.ts'
+import type { Lease, Requester, Target } from '#server/database/pool_types.ts'
 import type { Share } from '#server/database/shares.ts'
 
 // What the pools know of a database: its connections, and who waits for one.
@@ -17,11 +17,11 @@ export type Waiter = {
   readonly target: Target
   readonly share: Share
   readonly user: string | undefined
-  readonly asker: Asker | undefined
+  readonly requester: Requester | undefined
   readonly resolve: (lease: Lease | Promise<Lease>) => void
   readonly reject: (error: Error) => void
   timer: NodeJS.Timeout | undefined
-  /** Called when the asker goes. */
+  /** Called when the requester goes. */
   gone: (() => void) | undefined
   /** The queue that holds it. */
   queue: Set<Waiter> | undefined

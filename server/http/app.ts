@@ -400,7 +400,7 @@ const isReading = (route: Route) => route.readOnly ?? route.method === 'GET'
 
 const settingsOf = (area: Area, route: Route, request: FastifyRequest, readOnly: boolean) => ({
   readOnly,
-  asker: request.raw.socket,
+  requester: request.raw.socket,
   request: String(request.id),
   ...(route.stale ? { stale: true } : {}),
   ...(route.failure ? { failure: route.failure } : {}),

@@ -68,7 +68,7 @@ const answer = async (services: Services, request: FastifyRequest, reply: Fastif
   services.rateLimiter.take([{ key: `project ${project.projectId} public`, perSecond: 1000, burst: 1000 }])
   const claims = { caller: 'client_key', projectId: project.projectId }
   const args = { asset_id: assetId }
-  const reading = { readOnly: true, asker: request.raw.socket }
+  const reading = { readOnly: true, requester: request.raw.socket }
   const found = dataOf<Omit<Signable, 'expires_at'>>(
     await services.database.call(project.place, 'app_anon', claims, 'media_public', args, reading),
   )

@@ -59,7 +59,7 @@ const timing = {
   busyPaceMs: 20,
   /** Polling finds events without a wake-up: those written directly in SQL, or whose wake-up was lost. */
   pollMs: 1000,
-  beatMs: 10_000,
+  heartbeatMs: 10_000,
   sweepMs: 250,
 } as const
 
@@ -94,7 +94,7 @@ export const createHub = (options: HubOptions): Hub => {
   const retention = createRetention()
   const transactions = createTransactions((before) => ask('realtime_running', before ? { before } : {}))
 
-  const beat = async (): Promise<void> => {
+  const heartbeat = async (): Promise<void> => {
     const listeners = Object.fromEntries([
       ...[...byUser].map(([user, held]) => [`~${user}`, held.size] as const),
       ...[...channels].map(([name, held]) => [name, held.size] as const),
@@ -103,13 +103,13 @@ export const createHub = (options: HubOptions): Hub => {
   }
 
   const start = async (): Promise<void> => {
-    await beat()
+    await heartbeat()
     const tail = await ask<Tail>('realtime_tail', { server_id: serverId })
     position = tail.position
     if (isEnded) return
     timers = [
       setInterval(wake, timing.pollMs),
-      setInterval(() => void beat().catch(failed), timing.beatMs),
+      setInterval(() => void heartbeat().catch(failed), timing.heartbeatMs),
       setInterval(sweep, timing.sweepMs),
       setInterval(() => void transactions.look().catch(failed), timing.pollMs),
     ]
@@ -168,7 +168,7 @@ export const createHub = (options: HubOptions): Hub => {
     const began = performance.now()
     retention.add(events)
     for (const of of events) {
-      if (of.channel.startsWith('~') || of.event.startsWith('~')) obey(of)
+      if (of.channel.startsWith('~') || of.event.startsWith('~')) applyControlEvent(of)
       else for (const subscription of subscribersOf(of)) hand(subscription, of)
     }
     // the writes come at the end of this turn
@@ -219,7 +219,7 @@ export const createHub = (options: HubOptions): Hub => {
   }
 
   /** Notices for servers, see internal.notify_servers. */
-  const obey = (of: ChannelEvent) => {
+  const applyControlEvent = (of: ChannelEvent) => {
     const users = of.channel.startsWith('~') ? [...(byUser.get(of.channel.slice(1)) ?? [])] : []
     if (of.event === '~session') void checkCredentials(({ userId }) => `~${userId}` === of.channel)
     if (of.event !== '~check') return

@@ -15,9 +15,9 @@ import type { HandlerContext } from '#server/http/route.ts'
 import { commitArrived, isFree, linked, remove, type Signable, type Upload } from '#server/media/assets.ts'
 import { cutOffSilence, dispositionOf, download } from '#server/media/serve.ts'
 import { variantText } from '#server/media/variants.ts'
-import { type Arrived, notKept, takeFile } from '#server/rest/arrivals.ts'
 import { invalid } from '#server/rest/auth_shapes.ts'
 import { callerOf, disabled, door, written } from '#server/rest/caller.ts'
+import { notKept, type ReceivedFile, takeFile } from '#server/rest/uploads.ts'
 import type { Services } from '#server/services.ts'
 
 const prefix = '/storage/v1'
@@ -69,7 +69,7 @@ const upload: Handler = async (context, key, reply) => {
   sending.set(who, count + 1)
   const source = request.body as Readable
   const stop = cutOffSilence(source)
-  let file: Arrived | undefined
+  let file: ReceivedFile | undefined
   try {
     file = await takeFile(join(services.config.DATA_DIR, 'arrivals'), request.headers['content-type'] ?? '', source)
     const asset_id = await store(context, key, file)
@@ -84,7 +84,7 @@ const upload: Handler = async (context, key, reply) => {
 }
 
 /** Registers a file that has come, stores it, and commits it: what a client of our own routes does in three requests. */
-const store = async (context: HandlerContext, key: string, file: Arrived): Promise<string> => {
+const store = async (context: HandlerContext, key: string, file: ReceivedFile): Promise<string> => {
   const { request, services } = context
   const is_free = isFree(context)
   const { uploads, storage } = services.media
@@ -116,7 +116,7 @@ const store = async (context: HandlerContext, key: string, file: Arrived): Promi
 }
 
 /** To a storage of another server, as a client would. */
-const sendOn = async (url: string | null, file: Arrived): Promise<void> => {
+const sendOn = async (url: string | null, file: ReceivedFile): Promise<void> => {
   const failed = () =>
     refusal(503, 'UPLOAD_UNVERIFIED', 'The storage did not take the file: send it again.', null, { 'Retry-After': '2' })
   const headers = { 'content-type': file.mimeType, 'content-length': String(file.size) }

@@ -75,7 +75,7 @@ const databases = ({ clusters, tenants, isLockedDown }: FleetStatus): Finding[] 
 
 type Queue = {
   readonly workers: number
-  readonly beat: string | null
+  readonly heartbeat: string | null
   readonly dead: number
   readonly dead_task: string | null
   readonly oldest: string | null
@@ -89,7 +89,7 @@ const queueQuery = `
      where j.locked_at is null and j.run_at <= now() and j.attempts < j.max_attempts
   )
   select (select count(*)::int from app.workers w where w.heartbeat_at > clock_timestamp() - interval '20 seconds') as workers,
-         (select extract(epoch from clock_timestamp() - max(w.heartbeat_at)) from app.workers w) as beat,
+         (select extract(epoch from clock_timestamp() - max(w.heartbeat_at)) from app.workers w) as heartbeat,
          (select count(*)::int from graphile_worker.jobs j where j.attempts >= j.max_attempts and j.locked_at is null) as dead,
          (select j.task_identifier from graphile_worker.jobs j where j.attempts >= j.max_attempts and j.locked_at is null
            group by 1 order by count(*) desc limit 1) as dead_task,
@@ -105,9 +105,9 @@ const queue = async ({ control }: Run): Promise<Finding[]> => {
       ? ok('workers', `${found.workers} alive`)
       : fail(
           'workers',
-          found.beat === null
+          found.heartbeat === null
             ? 'none has ever run, or all have stopped in order'
-            : `the last was heard of ${span(Number(found.beat))} ago`,
+            : `the last was heard of ${span(Number(found.heartbeat))} ago`,
           'Start a server without WORKER=off, or npm run worker.',
         ),
     graded(

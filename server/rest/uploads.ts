@@ -8,7 +8,7 @@ import { mostBytes } from '#server/media/storage.ts'
 import { invalid } from '#server/rest/auth_shapes.ts'
 
 /** A file that came in the body of a request, before anything is registered for it. */
-export type Arrived = {
+export type ReceivedFile = {
   readonly mimeType: string
   readonly size: number
   read(): Readable
@@ -33,7 +33,7 @@ const tooLong = () =>
   refusal(413, 'PAYLOAD_TOO_LARGE', `A file has at most ${mostBytes} bytes.`, null, { Connection: 'close' })
 
 /** Takes a body onto the disk, under no name, so that a crash leaves nothing: raw, or the file of a form. */
-export const takeFile = async (folder: string, header: string, source: Readable): Promise<Arrived> => {
+export const takeFile = async (folder: string, header: string, source: Readable): Promise<ReceivedFile> => {
   await mkdir(folder, { recursive: true })
   const path = join(folder, randomUUID())
   const file = await open(path, 'wx+')
