@@ -340,16 +340,6 @@ test('a version that failed half-way takes nothing from the one before, when tha
   await load()
 })
 
-test('a function of sql/ that was renamed is gone after an upgrade', async () => {
-  await query(`
-    create function internal.tell(name text, value text) returns void language sql as 'select';
-    delete from ops.files where path = 'sql/seeds/shared/former_names.sql'`)
-  expect(await load()).toEqual(['sql/seeds/shared/former_names.sql'])
-  expect(await query(`select from pg_proc where pronamespace = 'internal'::regnamespace and proname = 'tell'`)).toEqual(
-    [],
-  )
-})
-
 test('a policy that names what is not there is named with its line, which Postgres does not tell', async () => {
   const path = 'policies/tenant/zz_missing.sql'
   const policy = 'create policy "zz" on app.user_streaks for select to app_user using'

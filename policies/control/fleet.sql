@@ -32,7 +32,6 @@ create policy "workers find old sign-ins" on app.developer_sessions for select t
 create policy "workers delete old sign-ins" on app.developer_sessions for delete to control_worker using (true);
 grant select (id, ended_at, expires_at), delete on app.developer_sessions to control_worker;
 -- in the file that gave it in the former version too, so that it stays granted when that version is started again
-grant execute on function api.provision_begin to control_worker;
 grant execute on function internal.database_is_gone, internal.is_attempt, api.fleet_moved, api.tenant_seen, api.tenants_restored, api.health, api.tenant_get, api.provision_step, api.provision_end, api.cluster_list, api.cluster_ensure,
   api.template_built, api.key_check, api.fleet_behind, api.fleet_migrated, api.fleet_status, api.fleet_to_sweep, api.fleet_page, api.sweep_take,
   api.tenants_written,

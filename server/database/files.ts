@@ -56,13 +56,12 @@ const withMigration = (file: SqlFile, migration: string | undefined): SqlFile =>
 
 /** Reads every SQL file of a kind. `base` is the repository, or a copy of its SQL folders in tests. */
 export const readProgram = async (kind: Kind, base = root): Promise<Program> => {
-  const [shared, own, sharedFunctions, functions, policies, sharedSeeds, seeds, migrations] = await Promise.all([
+  const [shared, own, sharedFunctions, functions, policies, seeds, migrations] = await Promise.all([
     read(base, 'sql/shared'),
     read(base, `sql/${kind}`),
     read(base, 'functions/shared'),
     read(base, `functions/${kind}`),
     read(base, `policies/${kind}`),
-    read(base, 'sql/seeds/shared'),
     read(base, `sql/seeds/${kind}`),
     read(base, `db/${kind}/migrations`),
   ])
@@ -78,7 +77,7 @@ export const readProgram = async (kind: Kind, base = root): Promise<Program> => 
     policies: policies.map((file) =>
       withMigration(file, file.text.includes(ofAllAreas) ? names.map(versionOf).at(-1) : newestOf(stemOf(file.path))),
     ),
-    seeds: [...sharedSeeds, ...seeds],
+    seeds,
   }
   const hash = createHash('sha256')
   for (const file of [...files.base, ...migrations, ...files.functions, ...policies, ...files.seeds]) {

@@ -28,28 +28,6 @@ exception when data_exception then
 end $$;
 comment on function internal.base64url_text is 'The UTF-8 text that base64url spells, or null.';
 
-create or replace function internal.cursor_former(cursor text, kinds text[]) returns text[]
-language plpgsql stable as $$
-declare
-  place text;
-begin
-  -- the ledgers of currencies and inventory: the 16 bytes of an id
-  if cursor_former.kinds = '{uuid}' and cursor_former.cursor ~ '^[A-Za-z0-9_-]{22}$' then
-    return array[encode(decode(translate(cursor_former.cursor, '-_', '+/') || '==', 'base64'), 'hex')::uuid::text];
-  -- deliveries of webhooks: microseconds and id in hex
-  elsif cursor_former.kinds = '{timestamptz,uuid}' and cursor_former.cursor ~ '^000[0-9a-f]{45}$' then
-    return array[(('x' || left(cursor_former.cursor, 16))::bit(64)::bigint)::text, substr(cursor_former.cursor, 17)::uuid::text];
-  end if;
-  -- events, and the ledger of XP, which was ordered by the id alone already
-  place := internal.base64url_text(cursor_former.cursor);
-  if place ~ '^-?\d{1,18} [0-9a-f-]{36}$' then
-    return (string_to_array(place, ' '))[3 - cardinality(cursor_former.kinds):];
-  end if;
-  return null;
-end $$;
-comment on function internal.cursor_former is
-  'The keys of a cursor from before version 1, which clients may hold, or null. To be dropped in the version after the one that brought version 1.';
-
 create or replace function internal.is_cursor_key(key text, kind text) returns boolean
 language sql immutable parallel safe
 return coalesce(case is_cursor_key.kind
@@ -78,8 +56,6 @@ begin
     end;
     if content -> 0 = '1' and content -> 1 = to_jsonb(cursor_read.order_by) then
       keys := array(select k.value from jsonb_array_elements_text(content) with ordinality k (value, n) where k.n > 2 order by k.n);
-    else
-      keys := internal.cursor_former(cursor_read.cursor, cursor_read.kinds);
     end if;
   end if;
   if cardinality(keys) is distinct from cardinality(cursor_read.kinds)

@@ -18,7 +18,7 @@ begin
         internal.refuse(int, text, text, json, json), internal.fail(int, text, text, json, json),
         internal.invalid(text, text, text), internal.changed(text), internal.return_setting(text, text), internal.constraint_refusal(text, text, text),
         internal.new_id(), internal.as_uuid(text), internal.email_normal(text), internal.email_mailbox(text),
-        internal.is_email(text), internal.is_line(text), internal.as_line(text), internal.cursor_write(text, text[]), internal.cursor_read(text, text, text[]), internal.cursor_former(text, text[]),
+        internal.is_email(text), internal.is_line(text), internal.as_line(text), internal.cursor_write(text, text[]), internal.cursor_read(text, text, text[]),
         internal.cursor_time(timestamptz), internal.cursor_moment(text), internal.base64url_text(text), internal.is_cursor_key(text, text),
         internal.advisory_lock_key(text), internal.advisory_lock_key(text, text), internal.advisory_lock_registered(bigint, text),
         internal.advisory_lock(text), internal.advisory_lock(text, text), internal.try_advisory_lock(text), internal.try_advisory_lock(text, text),
