@@ -17,8 +17,8 @@ const sums: [name: string, add: string, sum: string][] = [
   ],
   [
     'usage_add',
-    "internal.usage_add('2026-01-01', 'things', 1)",
-    "select sum(amount) from app.usage_days where meter = 'things'",
+    "internal.usage_add('2026-01-01', 'push_sent', 1)",
+    "select sum(amount) from app.usage_days where meter = 'push_sent'",
   ],
   ['media_usage_add', 'internal.media_usage_add(1, 2, 3)', 'select sum(registered_bytes) from app.media_totals'],
   [
