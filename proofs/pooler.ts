@@ -15,7 +15,7 @@ import { say } from '../bench/support/results.ts'
 import { report } from './support/page.ts'
 
 // these two are about one connection's own state, which is what a pooler takes away
-const notThrough = ['test/call.test.ts', 'test/pools.test.ts']
+const notThrough = ['test/database/call.test.ts', 'test/pools/pools.test.ts']
 
 const installation = await install()
 const { cluster, secretsKey } = installation

@@ -6,7 +6,7 @@ import { loadAreas } from '#server/http/areas.ts'
 import { openApi } from '#server/http/openapi.ts'
 
 /**
- * `npm run docs:release` writes the document of this version, against which test/openapi-names compares every later one. It is compressed:
+ * `npm run docs:release` writes the document of this version, against which test/openapi/names compares every later one. It is compressed:
  * nobody reads it, and its text would outweigh all other documents.
  */
 const document = JSON.stringify(await openApi(await loadAreas(), 'https://api.trellis.test'))

@@ -1,4 +1,4 @@
-// npm run release:data: a data folder of this version, as a backup that is kept in the repository, for test/releases.test.ts of all later versions. Run it when a version is
+// npm run release:data: a data folder of this version, as a backup that is kept in the repository, for test/database/releases.test.ts of all later versions. Run it when a version is
 // released; the data of the version before go.
 import { randomBytes } from 'node:crypto'
 import { mkdir, readFile, rm, writeFile } from 'node:fs/promises'

@@ -2,7 +2,7 @@ import type { TakeRow } from '#server/database/call.ts'
 
 /**
  * Encodes rows from Postgres's wire format as JSON. Formatting is most of what a page of rows costs Postgres; from the bytes it takes a
- * tenth. The output is byte for byte that of `row_to_json` and `internal.iso` for the same row (test/collections-rows-json.test.ts).
+ * tenth. The output is byte for byte that of `row_to_json` and `internal.iso` for the same row (test/collections/rows-json.test.ts).
  */
 
 /** How a value's bytes are read: as JSON text, or as its type. The last three travel in Postgres's binary format. */

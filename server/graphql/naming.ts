@@ -31,7 +31,7 @@ export type TableNames = {
 /** `base` is what the generator takes for the column's name, `field` what the definition tells. */
 export type ColumnNames = { readonly base: string; readonly field: string }
 
-// the generator's own rules; test/graphql-names.test.ts compares them with it
+// the generator's own rules; test/graphql/names.test.ts compares them with it
 const words =
   /\d*(?:1st|2nd|3rd|(?![123])\dth)(?=\b|[A-Z_])|[A-Z]?[a-z]+|[A-Z]+(?=[A-Z][a-z]|[^A-Za-z0-9]|$)|[A-Z]+|\d+/g
 const upperFirst = (text: string) => text.charAt(0).toUpperCase() + text.slice(1)

@@ -10,7 +10,7 @@ type Outcome = {
 
 /**
  * What an app calls, and what comes of it: the data, or the code of the error where the door does not have it. docs/supabase-js.md is made from
- * this list, and test/rest-clients runs it.
+ * this list, and test/rest/clients runs it.
  */
 export type Case = {
   readonly part: string

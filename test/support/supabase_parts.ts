@@ -222,7 +222,7 @@ export const storage: PartCase[] = [
   },
 ]
 
-/** Channels: made by test/supabase-realtime, whose tests have these names. */
+/** Channels: made by test/supabase/realtime, whose tests have these names. */
 export const channels: Pick<Case, 'part' | 'call' | 'refuses' | 'note'>[] = [
   {
     part: 'Channels',

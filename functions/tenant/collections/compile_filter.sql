@@ -1,4 +1,4 @@
--- Compiling filters to SQL. internal.filter_truth evaluates the same filter on one row as JSON; test/collections-filters.test.ts compares
+-- Compiling filters to SQL. internal.filter_truth evaluates the same filter on one row as JSON; test/collections/filters.test.ts compares
 -- the two on random trees.
 
 create or replace function internal.collection_filter_sql(definition jsonb, filter jsonb, path jsonb, alias text, is_positive boolean,

@@ -1,5 +1,5 @@
 -- Compiling filters to SQL. A comparison becomes native operators that Postgres can estimate, fold and serve from an index; internal.filter_compare and
--- internal.filter_truth have the same meaning on one row, and test/filters-compile compares the two. No text of a caller becomes part of the SQL:
+-- internal.filter_truth have the same meaning on one row, and test/filters/compile compares the two. No text of a caller becomes part of the SQL:
 -- values and names of properties are read from a place, an expression that gives the jsonb of the leaf or of the value, such as $1 -> 3.
 
 create or replace function internal.json_items(list jsonb) returns jsonb[]

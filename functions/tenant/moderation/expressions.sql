@@ -1,6 +1,6 @@
 -- Regular expressions that developers write. Postgres matches expressions without captures and back-references by a DFA, which it builds lazily: the time is
 -- linear in the text, times the size of the automaton. So the syntax is a subset of RE2's, which has no back-references and no lookaround, and the size
--- of the automaton is limited before it is built. The limits are proved by test/moderation-expressions.test.ts, which attacks them.
+-- of the automaton is limited before it is built. The limits are proved by test/moderation/expressions.test.ts, which attacks them.
 
 create or replace function internal.moderation_class(pattern text, inout place int, out translated text, out items text[])
 language plpgsql immutable as $$
