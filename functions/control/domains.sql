@@ -134,11 +134,7 @@ end $$;
 comment on function api.domain_delete is
   'Detaches a domain. Refuses 404 NOT_FOUND, 409 DOMAIN_IN_USE while the sender of the project is on it. Locks the project.';
 
-create or replace function internal.domain_check_json(d app.domains) returns json
-language sql stable as $$
-  select json_build_object('id', (domain_check_json.d).id, 'domain', (domain_check_json.d).domain, 'kind', (domain_check_json.d).kind,
-                           'token', (domain_check_json.d).token, 'dkim_public', (domain_check_json.d).dkim_public)
-$$;
+select internal.row_declare('domain_check_json', null::app.domains, '{id,domain,kind,token,dkim_public}');
 comment on function internal.domain_check_json is 'What the server needs to check a domain.';
 
 create or replace function api.domain_check_begin(project_id uuid, domain_id uuid) returns api.reply

@@ -201,13 +201,7 @@ language sql stable as $$
 $$;
 comment on function api.project_list is 'Projects of the caller''s organizations, or of one of them, newest first.';
 
-create or replace function internal.api_key_json(k app.api_keys) returns json
-language sql stable as $$
-  select json_build_object(
-    'id', (api_key_json.k).id, 'key_prefix', (api_key_json.k).key_prefix, 'key_type', (api_key_json.k).key_type,
-    'environment', (api_key_json.k).environment, 'is_active', (api_key_json.k).is_active,
-    'created_at', internal.iso((api_key_json.k).created_at), 'last_used_at', internal.iso((api_key_json.k).last_used_at))
-$$;
+select internal.row_declare('api_key_json', null::app.api_keys, '{id,key_prefix,key_type,environment,is_active,created_at,last_used_at}');
 comment on function internal.api_key_json is 'An API key as responses show it: its prefix, without text and hash.';
 
 create or replace function api.project_get(project_id uuid) returns api.reply

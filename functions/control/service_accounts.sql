@@ -23,14 +23,8 @@ return (
    where not exists (select from shared wider where wider.scope <> s.scope and internal.scope_covers(array[wider.scope], s.scope)));
 comment on function internal.scopes_common is 'What two sets of scopes both allow, without scopes that another one includes.';
 
-create or replace function internal.service_account_json(a app.service_accounts) returns json
-language sql stable as $$
-  select json_build_object(
-    'id', (service_account_json.a).id, 'organization_id', (service_account_json.a).organization_id, 'name', (service_account_json.a).name,
-    'scopes', to_json((service_account_json.a).scopes), 'project_ids', to_json((service_account_json.a).project_ids),
-    'is_active', (service_account_json.a).is_active, 'last_used_at', internal.iso((service_account_json.a).last_used_at),
-    'created_at', internal.iso((service_account_json.a).created_at))
-$$;
+select internal.row_declare('service_account_json', null::app.service_accounts, '{id,organization_id,name,scopes,project_ids,is_active,last_used_at,
+                             created_at}');
 comment on function internal.service_account_json is 'A service account as responses show it, without its key.';
 
 create or replace function internal.service_account_projects(organization_id uuid, project_ids json) returns uuid[]

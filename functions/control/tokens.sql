@@ -8,14 +8,8 @@ $$;
 comment on function internal.token_project_ids is
   'The projects that the caller''s personal access token is limited to; null: no limit. In policies always inside (select ...).';
 
-create or replace function internal.developer_token_json(t app.developer_tokens) returns json
-language sql stable as $$
-  select json_build_object(
-    'id', (developer_token_json.t).id, 'name', (developer_token_json.t).name, 'token_prefix', (developer_token_json.t).token_prefix,
-    'scopes', to_json((developer_token_json.t).scopes), 'project_ids', to_json((developer_token_json.t).project_ids),
-    'expires_at', internal.iso((developer_token_json.t).expires_at), 'last_used_at', internal.iso((developer_token_json.t).last_used_at),
-    'created_at', internal.iso((developer_token_json.t).created_at), 'revoked_at', internal.iso((developer_token_json.t).revoked_at))
-$$;
+select internal.row_declare('developer_token_json', null::app.developer_tokens, '{id,name,token_prefix,scopes,project_ids,expires_at,last_used_at,created_at,
+                             revoked_at}');
 comment on function internal.developer_token_json is
   'A personal access token as responses show it: its first characters, without text and hash.';
 

@@ -1,11 +1,4 @@
-create or replace function internal.push_token_json(token app.push_tokens) returns json
-language sql stable as $$
-  select json_build_object(
-    'id', (push_token_json.token).id, 'app_user_id', (push_token_json.token).app_user_id, 'token', (push_token_json.token).token,
-    'platform', (push_token_json.token).platform, 'provider', (push_token_json.token).provider,
-    'is_active', (push_token_json.token).is_active, 'created_at', internal.iso((push_token_json.token).created_at),
-    'updated_at', internal.iso((push_token_json.token).updated_at))
-$$;
+select internal.row_declare('push_token_json', null::app.push_tokens, '{id,app_user_id,token,platform,provider,is_active,created_at,updated_at}');
 comment on function internal.push_token_json is 'A push token as responses show it.';
 
 create or replace function internal.push_token_claim(token text, platform text) returns app.push_tokens

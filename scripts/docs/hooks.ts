@@ -21,7 +21,9 @@ const readSources = async (): Promise<ReadonlyMap<string, string>> => {
       for (const counter of [name, ...filters.map((filter) => `${name}_by_${filter}`)])
         for (const made of ['tg_count__', 'count_now__']) found.set(`function internal.${made}${counter}`, path)
     }
-    // so are the sources of realtime
+    // so are the JSON of a row, which may be a hook of a definition, and the sources of realtime
+    for (const [, name] of text.matchAll(/internal\.row_declare\('(\w+)'/g))
+      found.set(`function internal.${name}`, path)
     for (const [, name] of text.matchAll(/internal\.source_declare\(null::app\.(\w+)/g))
       for (const made of ['publish', 'publish_change']) found.set(`function internal.tg_${name}__${made}`, path)
   }

@@ -74,6 +74,26 @@ describe('a cursor', () => {
   })
 })
 
+describe('the JSON of a row', () => {
+  const declare = (keys: string) =>
+    project.sql(`select internal.row_declare('rowed_json', null::internal.rowed, $1)`, [keys])
+  beforeAll(() =>
+    project.sql(`create table internal.rowed (id int, "a ""name" text, tags text[], at timestamptz, hidden text)`),
+  )
+
+  test('has the columns that are declared, in that order, and no other', async () => {
+    await declare('{at,id,"a \\"name",tags}')
+    const made = `internal.rowed_json((1, 'x', '{a,b}', '2026-01-02T03:04:05Z', 'hidden')::internal.rowed)`
+    expect(await one<string>(`select ${made}::text`)).toBe(
+      '{"at" : "2026-01-02T03:04:05.000Z", "id" : 1, "a \\"name" : "x", "tags" : ["a","b"]}',
+    )
+  })
+
+  test.each(['{nothing}', '{id,"id), (r).hidden"}'])('cannot be declared with %s', async (keys) => {
+    await expect(declare(keys)).rejects.toThrow('has not all of the columns')
+  })
+})
+
 describe('a list', () => {
   type Page = { data: { id: string }[]; total: number; pagination: { next_cursor: string | null } }
   beforeAll(async () => {

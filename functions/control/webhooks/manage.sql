@@ -6,13 +6,7 @@ return array['project.created', 'project.deleted', 'project.provisioned', 'proje
              'member.removed', 'deployment.ready', 'deployment.failed', 'quota.warning', 'quota.exceeded', 'webhook.degraded', 'domain.verified', 'audit.event'];
 comment on function internal.control_event_types is 'The types that a webhook may name beside *.';
 
-create or replace function internal.webhook_json(w app.webhooks) returns json
-language sql stable as $$
-  select json_build_object(
-    'id', (webhook_json.w).id, 'organization_id', (webhook_json.w).organization_id, 'event_types', to_json((webhook_json.w).event_types),
-    'target_url', (webhook_json.w).target_url, 'status', (webhook_json.w).status,
-    'created_at', internal.iso((webhook_json.w).created_at), 'updated_at', internal.iso((webhook_json.w).updated_at))
-$$;
+select internal.row_declare('webhook_json', null::app.webhooks, '{id,organization_id,event_types,target_url,status,created_at,updated_at}');
 comment on function internal.webhook_json is 'A webhook as every response shows it. Its secret is shown once, by the server that generated it.';
 
 create or replace function internal.webhook_watched(w app.webhooks) returns text

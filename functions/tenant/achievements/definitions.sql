@@ -100,11 +100,7 @@ create or replace trigger tg_achievements__audit
   after insert or update or delete on app.achievements
   for each row execute function internal.tg_audit('achievements');
 
-create or replace function internal.user_achievement_json(u app.user_achievements) returns json
-language sql stable as $$
-  select json_build_object('app_user_id', (user_achievement_json.u).app_user_id, 'achievement_id', (user_achievement_json.u).achievement_id,
-                           'unlocked_at', internal.iso((user_achievement_json.u).unlocked_at), 'source', (user_achievement_json.u).source)
-$$;
+select internal.row_declare('user_achievement_json', null::app.user_achievements, '{app_user_id,achievement_id,unlocked_at,source}');
 comment on function internal.user_achievement_json is 'An unlock as administrators see it.';
 
 create or replace function internal.achievement_adjust(achievement_id uuid, app_user_id uuid, is_grant boolean) returns app.user_achievements

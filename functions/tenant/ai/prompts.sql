@@ -18,15 +18,8 @@ language sql stable as $$
 $$;
 comment on function internal.ai_config_json is 'What a version of a prompt fixes.';
 
-create or replace function internal.ai_prompt_json(p app.ai_prompts) returns json
-language sql stable as $$
-  select json_build_object(
-    'name', (ai_prompt_json.p).name, 'version', (ai_prompt_json.p).version, 'provider', (ai_prompt_json.p).provider, 'model', (ai_prompt_json.p).model,
-    'system_prompt', (ai_prompt_json.p).system_prompt, 'max_tokens', (ai_prompt_json.p).max_tokens, 'rate_limit', (ai_prompt_json.p).rate_limit,
-    'client_invokable', (ai_prompt_json.p).client_invokable, 'description', (ai_prompt_json.p).description,
-    'log_payloads', (ai_prompt_json.p).log_payloads, 'cost', (ai_prompt_json.p).cost,
-    'created_at', internal.iso((ai_prompt_json.p).created_at), 'updated_at', internal.iso((ai_prompt_json.p).updated_at))
-$$;
+select internal.row_declare('ai_prompt_json', null::app.ai_prompts, '{name,version,provider,model,system_prompt,max_tokens,rate_limit,client_invokable,
+                             description,log_payloads,cost,created_at,updated_at}');
 comment on function internal.ai_prompt_json is 'The full configuration of a prompt.';
 
 create or replace function internal.ai_prompt_written(p app.ai_prompts) returns api.reply

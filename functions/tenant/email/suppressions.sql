@@ -6,11 +6,7 @@ create or replace trigger tg_email_suppressions__audit
   after insert or update or delete on app.email_suppressions
   for each row execute function internal.tg_audit('email');
 
-create or replace function internal.email_suppression_json(s app.email_suppressions) returns json
-language sql stable as $$
-  select json_build_object('id', (email_suppression_json.s).id, 'address', (email_suppression_json.s).address, 'reason', (email_suppression_json.s).reason,
-                           'category', (email_suppression_json.s).category, 'created_at', internal.iso((email_suppression_json.s).created_at))
-$$;
+select internal.row_declare('email_suppression_json', null::app.email_suppressions, '{id,address,reason,category,created_at}');
 comment on function internal.email_suppression_json is 'A suppression as responses show it.';
 
 create or replace function api.email_suppression_put(address text, reason text default 'manual', category text default null) returns api.reply

@@ -156,14 +156,7 @@ end $$;
 comment on function internal.email_template_check is
   'A template needs html or text, and well-formed marks in every part. The subject of a message of sign-in has no secret. Refuses 400 VALIDATION_ERROR.';
 
-create or replace function internal.email_template_json(t app.email_templates) returns json
-language sql stable as $$
-  select json_build_object(
-    'id', (email_template_json.t).id, 'key', (email_template_json.t).key, 'name', (email_template_json.t).name, 'subject', (email_template_json.t).subject,
-    'html', (email_template_json.t).html, 'text', (email_template_json.t).text, 'locales', (email_template_json.t).locales,
-    'category', (email_template_json.t).category, 'version', (email_template_json.t).version,
-    'created_at', internal.iso((email_template_json.t).created_at), 'updated_at', internal.iso((email_template_json.t).updated_at))
-$$;
+select internal.row_declare('email_template_json', null::app.email_templates, '{id,key,name,subject,html,text,locales,category,version,created_at,updated_at}');
 comment on function internal.email_template_json is 'A template as responses show it.';
 
 create or replace function internal.email_locales(wanted text[]) returns setof text

@@ -2,15 +2,7 @@
 comment on constraint event_definitions_name_1_to_255 on app.event_definitions is
   '400 VALIDATION_ERROR event_name: must have 1 to 255 characters, and no white space at its ends.';
 
-create or replace function internal.event_definition_json(definition app.event_definitions) returns json
-language sql stable as $$
-  select json_build_object(
-    'event_name', (event_definition_json.definition).event_name, 'description', (event_definition_json.definition).description,
-    'status', (event_definition_json.definition).status, 'schema', (event_definition_json.definition).schema,
-    'sample_rate', (event_definition_json.definition).sample_rate,
-    'created_at', internal.iso((event_definition_json.definition).created_at),
-    'updated_at', internal.iso((event_definition_json.definition).updated_at))
-$$;
+select internal.row_declare('event_definition_json', null::app.event_definitions, '{event_name,description,status,schema,sample_rate,created_at,updated_at}');
 comment on function internal.event_definition_json is 'A definition as every answer shows it.';
 
 create or replace function api.event_definition_put(event_name text, description text default null, status text default 'active',

@@ -160,13 +160,7 @@ comment on function internal.effects_of is
   'internal.effects_json for one user when each part was added once, as after most single events; otherwise null. Executes no statement, because starting one
    would cost more than the rest.';
 
-create or replace function internal.event_json(event app.engagement_events) returns json
-language sql stable as $$
-  select json_build_object(
-    'id', (event_json.event).id, 'app_user_id', (event_json.event).app_user_id, 'event_name', (event_json.event).event_name,
-    'properties', (event_json.event).properties, 'occurred_at', internal.iso((event_json.event).occurred_at),
-    'source', (event_json.event).source, 'session_id', (event_json.event).session_id)
-$$;
+select internal.row_declare('event_json', null::app.engagement_events, '{id,app_user_id,event_name,properties,occurred_at,source,session_id}');
 comment on function internal.event_json is 'The JSON of an event in responses.';
 
 create or replace function internal.is_history() returns boolean

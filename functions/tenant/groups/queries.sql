@@ -1,14 +1,8 @@
 -- Reads of groups. Definer functions read names of other users and search results for the caller: users cannot read each other's rows, and
 -- a policy on membership would prevent the use of the trigram index.
 
-create or replace function internal.group_json(g app.groups) returns json
-language sql stable as $$
-  select json_build_object(
-    'id', (group_json.g).id, 'name', (group_json.g).name, 'description', (group_json.g).description, 'avatar_url', (group_json.g).avatar_url,
-    'is_public', (group_json.g).is_public, 'max_members', (group_json.g).max_members, 'metadata', (group_json.g).metadata,
-    'member_count', (group_json.g).member_count,
-    'created_at', internal.iso((group_json.g).created_at), 'updated_at', internal.iso((group_json.g).updated_at))
-$$;
+select internal.row_declare('group_json', null::app.groups, '{id,name,description,avatar_url,is_public,max_members,metadata,member_count,created_at,
+                             updated_at}');
 comment on function internal.group_json is 'A group as responses show it.';
 
 create or replace function internal.group_member_json(m app.group_members, u app.users) returns json

@@ -83,12 +83,7 @@ comment on function api.inbound_process is
   'For the task integrations__process: processes a stored webhook once, and records the outcome: that of internal.subscription_ingest or
    internal.paywall_event. For workers. Locks the row, then the users.';
 
-create or replace function internal.inbound_event_json(e app.inbound_events) returns json
-language sql stable as $$
-  select json_build_object('id', (inbound_event_json.e).id, 'provider', (inbound_event_json.e).provider, 'event_key', (inbound_event_json.e).event_key,
-                           'outcome', (inbound_event_json.e).outcome, 'body', (inbound_event_json.e).body,
-                           'received_at', internal.iso((inbound_event_json.e).received_at), 'processed_at', internal.iso((inbound_event_json.e).processed_at))
-$$;
+select internal.row_declare('inbound_event_json', null::app.inbound_events, '{id,provider,event_key,outcome,body,received_at,processed_at}');
 comment on function internal.inbound_event_json is 'A received webhook as administrators see it, with its body as text.';
 
 select internal.list_declare('inbound_events_page', null::app.inbound_events, 'inbound_event_json', '{received_at,id}', required => '{provider}',

@@ -1,9 +1,5 @@
 -- Reads of inventories by users and administrators.
-create or replace function internal.inventory_item_json(item app.catalog_items) returns json
-language sql stable as $$
-  select json_build_object('key', (inventory_item_json.item).key, 'name', (inventory_item_json.item).name,
-                           'item_type', (inventory_item_json.item).item_type, 'icon_url', (inventory_item_json.item).icon_url)
-$$;
+select internal.row_declare('inventory_item_json', null::app.catalog_items, '{key,name,item_type,icon_url}');
 comment on function internal.inventory_item_json is 'The item of a stack, abbreviated.';
 
 create or replace function internal.inventory_json(s app.inventory_stacks) returns json

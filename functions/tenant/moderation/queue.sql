@@ -1,34 +1,13 @@
 -- Reports, the moderation queue and its transitions, trust levels. Lock order: users, then the item, then the content.
 
-create or replace function internal.moderation_item_json(i app.moderation_items) returns json
-language sql stable as $$
-  select json_build_object(
-    'id', (moderation_item_json.i).id, 'subject_type', (moderation_item_json.i).subject_type, 'subject_id', (moderation_item_json.i).subject_id,
-    'subject_user_id', (moderation_item_json.i).subject_user_id, 'snapshot', (moderation_item_json.i).snapshot,
-    'source', (moderation_item_json.i).source, 'rule_id', (moderation_item_json.i).rule_id, 'reasons', (moderation_item_json.i).reasons,
-    'report_count', (moderation_item_json.i).report_count, 'priority', (moderation_item_json.i).priority, 'status', (moderation_item_json.i).status,
-    'is_hidden', (moderation_item_json.i).is_hidden, 'moderator_id', (moderation_item_json.i).moderator_id,
-    'resolved_at', internal.iso((moderation_item_json.i).resolved_at), 'note', (moderation_item_json.i).note,
-    'created_at', internal.iso((moderation_item_json.i).created_at))
-$$;
+select internal.row_declare('moderation_item_json', null::app.moderation_items, '{id,subject_type,subject_id,subject_user_id,snapshot,source,rule_id,reasons,
+                             report_count,priority,status,is_hidden,moderator_id,resolved_at,note,created_at}');
 comment on function internal.moderation_item_json is 'An item of the queue as responses show it.';
 
-create or replace function internal.moderation_report_json(r app.moderation_reports) returns json
-language sql stable as $$
-  select json_build_object(
-    'id', (moderation_report_json.r).id, 'subject_type', (moderation_report_json.r).subject_type, 'subject_id', (moderation_report_json.r).subject_id,
-    'reason', (moderation_report_json.r).reason, 'details', (moderation_report_json.r).details, 'status', (moderation_report_json.r).status,
-    'created_at', internal.iso((moderation_report_json.r).created_at))
-$$;
+select internal.row_declare('moderation_report_json', null::app.moderation_reports, '{id,subject_type,subject_id,reason,details,status,created_at}');
 comment on function internal.moderation_report_json is 'A report as its reporter sees it.';
 
-create or replace function internal.moderation_trust_json(t app.moderation_trust_levels) returns json
-language sql stable as $$
-  select json_build_object(
-    'app_user_id', (moderation_trust_json.t).app_user_id, 'trust_level', (moderation_trust_json.t).trust_level,
-    'auto_approve', (moderation_trust_json.t).auto_approve, 'created_at', internal.iso((moderation_trust_json.t).created_at),
-    'updated_at', internal.iso((moderation_trust_json.t).updated_at))
-$$;
+select internal.row_declare('moderation_trust_json', null::app.moderation_trust_levels, '{app_user_id,trust_level,auto_approve,created_at,updated_at}');
 comment on function internal.moderation_trust_json is 'A trust level as responses show it.';
 
 select internal.list_declare('moderation_items_page', null::app.moderation_items, 'moderation_item_json', '{created_at,id}', required => '{status}', is_counted => true);

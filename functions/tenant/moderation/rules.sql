@@ -228,13 +228,7 @@ comment on function internal.moderation_found is
   'The matches of a rule in a text of at most internal.moderation_longest() characters: words, hosts of links, or its pattern; at most 20. None for rules that
    evaluate no text. readings is internal.moderation_readings(body), if the caller has computed it.';
 
-create or replace function internal.moderation_rule_json(r app.moderation_rules) returns json
-language sql stable as $$
-  select json_build_object(
-    'id', (moderation_rule_json.r).id, 'name', (moderation_rule_json.r).name, 'rule_type', (moderation_rule_json.r).rule_type,
-    'config', (moderation_rule_json.r).config, 'is_active', (moderation_rule_json.r).is_active,
-    'created_at', internal.iso((moderation_rule_json.r).created_at), 'updated_at', internal.iso((moderation_rule_json.r).updated_at))
-$$;
+select internal.row_declare('moderation_rule_json', null::app.moderation_rules, '{id,name,rule_type,config,is_active,created_at,updated_at}');
 comment on function internal.moderation_rule_json is 'A rule as responses show it, with its configuration as it was sent.';
 
 create or replace function api.moderation_rule_test(rule_id uuid, text text) returns api.reply

@@ -98,13 +98,7 @@ end $$;
 comment on function internal.onboarding_steps is
   'Validates steps and returns them as they are stored: with an id (step_<place> by default) and every field; unknown fields are kept. Refuses 400 INVALID_INPUT.';
 
-create or replace function internal.onboarding_flow_json(flow app.onboarding_flows) returns json
-language sql stable as $$
-  select json_build_object(
-    'id', (onboarding_flow_json.flow).id, 'name', (onboarding_flow_json.flow).name, 'steps', (onboarding_flow_json.flow).steps,
-    'is_active', (onboarding_flow_json.flow).is_active, 'created_at', internal.iso((onboarding_flow_json.flow).created_at),
-    'updated_at', internal.iso((onboarding_flow_json.flow).updated_at))
-$$;
+select internal.row_declare('onboarding_flow_json', null::app.onboarding_flows, '{id,name,steps,is_active,created_at,updated_at}');
 comment on function internal.onboarding_flow_json is 'A flow as every response shows it.';
 
 create or replace function internal.onboarding_flow(flow_id uuid) returns app.onboarding_flows

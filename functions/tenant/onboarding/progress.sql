@@ -1,15 +1,7 @@
 -- A user's progress through a flow. Only definer functions write it, for the caller alone; the user is locked first, as
 -- everywhere, so concurrent requests are serialised.
-create or replace function internal.onboarding_progress_json(progress app.onboarding_progress) returns json
-language sql stable as $$
-  select json_build_object(
-    'app_user_id', (onboarding_progress_json.progress).app_user_id, 'flow_id', (onboarding_progress_json.progress).flow_id,
-    'current_step', (onboarding_progress_json.progress).current_step,
-    'completed_steps', (onboarding_progress_json.progress).completed_steps, 'answers', (onboarding_progress_json.progress).answers,
-    'status', (onboarding_progress_json.progress).status, 'started_at', internal.iso((onboarding_progress_json.progress).started_at),
-    'completed_at', internal.iso((onboarding_progress_json.progress).completed_at),
-    'updated_at', internal.iso((onboarding_progress_json.progress).updated_at))
-$$;
+select internal.row_declare('onboarding_progress_json', null::app.onboarding_progress, '{app_user_id,flow_id,current_step,completed_steps,answers,status,
+                             started_at,completed_at,updated_at}');
 comment on function internal.onboarding_progress_json is 'A user''s progress as every response shows it.';
 
 create or replace function internal.onboarding_next(steps jsonb, after text, done text[], app_user_id uuid) returns text

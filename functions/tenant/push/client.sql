@@ -40,13 +40,7 @@ end $$;
 comment on function api.push_preferences_put is
   'Replaces the caller''s preferences; a time zone that is sent becomes the caller''s. Refuses 400 VALIDATION_ERROR. Locks the user.';
 
-create or replace function internal.push_inbox_json(i app.push_inbox_items) returns json
-language sql stable as $$
-  select json_build_object(
-    'id', (push_inbox_json.i).id, 'title', (push_inbox_json.i).title, 'body', (push_inbox_json.i).body, 'image_url', (push_inbox_json.i).image_url,
-    'deep_link', (push_inbox_json.i).deep_link, 'data', (push_inbox_json.i).data, 'created_at', internal.iso((push_inbox_json.i).created_at),
-    'read_at', internal.iso((push_inbox_json.i).read_at), 'expires_at', internal.iso((push_inbox_json.i).expires_at))
-$$;
+select internal.row_declare('push_inbox_json', null::app.push_inbox_items, '{id,title,body,image_url,deep_link,data,created_at,read_at,expires_at}');
 comment on function internal.push_inbox_json is 'An item of an inbox as responses show it.';
 
 create or replace function internal.push_inbox_is_current(i app.push_inbox_items) returns boolean

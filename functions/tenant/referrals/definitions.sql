@@ -24,14 +24,8 @@ begin
 end $$;
 comment on function internal.referral_code_new is 'Generates an unused code of eight characters from an alphabet of 31.';
 
-create or replace function internal.referral_code_json(c app.referral_codes) returns json
-language sql stable as $$
-  select json_build_object(
-    'id', (referral_code_json.c).id, 'code', (referral_code_json.c).code, 'reward_referrer', (referral_code_json.c).reward_referrer,
-    'reward_referee', (referral_code_json.c).reward_referee, 'max_uses', (referral_code_json.c).max_uses, 'uses', (referral_code_json.c).uses,
-    'is_active', (referral_code_json.c).is_active, 'app_user_id', (referral_code_json.c).app_user_id,
-    'created_at', internal.iso((referral_code_json.c).created_at), 'updated_at', internal.iso((referral_code_json.c).updated_at))
-$$;
+select internal.row_declare('referral_code_json', null::app.referral_codes, '{id,code,reward_referrer,reward_referee,max_uses,uses,is_active,app_user_id,
+                             created_at,updated_at}');
 comment on function internal.referral_code_json is 'A code as administrators see it.';
 
 create or replace function internal.referral_claimers_lock(code_id uuid) returns void
@@ -61,14 +55,8 @@ $$;
 comment on function internal.referral_code_before_delete is
   'Locks the users whose claims of a code are pending, before the code. Claims stay, and their rewards are still paid; the owner of the code gets a new one.';
 
-create or replace function internal.referral_defaults_json(d app.referral_defaults) returns json
-language sql stable as $$
-  select json_build_object(
-    'reward_referrer', (referral_defaults_json.d).reward_referrer, 'reward_referee', (referral_defaults_json.d).reward_referee,
-    'max_uses', (referral_defaults_json.d).max_uses, 'qualify_event', (referral_defaults_json.d).qualify_event,
-    'qualify_within_days', (referral_defaults_json.d).qualify_within_days, 'share_url', (referral_defaults_json.d).share_url,
-    'updated_at', internal.iso((referral_defaults_json.d).updated_at))
-$$;
+select internal.row_declare('referral_defaults_json', null::app.referral_defaults, '{reward_referrer,reward_referee,max_uses,qualify_event,qualify_within_days,
+                             share_url,updated_at}');
 comment on function internal.referral_defaults_json is 'The defaults as responses show them.';
 
 create or replace function api.referral_defaults_update(patch json) returns api.reply

@@ -1,9 +1,5 @@
 -- Members: lists, changes of static segments, and the explanation of a user's membership.
-create or replace function internal.segment_user_json(u app.users) returns json
-language sql stable as $$
-  select json_build_object('id', (segment_user_json.u).id, 'email', (segment_user_json.u).email, 'external_id', (segment_user_json.u).external_id,
-                           'display_name', (segment_user_json.u).display_name, 'avatar_url', (segment_user_json.u).avatar_url)
-$$;
+select internal.row_declare('segment_user_json', null::app.users, '{id,email,external_id,display_name,avatar_url}');
 comment on function internal.segment_user_json is 'A user as lists of members show them.';
 
 create or replace function internal.segment_user_ids(segment_id uuid) returns setof uuid

@@ -2,14 +2,7 @@
 -- retries and the circuit breaker are in functions/shared/webhooks. The worker contains no logic: it leases a delivery, sends the request and
 -- reports the outcome.
 
-create or replace function internal.webhook_json(w app.webhooks) returns json
-language sql stable as $$
-  select json_build_object(
-    'id', (webhook_json.w).id, 'event_name', (webhook_json.w).event_name, 'target_url', (webhook_json.w).target_url,
-    'description', (webhook_json.w).description, 'filter', (webhook_json.w).filter,
-    'include_user', (webhook_json.w).include_user, 'status', (webhook_json.w).status,
-    'created_at', internal.iso((webhook_json.w).created_at), 'updated_at', internal.iso((webhook_json.w).updated_at))
-$$;
+select internal.row_declare('webhook_json', null::app.webhooks, '{id,event_name,target_url,description,filter,include_user,status,created_at,updated_at}');
 comment on function internal.webhook_json is 'A subscription as every response shows it. Its secret is shown once, by the server that generated it.';
 
 create or replace function internal.webhook_filter_check(filter json) returns void
