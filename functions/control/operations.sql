@@ -36,6 +36,41 @@ end $$;
 comment on function internal.operation_start is
   'Creates an operation and queues its job {operation_id}, in this transaction. Granted to nobody: areas call it from their own functions.';
 
+create or replace function internal.operation_request(project_id uuid, type text, input jsonb) returns uuid
+language plpgsql volatile security definer set search_path = '' as $$
+declare
+  area constant text := split_part(operation_request.type, '.', 1);
+  operation_id uuid;
+begin
+  if operation_request.type is null or operation_request.type not in ('achievements.backfill', 'challenges.recompute', 'events.delete', 'events.replay',
+                                                                      'leaderboards.rebuild') then
+    raise exception 'no such operation: %', operation_request.type;
+  end if;
+  operation_id := internal.operation_start(operation_request.project_id, operation_request.type, replace(operation_request.type, '.', '__'),
+                                           operation_request.input);
+  if area = 'events' then
+    perform internal.audit(operation_request.type, area, operation_id::text, internal.operation_input_changes(operation_request.input), 202,
+                           operation_request.project_id);
+  else
+    -- the others are about one definition: achievement_id, challenge_id, leaderboard_id
+    perform internal.audit(operation_request.type, area, (operation_request.input ->> (rtrim(area, 's') || '_id'))::uuid::text,
+                           case area when 'achievements' then operation_request.input::json else '{}' end, 202);
+  end if;
+  return operation_id;
+end $$;
+comment on function internal.operation_request is
+  'Starts an operation on one of the caller''s own projects: internal.operation_start queues its job, named as its type (events__replay). Audited.';
+
+create or replace function api.operation_request(project_id uuid, type text, input jsonb) returns api.reply
+language plpgsql volatile as $$
+declare
+  project constant app.projects := internal.own_project(operation_request.project_id);
+begin
+  return internal.reply(202, json_build_object(
+    'operation_id', internal.operation_request(project.id, operation_request.type, operation_request.input), 'status', 'queued'));
+end $$;
+comment on function api.operation_request is 'Queues an operation, whose input the project''s database has checked: 202 {operation_id, status}. Refuses 404 NOT_FOUND.';
+
 create or replace function api.operation_get(project_id uuid, operation_id uuid) returns api.reply
 language plpgsql stable as $$
 declare

@@ -8,6 +8,6 @@ create policy "workers delete old operations" on app.operations for delete to co
 
 grant select on app.operations to control_developer;
 grant select, delete, update (status, done, total, result, failed_reason, updated_at) on app.operations to control_worker;
-grant execute on function internal.operation_json, internal.operation_cancel, api.operation_get, internal.operations_page, api.operation_list, api.operation_cancel
+grant execute on function internal.operation_json, internal.operation_request, api.operation_request, internal.operation_cancel, api.operation_get, internal.operations_page, api.operation_list, api.operation_cancel
   to control_developer;
 grant execute on function api.operation_begin, api.operation_progress, api.operation_end to control_worker;

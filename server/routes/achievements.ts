@@ -185,8 +185,8 @@ export const achievements = area({
         async handle(context) {
           const args = { achievement_id: context.params['achievementId'], ...context.body }
           const checked = await context.call('achievement_backfill_check', args, { readOnly: true })
-          const input = dataOf<object>(checked)
-          return callControl(context, 'achievements_backfill_start', { input }, { failure: 'CREATE_FAILED' })
+          const started = { type: 'achievements.backfill', input: dataOf<object>(checked) }
+          return callControl(context, 'operation_request', started, { failure: 'CREATE_FAILED' })
         },
         calls: ['achievement_backfill_check'],
         replies: { 202: data(z.strictObject({ operation_id: Uuid, status: z.literal('queued') })) },

@@ -176,7 +176,8 @@ export const challenges = area({
         async handle(context) {
           const challenge_id = context.params['challengeId']
           await context.call('definition_get', { kind: 'challenge', id_or_key: challenge_id }, { readOnly: true })
-          return callControl(context, 'challenges_recompute_start', { challenge_id }, { failure: 'CREATE_FAILED' })
+          const args = { type: 'challenges.recompute', input: { challenge_id } }
+          return callControl(context, 'operation_request', args, { failure: 'CREATE_FAILED' })
         },
         replies: { 202: data(z.strictObject({ operation_id: Uuid, status: z.literal('queued') })) },
       }),

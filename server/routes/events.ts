@@ -101,7 +101,7 @@ const operation =
   async (context: HandlerContext) => {
     const input = dataOf<object>(await context.call(check, argsOf(context), { readOnly: true }))
     const failure = type === 'events.delete' ? 'DELETE_FAILED' : 'CREATE_FAILED'
-    return callControl(context, 'events_operation_start', { type, input }, { failure })
+    return callControl(context, 'operation_request', { type, input }, { failure })
   }
 const Started = data(z.strictObject({ operation_id: Uuid, status: z.literal('queued') }))
 

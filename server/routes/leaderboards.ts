@@ -251,8 +251,8 @@ export const leaderboards = area({
         async handle(context) {
           const board = { id_or_key: context.params['idOrKey'] }
           const found = await context.call('leaderboard_rebuild_check', board, { readOnly: true })
-          const leaderboard_id = dataOf<string>(found)
-          return callControl(context, 'leaderboards_rebuild_start', { leaderboard_id }, { failure: 'CREATE_FAILED' })
+          const args = { type: 'leaderboards.rebuild', input: { leaderboard_id: dataOf<string>(found) } }
+          return callControl(context, 'operation_request', args, { failure: 'CREATE_FAILED' })
         },
         calls: ['leaderboard_rebuild_check'],
         replies: { 202: data(z.strictObject({ operation_id: Uuid, status: z.literal('queued') })) },
