@@ -158,19 +158,17 @@ end $$;
 comment on function api.operator_token_create is
   'Creates an operator token: 201; the server adds its text to this response only. Refuses 400 VALIDATION_ERROR, and as internal.operator_token_make.';
 
+select internal.list_declare('operator_tokens_page', null::app.operator_tokens, 'operator_token_json', '{created_at,id}', required => '{developer_id}');
+select internal.list_declare('operator_tokens_of_account', null::app.operator_tokens, 'operator_token_json', '{created_at,id}', required => '{service_account_id}');
+
 create or replace function api.operator_token_list(page_limit int, page_offset bigint) returns api.reply
 language plpgsql stable security definer set search_path = '' as $$
 declare
   account constant uuid := internal.service_account_id();
 begin
-  return internal.reply_page(
-    (select json_agg(internal.operator_token_json(p.token) order by (p.token).created_at desc, (p.token).id desc)
-       from (select t as token from app.operator_tokens t
-              where t.service_account_id = account or account is null and t.developer_id = internal.developer_id()
-              order by t.created_at desc, t.id desc
-              limit operator_token_list.page_limit offset operator_token_list.page_offset) p),
-    (select count(*) from app.operator_tokens t where t.service_account_id = account or account is null and t.developer_id = internal.developer_id()),
-    operator_token_list.page_offset, operator_token_list.page_limit);
+  return case when account is null
+              then internal.operator_tokens_page(internal.developer_id(), operator_token_list.page_offset, operator_token_list.page_limit)
+              else internal.operator_tokens_of_account(account, operator_token_list.page_offset, operator_token_list.page_limit) end;
 end $$;
 comment on function api.operator_token_list is
   'Operator tokens that the caller made, newest first, with those that ended; they are deleted 90 days after their expiry.';

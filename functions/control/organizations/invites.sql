@@ -71,18 +71,14 @@ begin
 end $$;
 comment on function api.organization_invite_create is 'Invites an address: 201. Refuses 400 VALIDATION_ERROR, and as internal.organization_invite_make.';
 
+select internal.list_declare('organization_invites_page', null::app.organization_invites, 'organization_invite_json', '{created_at,id}',
+                             required => '{organization_id}');
+
 create or replace function api.organization_invite_list(org_id uuid, page_limit int, page_offset bigint) returns api.reply
 language plpgsql stable security definer set search_path = '' as $$
 begin
   perform internal.organization_check(organization_invite_list.org_id, 'viewer');
-  return internal.reply_page(
-    (select json_agg(internal.organization_invite_json(p.invite) order by (p.invite).created_at desc, (p.invite).id desc)
-       from (select i as invite from app.organization_invites i
-              where i.organization_id = organization_invite_list.org_id
-              order by i.created_at desc, i.id desc
-              limit organization_invite_list.page_limit offset organization_invite_list.page_offset) p),
-    (select count(*) from app.organization_invites i where i.organization_id = organization_invite_list.org_id),
-    organization_invite_list.page_offset, organization_invite_list.page_limit);
+  return internal.organization_invites_page(organization_invite_list.org_id, organization_invite_list.page_offset, organization_invite_list.page_limit);
 end $$;
 comment on function api.organization_invite_list is
   'Invites of an organization of the caller, newest first, with those that ended; they are deleted 90 days after their end. Refuses 404 NOT_FOUND.';

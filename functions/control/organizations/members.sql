@@ -9,18 +9,14 @@ language sql stable security definer set search_path = '' as $$
 $$;
 comment on function internal.member_json is 'A member as the other members see them. Granted to nobody: it reads any account.';
 
+select internal.list_declare('members_page', null::app.organization_members, 'member_json', '{joined_at,developer_id}', required => '{organization_id}',
+                             direction => 'asc');
+
 create or replace function api.member_list(org_id uuid, page_limit int, page_offset bigint) returns api.reply
 language plpgsql stable security definer set search_path = '' as $$
 begin
   perform internal.organization_check(member_list.org_id, 'viewer');
-  return internal.reply_page(
-    (select json_agg(internal.member_json(p.member) order by (p.member).joined_at, (p.member).developer_id)
-       from (select m as member from app.organization_members m
-              where m.organization_id = member_list.org_id
-              order by m.joined_at, m.developer_id
-              limit member_list.page_limit offset member_list.page_offset) p),
-    (select count(*) from app.organization_members m where m.organization_id = member_list.org_id),
-    member_list.page_offset, member_list.page_limit);
+  return internal.members_page(member_list.org_id, member_list.page_offset, member_list.page_limit);
 end $$;
 comment on function api.member_list is 'Members of an organization of the caller, longest membership first: at most 100. Refuses 404 NOT_FOUND.';
 
