@@ -107,9 +107,7 @@ declare
   held app.project_subscriptions;
   paid text;
 begin
-  if internal.caller() <> 'worker' then
-    raise exception 'events of the billing provider are stored by the server, which has checked their signature';
-  end if;
+  perform internal.check_caller('worker', 'events of the billing provider are stored by the server, which has checked their signature');
   insert into app.billing_events (provider, event_key) values (billing_event.provider, billing_event.event_key) on conflict do nothing;
   if not found then
     return internal.reply(200, json_build_object('received', true, 'applied', false));
@@ -173,9 +171,7 @@ declare
   nobody constant uuid := '00000000-0000-0000-0000-000000000000';
   today constant date := (internal.now() at time zone 'UTC')::date;
 begin
-  if internal.caller() <> 'worker' then
-    raise exception 'forgetting is the daily job''s';
-  end if;
+  perform internal.check_caller('worker', 'forgetting is done by the daily job');
   delete from app.billing_events e where e.received_at < internal.now() - interval '90 days';
   delete from app.traffic_reports t where t.day < today - 400;
   -- servers report a day for two days after it

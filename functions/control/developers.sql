@@ -388,9 +388,7 @@ create or replace trigger tg_projects__account_state_gone
 create or replace function internal.purge_accounts() returns void
 language plpgsql volatile security definer set search_path = '' as $$
 begin
-  if internal.caller() <> 'worker' then
-    raise exception 'forgetting is the daily job''s';
-  end if;
+  perform internal.check_caller('worker', 'forgetting is done by the daily job');
   delete from app.developer_codes c where c.expires_at < internal.now() - interval '1 day';
   perform internal.purge_device_grants();
   perform internal.purge_github_starts();

@@ -216,9 +216,7 @@ declare
   held boolean;
   ready boolean;
 begin
-  if internal.caller() <> 'worker' then
-    raise exception 'only workers let an apply wait';
-  end if;
+  perform internal.check_caller('worker', 'an apply is made to wait by workers');
   held := internal.monetization_apply_held(monetization_apply_wait.operation_id, monetization_apply_wait.run);
   select a.is_confirmed into ready from app.monetization_applies a where a.operation_id = monetization_apply_wait.operation_id;
   if held and not ready then
@@ -241,9 +239,7 @@ language plpgsql volatile security definer set search_path = '' as $$
 declare
   is_over boolean;
 begin
-  if internal.caller() <> 'worker' then
-    raise exception 'only workers end an apply that nobody confirmed';
-  end if;
+  perform internal.check_caller('worker', 'an apply that nobody confirmed is ended by workers');
   select true into is_over
     from app.operations o
     join app.monetization_applies a on a.operation_id = o.id

@@ -43,9 +43,7 @@ comment on function api.graphql_tables is 'internal.graphql_tables, and a hash o
 create or replace function api.graphql_names_keep(names json, basis text) returns api.reply
 language plpgsql volatile security definer set search_path = '' as $$
 begin
-  if internal.caller() <> 'worker' then
-    raise exception 'the server keeps names, not %', internal.caller();
-  end if;
+  perform internal.check_caller('worker', 'names are kept by the server');
   -- whoever else keeps names waits here and then finds another basis, also while a collection is made: the lock conflicts with its row
   lock table app.graphql_names in share row exclusive mode;
   if md5(internal.graphql_tables()::text) <> graphql_names_keep.basis then

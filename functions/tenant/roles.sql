@@ -39,9 +39,8 @@ declare
   role_key text;
   is_new boolean;
 begin
-  if internal.caller() <> 'developer' then
-    raise exception 'roles are assigned by administrators, not by %', internal.caller();
-  elsif ends <= internal.now() then
+  perform internal.check_caller('developer', 'roles are assigned by administrators');
+  if ends <= internal.now() then
     perform internal.invalid('expires_at', 'must be in the future');
   end if;
   select r.key into role_key from app.roles r where r.id = role_assign.role_id for key share;

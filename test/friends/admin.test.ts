@@ -108,5 +108,5 @@ test('no function of an administrator or of a worker is a user’s', async () =>
     )
   await expect(
     project.as('app_admin', { 'app.caller': 'none' }, `select api.friend_add('${me}', '${me}')`),
-  ).rejects.toThrow(/administrators administer/)
+  ).rejects.toThrow(/friends are administered by administrators/)
 })

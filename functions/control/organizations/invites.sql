@@ -152,9 +152,7 @@ comment on function api.organization_invite_accept is
 create or replace function api.organization_invite_mail(invite_id uuid) returns api.reply
 language plpgsql stable security definer set search_path = '' as $$
 begin
-  if internal.caller() <> 'worker' then
-    raise exception 'only workers ask what a mail says';
-  end if;
+  perform internal.check_caller('worker', 'texts of mails are read by workers');
   return internal.reply(200, (
     select json_build_object('email', i.email, 'organization', o.name, 'role', i.role, 'invited_by', d.email, 'expires_at', internal.iso(i.expires_at))
       from app.organization_invites i

@@ -19,9 +19,7 @@ language plpgsql volatile security definer set search_path = '' as $$
 declare
   since timestamptz;
 begin
-  if internal.caller() <> 'worker' then
-    raise exception 'workers report trails, not %', internal.caller();
-  end if;
+  perform internal.check_caller('worker', 'trails are reported by workers');
   select min(w.audit_since) into since
     from app.projects p
     join app.webhooks w on w.organization_id = p.organization_id
@@ -40,9 +38,7 @@ comment on function api.webhook_audit_begin is
 create or replace function api.webhook_audit_report(project_id uuid, events json, last bigint) returns api.reply
 language plpgsql volatile security definer set search_path = '' as $$
 begin
-  if internal.caller() <> 'worker' then
-    raise exception 'workers report trails, not %', internal.caller();
-  end if;
+  perform internal.check_caller('worker', 'trails are reported by workers');
   -- the project is not removed before the position is stored
   perform from app.projects p where p.id = webhook_audit_report.project_id and p.deleted_at is null for key share;
   if not found then

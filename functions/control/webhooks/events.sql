@@ -161,9 +161,7 @@ create or replace trigger tg_audit_events__control_event
 create or replace function api.webhook_degraded(project_id uuid, event_id uuid, webhook json) returns api.reply
 language plpgsql volatile security definer set search_path = '' as $$
 begin
-  if internal.caller() <> 'worker' then
-    raise exception 'workers report degraded webhooks, not %', internal.caller();
-  end if;
+  perform internal.check_caller('worker', 'degraded webhooks are reported by workers');
   perform internal.control_project_event('webhook.degraded', p.id, webhook_degraded.webhook, webhook_degraded.event_id)
      from app.projects p
     where p.id = webhook_degraded.project_id and p.deleted_at is null;

@@ -25,9 +25,7 @@ comment on function api.webhook_replay_start is
 create or replace function api.webhook_owner(project_id uuid) returns api.reply
 language plpgsql stable security definer set search_path = '' as $$
 begin
-  if internal.caller() <> 'worker' then
-    raise exception 'only workers ask whom to notify';
-  end if;
+  perform internal.check_caller('worker', 'receivers of mails are read by workers');
   return internal.reply(200, (
     select json_build_object('email', d.email, 'project_name', p.name)
       from app.projects p

@@ -41,9 +41,7 @@ comment on function internal.enqueue is
 create or replace function internal.webhook_schedule(delivery_id uuid, due_at timestamptz) returns void
 language plpgsql volatile security definer set search_path = '' as $$
 begin
-  if internal.caller() <> 'worker' then
-    raise exception 'workers schedule deliveries, not %', internal.caller();
-  end if;
+  perform internal.check_caller('worker', 'deliveries are scheduled by workers');
   perform internal.enqueue('webhooks__deliver', d.id::text, due_at => webhook_schedule.due_at, lane => 'webhook ' || d.webhook_id)
      from app.webhook_deliveries d
     where d.id = webhook_schedule.delivery_id;
@@ -81,9 +79,7 @@ comment on function api.webhook_task_repeat is 'For jobs: queues a probe, a rele
 create or replace function api.control_webhook_owner(webhook_id uuid) returns api.reply
 language plpgsql stable security definer set search_path = '' as $$
 begin
-  if internal.caller() <> 'worker' then
-    raise exception 'only workers ask whom to notify';
-  end if;
+  perform internal.check_caller('worker', 'receivers of mails are read by workers');
   return internal.reply(200, (
     select json_build_object('email', d.email, 'organization', o.name)
       from app.webhooks w
@@ -101,9 +97,7 @@ comment on function api.control_webhook_owner is
 create or replace function internal.purge_webhooks() returns void
 language plpgsql volatile security definer set search_path = '' as $$
 begin
-  if internal.caller() <> 'worker' then
-    raise exception 'forgetting is the daily job''s';
-  end if;
+  perform internal.check_caller('worker', 'forgetting is done by the daily job');
   delete from app.webhook_deliveries d where d.created_at < internal.now() - interval '30 days';
   -- a day after the last delivery that was queued with it
   delete from app.webhook_secrets s where s.replaced_at < internal.now() - interval '31 days';

@@ -109,9 +109,8 @@ declare
   kept app.user_achievements;
   was_there boolean;
 begin
-  if internal.caller() <> 'developer' then
-    raise exception 'achievements are granted and revoked by administrators, not by %', internal.caller();
-  elsif internal.lock_users(array[achievement_adjust.app_user_id]) is null then
+  perform internal.check_caller('developer', 'achievements are granted and revoked by administrators');
+  if internal.lock_users(array[achievement_adjust.app_user_id]) is null then
     perform internal.fail(404, 'NOT_FOUND', 'There is no such user.');
   end if;
   select u.* into kept

@@ -9,9 +9,7 @@ declare
      where s.scope = own_scope and s.sealed_at < audit_sealed_since.since
      order by s.position desc limit 1), 0);
 begin
-  if internal.caller() <> 'worker' then
-    raise exception 'workers report trails, not %', internal.caller();
-  end if;
+  perform internal.check_caller('worker', 'trails are reported by workers');
   return internal.reply(200, (
     select json_build_object('events', coalesce(json_agg(t.event order by t.position) filter (where t.event is not null), '[]'),
                              'last', coalesce(max(t.position), former), 'is_over', count(*) < audit_sealed_since.most)

@@ -272,9 +272,8 @@ language plpgsql volatile security definer set search_path = '' as $$
 declare
   made json;
 begin
-  if internal.caller() <> 'developer' then
-    raise exception 'entries of others are posted by administrators, not by %', internal.caller();
-  elsif (feed_post_as.as_user_id is null) <> coalesce(feed_post_as.system, false) then
+  perform internal.check_caller('developer', 'entries of others are posted by administrators');
+  if (feed_post_as.as_user_id is null) <> coalesce(feed_post_as.system, false) then
     perform internal.invalid('as_user_id', 'send as_user_id, or system: true');
   elsif feed_post_as.as_user_id is not null and internal.lock_users(array[feed_post_as.as_user_id]) is null then
     perform internal.fail(404, 'USER_NOT_FOUND', 'There is no such user.');

@@ -12,9 +12,8 @@ declare
   unknown constant text := (select e from unnest(events_given) e where not exists (select from internal.feed_events f where f.action = e) limit 1);
   silent jsonb;
 begin
-  if internal.caller() <> 'developer' then
-    raise exception 'settings are changed by administrators, not by %', internal.caller();
-  elsif unknown is not null then
+  perform internal.check_caller('developer', 'settings are changed by administrators');
+  if unknown is not null then
     perform internal.invalid('events', format('has an unknown action: %s', left(unknown, 64)));
   end if;
   -- what is switched off is stored: an event that a later version adds makes entries

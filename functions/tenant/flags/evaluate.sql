@@ -222,9 +222,7 @@ declare
   segments uuid[];
   place int;
 begin
-  if internal.caller() <> 'developer' then
-    raise exception 'rules are shown to administrators, not to %', internal.caller();
-  end if;
+  perform internal.check_caller('developer', 'rules are read by administrators');
   select f.* into flag from app.flags f where f.id = flag_explain.flag_id;
   select o.value into override from app.flag_overrides o where o.flag_id = flag.id and o.app_user_id = flag_explain.app_user_id;
   context := internal.flag_context(flag_explain.app_user_id, flag_explain.attributes, null, null);

@@ -3,9 +3,7 @@
 create or replace function internal.friend_admin_check() returns void
 language plpgsql stable as $$
 begin
-  if internal.caller() <> 'developer' then
-    raise exception 'administrators administer friends, not %', internal.caller();
-  end if;
+  perform internal.check_caller('developer', 'friends are administered by administrators');
 end $$;
 comment on function internal.friend_admin_check is 'Raises unless the caller is an administrator. Granted to nobody.';
 

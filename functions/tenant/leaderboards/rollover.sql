@@ -120,9 +120,8 @@ declare
   state text;
   due timestamptz;
 begin
-  if internal.caller() <> 'worker' then
-    raise exception 'boards are turned by a worker, not by %', internal.caller();
-  elsif not internal.try_advisory_lock('leaderboard_rollover', leaderboard_rollover.leaderboard_id::text) then
+  perform internal.check_caller('worker', 'boards are turned by a worker');
+  if not internal.try_advisory_lock('leaderboard_rollover', leaderboard_rollover.leaderboard_id::text) then
     return internal.reply(200, json_build_object('state', 'wait'));
   end if;
   select b.* into board from app.leaderboards b where b.id = leaderboard_rollover.leaderboard_id;

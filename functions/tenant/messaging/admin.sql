@@ -5,9 +5,8 @@ select internal.count_declare('conversations', 'app.conversations');
 create or replace function api.conversations_admin(user_id uuid default null, page_limit int default 50, page_offset int default 0) returns api.reply
 language plpgsql stable security definer set search_path = '' as $$
 begin
-  if internal.caller() <> 'developer' then
-    raise exception 'all conversations are shown to administrators, not to %', internal.caller();
-  elsif conversations_admin.user_id is null then
+  perform internal.check_caller('developer', 'all conversations are read by administrators');
+  if conversations_admin.user_id is null then
     return internal.reply_page(
       internal.conversations_json(array(select c.id from app.conversations c order by c.created_at desc, c.id desc
                                          limit conversations_admin.page_limit offset conversations_admin.page_offset)),
@@ -31,9 +30,7 @@ language plpgsql stable security definer set search_path = '' as $$
 declare
   total bigint;
 begin
-  if internal.caller() <> 'developer' then
-    raise exception 'messages of others are shown to administrators, not to %', internal.caller();
-  end if;
+  perform internal.check_caller('developer', 'messages of others are read by administrators');
   select c.message_count into total from app.conversations c where c.id = messages_admin.conversation_id;
   perform internal.check_found(total is not null, 'conversation', 'CONVERSATION_NOT_FOUND');
   return internal.reply_page(
@@ -52,9 +49,8 @@ language plpgsql volatile security definer set search_path = '' as $$
 declare
   posted json;
 begin
-  if internal.caller() <> 'developer' then
-    raise exception 'messages are posted as another by administrators, not by %', internal.caller();
-  elsif (message_post.as_user_id is null) <> coalesce(message_post.system, false) then
+  perform internal.check_caller('developer', 'messages are posted as another by administrators');
+  if (message_post.as_user_id is null) <> coalesce(message_post.system, false) then
     perform internal.invalid('as_user_id', 'send as_user_id, or system: true');
   elsif message_post.as_user_id is not null then
     perform internal.check_found(internal.lock_users(array[message_post.as_user_id]) is not null, 'user', 'USER_NOT_FOUND');
@@ -96,9 +92,7 @@ comment on function api.message_delete_admin is
 create or replace function api.messaging_stats() returns api.reply
 language plpgsql stable security definer set search_path = '' as $$
 begin
-  if internal.caller() <> 'developer' then
-    raise exception 'statistics are for administrators, not for %', internal.caller();
-  end if;
+  perform internal.check_caller('developer', 'statistics are read by administrators');
   return internal.reply(200, (
     select json_build_object(
              'conversations', json_build_object('total', c.direct + c.group, 'direct', c.direct, 'group', c.group),

@@ -159,9 +159,8 @@ declare
   was app.moderation_trust_levels;
   trust app.moderation_trust_levels;
 begin
-  if internal.caller() <> 'developer' then
-    raise exception 'trust levels are set by administrators, not by %', internal.caller();
-  elsif internal.lock_users(array[moderation_trust_put.app_user_id]) is null then
+  perform internal.check_caller('developer', 'trust levels are set by administrators');
+  if internal.lock_users(array[moderation_trust_put.app_user_id]) is null then
     perform internal.fail(404, 'USER_NOT_FOUND', 'There is no such user.');
   end if;
   select t.* into was from app.moderation_trust_levels t where t.app_user_id = moderation_trust_put.app_user_id;

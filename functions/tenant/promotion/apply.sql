@@ -278,9 +278,7 @@ language plpgsql volatile security definer set search_path = '' as $$
 declare
   has_changed constant boolean := coalesce(current_setting('app.event_plans_later', true), '') = 'changed';
 begin
-  if internal.caller() <> 'developer' then
-    raise exception 'plans of events are refreshed for administrators, not for %', internal.caller();
-  end if;
+  perform internal.check_caller('developer', 'plans of events are refreshed by administrators');
   perform set_config('app.event_plans_later', 'off', true);
   if has_changed then
     perform internal.event_plans_refresh();

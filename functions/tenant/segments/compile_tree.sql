@@ -324,9 +324,7 @@ comment on function internal.promotion_begin__segment is 'Before the segments of
 create or replace function internal.promotion_end__segment() returns void
 language plpgsql volatile security definer set search_path = '' as $$
 begin
-  if internal.caller() <> 'developer' then
-    raise exception 'segments are compiled for administrators, not for %', internal.caller();
-  end if;
+  perform internal.check_caller('developer', 'segments are compiled by administrators');
   if current_setting('app.segments_later', true) = 'changed' then
     perform internal.segments_compile();
   end if;

@@ -230,9 +230,7 @@ comment on function api.segment_refresh is 'Queues an evaluation: 202. Refuses 4
 create or replace function internal.segment_refresh_now(segment_id uuid) returns void
 language plpgsql volatile security definer set search_path = '' as $$
 begin
-  if internal.caller() <> 'developer' then
-    raise exception 'only administrators ask for an evaluation, not %', internal.caller();
-  end if;
+  perform internal.check_caller('developer', 'an evaluation is asked for by administrators');
   perform internal.enqueue('segments__refresh');
   perform internal.audit('segments.refresh', 'segments', segment_refresh_now.segment_id::text, '{}', 202);
 end $$;

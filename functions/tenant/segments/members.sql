@@ -123,9 +123,7 @@ declare
   actual jsonb;
   leaves json[] := '{}';
 begin
-  if internal.caller() <> 'developer' then
-    raise exception 'segments are explained to administrators, not to %', internal.caller();
-  end if;
+  perform internal.check_caller('developer', 'explanations of segments are read by administrators');
   select s.* into segment from app.segments s where s.id = segment_explain.segment_id;
   if segment.kind = 'dynamic' then
     select c.condition, c.state into compiled from internal.segment_compile(segment.rules, segment.id) c;

@@ -17,9 +17,7 @@ comment on function internal.streak_may_act is
 create or replace function internal.streak_may_administer(app_user_id uuid) returns void
 language plpgsql volatile as $$
 begin
-  if internal.caller() <> 'developer' then
-    raise exception 'only administrators do this to a streak, not %', internal.caller();
-  end if;
+  perform internal.check_caller('developer', 'this is done to a streak by administrators');
   perform internal.streak_may_act(streak_may_administer.app_user_id);
 end $$;
 comment on function internal.streak_may_administer is

@@ -159,9 +159,7 @@ comment on function internal.streak_definition_before_delete is 'Locks all users
 create or replace function internal.streak_users_lock(definition_id uuid) returns void
 language plpgsql volatile security definer set search_path = '' as $$
 begin
-  if internal.caller() <> 'developer' then
-    raise exception 'only administrators change the rules of streaks, not %', internal.caller();
-  end if;
+  perform internal.check_caller('developer', 'the rules of streaks are changed by administrators');
   perform internal.lock_users(array(
     select s.app_user_id from app.user_streaks s where s.streak_definition_id = streak_users_lock.definition_id));
 end $$;
@@ -173,9 +171,8 @@ language plpgsql volatile security definer set search_path = '' as $$
 declare
   due_users uuid[];
 begin
-  if internal.caller() <> 'developer' then
-    raise exception 'only administrators change the rules of streaks, not %', internal.caller();
-  elsif streak_definition_apply_time.is_changed then
+  perform internal.check_caller('developer', 'the rules of streaks are changed by administrators');
+  if streak_definition_apply_time.is_changed then
     perform from app.user_streaks s
       where s.streak_definition_id = streak_definition_apply_time.definition_id
       order by s.app_user_id

@@ -107,9 +107,7 @@ declare
   was jsonb;
   ahead uuid[];
 begin
-  if internal.caller() <> 'developer' then
-    raise exception 'only administrators write the table of levels, not %', internal.caller();
-  end if;
+  perform internal.check_caller('developer', 'the table of levels is written by administrators');
   perform internal.advisory_lock('xp levels');
   -- users whom the former table puts on a higher level than the stored one keep that level; users are locked first, as everywhere
   ahead := internal.lock_users(array(select t.app_user_id from app.xp_totals t where t.highest_level < internal.xp_level_of(t.total)));

@@ -169,9 +169,7 @@ declare
   given internal.xp_act[];
   scale numeric := 1;
 begin
-  if internal.caller() <> 'developer' then
-    raise exception 'only administrators simulate rules, not %', internal.caller();
-  end if;
+  perform internal.check_caller('developer', 'rules are simulated by administrators');
   select internal.planned_rows(format('select from app.engagement_events e where e.event_name = %L and e.occurred_at >= %L', r.event_name, xp_simulation.since))
     into reads
     from app.xp_rules r
