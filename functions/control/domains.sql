@@ -34,14 +34,7 @@ language sql stable as $$
 $$;
 comment on function internal.has_function_domains is 'Whether functions of the project are served under a domain, which must be detached before the project can be deleted.';
 
-create or replace function internal.domain_json(d app.domains) returns json
-language sql stable as $$
-  select json_build_object(
-    'id', (domain_json.d).id, 'domain', (domain_json.d).domain, 'kind', (domain_json.d).kind, 'status', (domain_json.d).status,
-    'dns_records', (domain_json.d).records, 'verified_at', internal.iso((domain_json.d).verified_at),
-    'last_checked_at', internal.iso((domain_json.d).last_checked_at), 'error', (domain_json.d).error,
-    'created_at', internal.iso((domain_json.d).created_at))
-$$;
+select internal.row_declare('domain_json', null::app.domains, '{id,domain,kind,status,dns_records:records,verified_at,last_checked_at,error,created_at}');
 comment on function internal.domain_json is 'A domain as responses show it, without its token alone and without its private key.';
 
 create or replace function internal.domain_project_lock(project_id uuid) returns void

@@ -7,11 +7,11 @@ declare
 begin
   execute format('create or replace function internal.%I(r %s) returns json language sql stable as %L', row_declare.name, source, (
     select format('select json_build_object(%s)', string_agg(
-             format(case c.kind when 'timestamp with time zone' then '%L, internal.iso((%I.r).%I)' else '%L, (%I.r).%I' end, c.name, row_declare.name, c.name), ', '
-             order by c.n))
-      from internal.list_columns(source, row_declare.keys) c));
+             format(case c.kind when 'timestamp with time zone' then '%L, internal.iso((%I.r).%I)' else '%L, (%I.r).%I' end,
+                    split_part(row_declare.keys[c.n], ':', 1), row_declare.name, c.name), ', ' order by c.n))
+      from internal.list_columns(source, array(select split_part(k.key, ':', -1) from unnest(row_declare.keys) with ordinality k (key, n) order by k.n)) c));
 end $$;
 comment on function internal.row_declare is
   'For files of functions: compiles internal.<name>(row), the JSON object of a row of the table whose row type shape has (null::app.groups): the keys are columns,
-   times as internal.iso shows them. A row with a key of another kind has a function that is written out. The caller''s rights hold; policy files grant what
-   it makes. Granted to nobody.';
+   times as internal.iso shows them; asset_id:id shows a column under another name. A row with a key of another kind has a function that is written out. The
+   caller''s rights hold; policy files grant what it makes. Granted to nobody.';

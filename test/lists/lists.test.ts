@@ -82,10 +82,10 @@ describe('the JSON of a row', () => {
   )
 
   test('has the columns that are declared, in that order, and no other', async () => {
-    await declare('{at,id,"a \\"name",tags}')
+    await declare('{at,number:id,"a \\"name",tags}')
     const made = `internal.rowed_json((1, 'x', '{a,b}', '2026-01-02T03:04:05Z', 'hidden')::internal.rowed)`
     expect(await one<string>(`select ${made}::text`)).toBe(
-      '{"at" : "2026-01-02T03:04:05.000Z", "id" : 1, "a \\"name" : "x", "tags" : ["a","b"]}',
+      '{"at" : "2026-01-02T03:04:05.000Z", "number" : 1, "a \\"name" : "x", "tags" : ["a","b"]}',
     )
   })
 

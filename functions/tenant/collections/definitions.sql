@@ -23,12 +23,7 @@ language sql stable as $$
 $$;
 comment on function internal.collection_column_json is 'A column as its definition shows it.';
 
-create or replace function internal.collection_index_json(i app.collection_indexes) returns json
-language sql stable as $$
-  select json_build_object('name', (collection_index_json.i).name, 'columns', (collection_index_json.i).columns,
-                           'unique', (collection_index_json.i).is_unique, 'method', (collection_index_json.i).method,
-                           'where', (collection_index_json.i).where_filter, 'is_ready', (collection_index_json.i).is_ready)
-$$;
+select internal.row_declare('collection_index_json', null::app.collection_indexes, '{name,columns,unique:is_unique,method,where:where_filter,is_ready}');
 comment on function internal.collection_index_json is 'An index as its definition shows it.';
 
 create or replace function internal.collection_rows_estimate(name text) returns bigint

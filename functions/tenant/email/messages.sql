@@ -7,19 +7,9 @@ language sql stable
 return jsonb_build_array(jsonb_strip_nulls(jsonb_build_object('type', email_event.type, 'at', internal.iso(internal.now()), 'detail', left(email_event.detail, 500))));
 comment on function internal.email_event is 'An entry of the events of a message, as a list to append.';
 
-create or replace function internal.email_message_json(m app.email_messages) returns json
-language sql stable as $$
-  select json_build_object(
-    'id', (email_message_json.m).id, 'user_id', (email_message_json.m).app_user_id, 'to', (email_message_json.m).to_address,
-    'from', (email_message_json.m).from_address, 'reply_to', (email_message_json.m).reply_to, 'subject', (email_message_json.m).subject,
-    'template_key', (email_message_json.m).template_key, 'template_version', (email_message_json.m).template_version,
-    'locale', (email_message_json.m).locale, 'category', (email_message_json.m).category, 'status', (email_message_json.m).status,
-    'attempts', (email_message_json.m).attempts, 'send_at', internal.iso((email_message_json.m).send_at),
-    'next_attempt_at', internal.iso((email_message_json.m).next_attempt_at), 'last_error', (email_message_json.m).last_error,
-    'sent_at', internal.iso((email_message_json.m).sent_at), 'created_at', internal.iso((email_message_json.m).created_at),
-    'track', (email_message_json.m).track, 'opened_at', internal.iso((email_message_json.m).opened_at),
-    'clicked_at', internal.iso((email_message_json.m).clicked_at), 'updated_at', internal.iso((email_message_json.m).updated_at))
-$$;
+select internal.row_declare('email_message_json', null::app.email_messages, '{id,user_id:app_user_id,to:to_address,from:from_address,reply_to,subject,
+                             template_key,template_version,locale,category,status,attempts,send_at,next_attempt_at,last_error,sent_at,created_at,track,
+                             opened_at,clicked_at,updated_at}');
 comment on function internal.email_message_json is 'A message as lists show it, without its content.';
 
 create or replace function internal.tg_email_messages__send() returns trigger

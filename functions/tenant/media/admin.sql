@@ -167,11 +167,7 @@ end $$;
 comment on function api.storage_objects is
   'A page of the objects of a bucket whose keys begin with a prefix, newest first. Refuses 404 BUCKET_NOT_FOUND, 400 INVALID_INPUT (cursor).';
 
-create or replace function internal.storage_object_json(a app.media_assets) returns json
-language sql stable as $$
-  select json_build_object('key', (storage_object_json.a).key, 'asset_id', (storage_object_json.a).id, 'size_bytes', (storage_object_json.a).size_bytes,
-                           'mime_type', (storage_object_json.a).mime_type, 'created_at', internal.iso((storage_object_json.a).created_at))
-$$;
+select internal.row_declare('storage_object_json', null::app.media_assets, '{key,asset_id:id,size_bytes,mime_type,created_at}');
 comment on function internal.storage_object_json is 'An object of a bucket as responses show it.';
 
 create or replace function internal.storage_delete(keys text[], is_free boolean) returns int
