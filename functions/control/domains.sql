@@ -3,9 +3,7 @@
 comment on index app.domains_verified_once is '409 DOMAIN_TAKEN domain: Another project has proved that it owns this domain.';
 comment on constraint domains_one_of_a_kind on app.domains is '409 CONFLICT domain: The project has this domain already.';
 
-create or replace trigger tg_domains__audit
-  after insert or update or delete on app.domains
-  for each row execute function internal.tg_audit('domains', 'dkim_sealed');
+select internal.audit_declare('app.domains', 'domains', 'dkim_sealed');
 
 create or replace function internal.domain_put(project_id uuid, domain text, kind text, status text default 'pending') returns uuid
 language sql volatile as $$

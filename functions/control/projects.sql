@@ -433,9 +433,5 @@ create or replace trigger tg_projects__organization_trail_deleted
   for each row when (old.deleted_at is null and new.deleted_at is not null)
   execute function internal.tg_projects__organization_trail();
 
-create or replace trigger tg_projects__audit
-  after insert or update or delete on app.projects
-  for each row execute function internal.tg_audit('projects');
-create or replace trigger tg_api_keys__audit
-  after insert or update or delete on app.api_keys
-  for each row execute function internal.tg_audit('api_keys', 'key_hash');
+select internal.audit_declare('app.projects', 'projects');
+select internal.audit_declare('app.api_keys', 'api_keys', 'key_hash');

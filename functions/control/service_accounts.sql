@@ -196,6 +196,4 @@ end $$;
 comment on function api.service_account_check is
   'For the server: the active service account whose key has this hash, or null. Records its use, at most once a minute.';
 
-create or replace trigger tg_service_accounts__audit
-  after insert or update or delete on app.service_accounts
-  for each row execute function internal.tg_audit('service_accounts', 'key_hash', 'last_used_at');
+select internal.audit_declare('app.service_accounts', 'service_accounts', 'key_hash', 'last_used_at');

@@ -127,6 +127,4 @@ end $$;
 comment on function api.token_check is
   'For the server: the live token whose text has this hash, or null, with the developer''s roles as {organization_id: role}. expires_at in Unix seconds. Records its use, at most once a minute.';
 
-create or replace trigger tg_developer_tokens__audit
-  after insert or update or delete on app.developer_tokens
-  for each row execute function internal.tg_audit('tokens');
+select internal.audit_declare('app.developer_tokens', 'tokens');

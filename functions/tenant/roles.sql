@@ -6,9 +6,7 @@ comment on index app.roles_one_default is '409 CONFLICT is_default: Another role
 comment on constraint role_assignments_role_id_fkey on app.role_assignments is
   '409 ROLE_IN_USE: Users have this role. Revoke it first, or send force=true.';
 
-create or replace trigger tg_roles__audit
-  after insert or update or delete on app.roles
-  for each row execute function internal.tg_audit('roles');
+select internal.audit_declare('app.roles', 'roles');
 
 create or replace function internal.role_before_delete(doomed app.roles) returns void
 language sql volatile security definer set search_path = '' as $$

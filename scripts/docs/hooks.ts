@@ -21,6 +21,8 @@ const readSources = async (): Promise<ReadonlyMap<string, string>> => {
       for (const counter of [name, ...filters.map((filter) => `${name}_by_${filter}`)])
         for (const made of ['tg_count__', 'count_now__']) found.set(`function internal.${made}${counter}`, path)
     }
+    for (const [, name] of text.matchAll(/^ *select internal\.audit_declare\('app\.(\w+)'/gm))
+      found.set(`trigger tg_${name}__audit`, path)
     // so are the JSON of a row, which may be a hook of a definition, and the sources of realtime
     for (const [, name] of text.matchAll(/internal\.row_declare\('(\w+)'/g))
       found.set(`function internal.${name}`, path)

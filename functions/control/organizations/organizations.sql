@@ -165,6 +165,4 @@ create or replace trigger tg_projects__organization
   before insert on app.projects
   for each row execute function internal.tg_projects__organization();
 
-create or replace trigger tg_organizations__audit
-  after insert or update or delete on app.organizations
-  for each row execute function internal.tg_audit('organizations');
+select internal.audit_declare('app.organizations', 'organizations');

@@ -223,6 +223,4 @@ comment on function api.control_webhook_delivery_replay is
   'Queues a delivery that is failed or dlq again: 202. Refuses 404 NOT_FOUND, 403 ROLE_FORBIDDEN, 409 DELIVERY_NOT_REPLAYABLE. Locks the
    organization, the webhook, then the delivery.';
 
-create or replace trigger tg_webhooks__audit
-  after insert or update or delete on app.webhooks
-  for each row execute function internal.tg_audit('control_webhooks', 'secret_id');
+select internal.audit_declare('app.webhooks', 'control_webhooks', 'secret_id');

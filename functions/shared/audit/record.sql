@@ -105,6 +105,16 @@ end $$;
 comment on function internal.tg_audit is
   'After-row trigger: create trigger ... execute function internal.tg_audit(''streaks'', ''a_secret_column''). Acts only for administrators.';
 
+create or replace function internal.audit_declare(audited regclass, area text, variadic secret text[] default '{}') returns void
+language plpgsql volatile as $$
+begin
+  execute format('create or replace trigger %I after insert or update or delete on %s for each row execute function internal.tg_audit(%s)',
+                 'tg_' || (select c.relname from pg_catalog.pg_class c where c.oid = audit_declare.audited) || '__audit', audit_declare.audited,
+                 (select string_agg(quote_literal(a.name), ', ' order by a.n) from unnest(audit_declare.area || audit_declare.secret) with ordinality a (name, n)));
+end $$;
+comment on function internal.audit_declare is
+  'For files of functions: puts the trigger internal.tg_audit on a table, for inserts, updates and deletions; values of the columns in secret are redacted. Granted to nobody.';
+
 create or replace function internal.tg_statement__audit() returns trigger
 language plpgsql volatile security definer set search_path = '' as $$
 declare

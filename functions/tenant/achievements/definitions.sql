@@ -96,9 +96,7 @@ create or replace trigger tg_achievements__catch_up
   after insert or update of is_active, criteria on app.achievements
   for each row execute function internal.tg_achievements__catch_up();
 
-create or replace trigger tg_achievements__audit
-  after insert or update or delete on app.achievements
-  for each row execute function internal.tg_audit('achievements');
+select internal.audit_declare('app.achievements', 'achievements');
 
 select internal.row_declare('user_achievement_json', null::app.user_achievements, '{app_user_id,achievement_id,unlocked_at,source}');
 comment on function internal.user_achievement_json is 'An unlock as administrators see it.';

@@ -5,9 +5,7 @@ comment on constraint ai_prompts_rate_limit_has_bounds on app.ai_prompts is '400
 comment on constraint ai_prompts_cost_has_amount on app.ai_prompts is '400 INVALID_INPUT cost: must be {currency_code, amount 1 to 2000000000}.';
 comment on constraint ai_prompts_budget_usd_not_negative on app.ai_prompts is '400 INVALID_INPUT budget_usd: must be a number from 0.';
 
-create or replace trigger tg_ai_prompts__audit
-  after insert or update or delete on app.ai_prompts
-  for each row execute function internal.tg_audit('ai_prompts');
+select internal.audit_declare('app.ai_prompts', 'ai_prompts');
 
 create or replace function internal.ai_config_json(p app.ai_prompts) returns jsonb
 language sql stable as $$

@@ -1,8 +1,6 @@
 -- Providers of AI and the prices of their models.
 
-create or replace trigger tg_ai_providers__audit
-  after insert or update or delete on app.ai_providers
-  for each row execute function internal.tg_audit('ai_providers', 'api_key_sealed', 'api_key_preview');
+select internal.audit_declare('app.ai_providers', 'ai_providers', 'api_key_sealed', 'api_key_preview');
 
 create or replace function internal.ai_provider_json(p app.ai_providers) returns json
 language sql stable as $$

@@ -249,12 +249,6 @@ end $$;
 comment on function api.catalog_import is
   'Creates or updates items by key, all or none: {created, updated, unchanged, errors}. With dry_run, or with an error, nothing is written.';
 
-create or replace trigger tg_catalog_items__audit
-  after insert or update or delete on app.catalog_items
-  for each row execute function internal.tg_audit('catalog');
-create or replace trigger tg_catalog_item_prices__audit
-  after insert or update or delete on app.catalog_item_prices
-  for each row execute function internal.tg_audit('catalog');
-create or replace trigger tg_bundle_contents__audit
-  after insert or update or delete on app.bundle_contents
-  for each row execute function internal.tg_audit('catalog');
+select internal.audit_declare('app.catalog_items', 'catalog');
+select internal.audit_declare('app.catalog_item_prices', 'catalog');
+select internal.audit_declare('app.bundle_contents', 'catalog');

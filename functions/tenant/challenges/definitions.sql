@@ -102,9 +102,7 @@ comment on function internal.tg_challenges__plan is 'Queues the count of earlier
 create or replace trigger tg_challenges__plan
   after insert or update on app.challenges
   for each row execute function internal.tg_challenges__plan();
-create or replace trigger tg_challenges__audit
-  after insert or update or delete on app.challenges
-  for each row execute function internal.tg_audit('challenges');
+select internal.audit_declare('app.challenges', 'challenges');
 
 create or replace function internal.months_later(at timestamptz, months int, is_end boolean) returns timestamptz
 language sql immutable parallel safe as $$

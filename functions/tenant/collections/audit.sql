@@ -1,10 +1,4 @@
 -- Audit rows for changes of definitions.
-create or replace trigger tg_collections__audit
-  after insert or update or delete on app.collections
-  for each row execute function internal.tg_audit('collections');
-create or replace trigger tg_collection_columns__audit
-  after insert or update or delete on app.collection_columns
-  for each row execute function internal.tg_audit('collection_columns');
-create or replace trigger tg_collection_indexes__audit
-  after insert or update or delete on app.collection_indexes
-  for each row execute function internal.tg_audit('collection_indexes');
+select internal.audit_declare('app.collections', 'collections');
+select internal.audit_declare('app.collection_columns', 'collection_columns');
+select internal.audit_declare('app.collection_indexes', 'collection_indexes');

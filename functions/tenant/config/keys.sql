@@ -140,9 +140,7 @@ create or replace trigger tg_config_keys__hash_of_delete
   after delete on app.config_keys referencing old table as changed
   for each statement execute function internal.tg_config_keys__hash();
 
-create or replace trigger tg_config_keys__audit
-  after insert or update or delete on app.config_keys
-  for each row execute function internal.tg_audit('config');
+select internal.audit_declare('app.config_keys', 'config');
 
 create or replace function internal.segment_used__config(segment_id uuid) returns text[]
 language sql stable security definer set search_path = '' as $$

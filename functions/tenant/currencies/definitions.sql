@@ -62,6 +62,4 @@ create or replace trigger tg_currencies__regen
   before insert or update of regen_amount on app.currencies
   for each row execute function internal.tg_currencies__regen();
 
-create or replace trigger tg_currencies__audit
-  after insert or update or delete on app.currencies
-  for each row execute function internal.tg_audit('currencies');
+select internal.audit_declare('app.currencies', 'currencies');

@@ -2,9 +2,7 @@
 comment on constraint email_suppressions_category_is_of_unsubscribe on app.email_suppressions is
   '400 VALIDATION_ERROR category: goes with the reason unsubscribe only.';
 
-create or replace trigger tg_email_suppressions__audit
-  after insert or update or delete on app.email_suppressions
-  for each row execute function internal.tg_audit('email');
+select internal.audit_declare('app.email_suppressions', 'email');
 
 select internal.row_declare('email_suppression_json', null::app.email_suppressions, '{id,address,reason,category,created_at}');
 comment on function internal.email_suppression_json is 'A suppression as responses show it.';

@@ -2,9 +2,7 @@
 -- conditions, no partials, so that a template can be checked when it is saved and none of its variables is missing when it is sent.
 comment on constraint email_templates_key_unique on app.email_templates is '409 CONFLICT key: A template with this key exists.';
 
-create or replace trigger tg_email_templates__audit
-  after insert or update or delete on app.email_templates
-  for each row execute function internal.tg_audit('email');
+select internal.audit_declare('app.email_templates', 'email');
 
 create or replace function internal.tg_email_templates__version() returns trigger
 language plpgsql volatile as $$

@@ -110,6 +110,4 @@ $$;
 comment on function internal.events_delete_unsampled is
   'After the pipeline has run for all events: deletes those that sample_rate excludes from the log. Their effects stay. Granted to nobody.';
 
-create or replace trigger tg_event_definitions__audit
-  after insert or update or delete on app.event_definitions
-  for each row execute function internal.tg_audit('event_definitions');
+select internal.audit_declare('app.event_definitions', 'event_definitions');

@@ -325,9 +325,7 @@ comment on function internal.tg_flags__remember is 'Stores each version of a fla
 create or replace trigger tg_flags__remember after insert or update on app.flags
   for each row execute function internal.tg_flags__remember();
 
-create or replace trigger tg_flags__audit
-  after insert or update or delete on app.flags
-  for each row execute function internal.tg_audit('flags');
+select internal.audit_declare('app.flags', 'flags');
 
 create or replace function internal.segment_used__flags(segment_id uuid) returns text[]
 language sql stable security definer set search_path = '' as $$

@@ -29,9 +29,7 @@ begin
 end $$;
 comment on function api.integration_put is 'Connects a provider: 201, or 200 when it replaces the whole config.';
 
-create or replace trigger tg_integrations__audit
-  after insert or update or delete on app.integrations
-  for each row execute function internal.tg_audit('integrations', 'config_sealed');
+select internal.audit_declare('app.integrations', 'integrations', 'config_sealed');
 
 create or replace function api.integration_list(root_url text) returns api.reply
 language sql stable as $$

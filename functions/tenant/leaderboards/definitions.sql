@@ -113,9 +113,7 @@ comment on function internal.tg_leaderboards__plan is 'Queues the job that creat
 create or replace trigger tg_leaderboards__plan
   after insert or update on app.leaderboards
   for each row execute function internal.tg_leaderboards__plan();
-create or replace trigger tg_leaderboards__audit
-  after insert or update or delete on app.leaderboards
-  for each row execute function internal.tg_audit('leaderboards');
+select internal.audit_declare('app.leaderboards', 'leaderboards');
 
 create or replace function internal.leaderboard_runs_close(leaderboard_id uuid) returns void
 language plpgsql volatile security definer set search_path = '' as $$

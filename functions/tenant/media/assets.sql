@@ -3,9 +3,7 @@
 comment on constraint media_assets_filename_1_to_255 on app.media_assets is '400 INVALID_INPUT filename: must have 1 to 255 characters.';
 comment on constraint media_assets_folder_id_fkey on app.media_assets is '409 FOLDER_NOT_EMPTY: Assets are in this folder. Move them, or delete them.';
 
-create or replace trigger tg_media_assets__audit
-  after insert or update or delete on app.media_assets
-  for each row execute function internal.tg_audit('media', 'object_version', 'upload_version', 'thumbnail_of');
+select internal.audit_declare('app.media_assets', 'media', 'object_version', 'upload_version', 'thumbnail_of');
 
 create or replace function internal.media_most_bytes() returns bigint
 language sql immutable parallel safe

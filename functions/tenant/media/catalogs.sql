@@ -1,12 +1,8 @@
 -- Folders and catalogs: definitions of administrators.
 comment on constraint media_catalogs_slug_unique on app.media_catalogs is '409 CONFLICT slug: A catalog with this slug exists.';
 
-create or replace trigger tg_media_folders__audit
-  after insert or update or delete on app.media_folders
-  for each row execute function internal.tg_audit('media_folders');
-create or replace trigger tg_media_catalogs__audit
-  after insert or update or delete on app.media_catalogs
-  for each row execute function internal.tg_audit('media_catalogs');
+select internal.audit_declare('app.media_folders', 'media_folders');
+select internal.audit_declare('app.media_catalogs', 'media_catalogs');
 
 create or replace function internal.media_assets_hold(asset_ids uuid[]) returns bigint
 language sql volatile security definer set search_path = '' as $$

@@ -1,8 +1,6 @@
 -- Rules of moderation: their configuration is compiled when it is written, so that checking a text reads few and short rows.
 
-create or replace trigger tg_moderation_rules__audit
-  after insert or update or delete on app.moderation_rules
-  for each row execute function internal.tg_audit('moderation_rules');
+select internal.audit_declare('app.moderation_rules', 'moderation_rules');
 
 create or replace function internal.moderation_text_kinds() returns text[]
 language sql immutable parallel safe

@@ -173,9 +173,7 @@ language sql stable as $$
 $$;
 comment on function api.onboarding_stats is 'For each flow, newest first, how many users started, completed, skipped it; the rate is 0 to 1, null when nobody started.';
 
-create or replace trigger tg_onboarding_flows__audit
-  after insert or update or delete on app.onboarding_flows
-  for each row execute function internal.tg_audit('onboarding');
+select internal.audit_declare('app.onboarding_flows', 'onboarding');
 
 create or replace function internal.segment_used__onboarding(segment_id uuid) returns text[]
 language sql stable security definer set search_path = '' as $$

@@ -6,12 +6,8 @@ comment on constraint push_automations_delay_0_to_30_days on app.push_automation
 comment on constraint push_automations_message_or_template on app.push_automations is
   '400 VALIDATION_ERROR message: send either message or template_key.';
 
-create or replace trigger tg_push_templates__audit
-  after insert or update or delete on app.push_templates
-  for each row execute function internal.tg_audit('push');
-create or replace trigger tg_push_automations__audit
-  after insert or update or delete on app.push_automations
-  for each row execute function internal.tg_audit('push');
+select internal.audit_declare('app.push_templates', 'push');
+select internal.audit_declare('app.push_automations', 'push');
 
 create or replace function internal.push_categories_note(messages jsonb[]) returns void
 language sql volatile security definer set search_path = '' as $$

@@ -89,9 +89,7 @@ end $$;
 comment on function api.referral_defaults_update is
   'Changes the defaults of users'' new codes, and the conditions of referrers'' rewards. Refuses 400 VALIDATION_ERROR.';
 
-create or replace trigger tg_referral_codes__audit
-  after insert or update or delete on app.referral_codes
-  for each row execute function internal.tg_audit('referrals');
+select internal.audit_declare('app.referral_codes', 'referrals');
 
 create or replace trigger tg_referral_defaults__audit
   after update on app.referral_defaults

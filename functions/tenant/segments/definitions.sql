@@ -248,6 +248,4 @@ begin
 end $$;
 comment on function api.segment_history is 'Members by UTC day, oldest first: the last count of each day that had one. Refuses 404 NOT_FOUND.';
 
-create or replace trigger tg_segments__audit
-  after insert or update or delete on app.segments
-  for each row execute function internal.tg_audit('segments');
+select internal.audit_declare('app.segments', 'segments');

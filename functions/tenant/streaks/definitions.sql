@@ -196,6 +196,4 @@ comment on function internal.streak_definition_apply_time is
   'Before the rules of a streak change: applies time-based changes by the old rules. After it: reschedules the next check of all users.
    Locks the users concerned, and their streaks.';
 
-create or replace trigger tg_streak_definitions__audit
-  after insert or update or delete on app.streak_definitions
-  for each row execute function internal.tg_audit('streaks');
+select internal.audit_declare('app.streak_definitions', 'streaks');

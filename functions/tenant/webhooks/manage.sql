@@ -79,9 +79,7 @@ begin
 end $$;
 comment on function api.webhook_get is 'A subscription with its stats. Refuses 404 NOT_FOUND.';
 
-create or replace trigger tg_webhooks__audit
-  after insert or update or delete on app.webhooks
-  for each row execute function internal.tg_audit('webhooks', 'secret_id');
+select internal.audit_declare('app.webhooks', 'webhooks', 'secret_id');
 
 create or replace function internal.webhook_watched(w app.webhooks) returns text
 language sql stable as $$

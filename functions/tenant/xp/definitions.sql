@@ -133,9 +133,5 @@ begin
 end $$;
 comment on function api.xp_levels_put is 'Replaces the table of levels, listed or generated, and answers it. Refuses 400 VALIDATION_ERROR (not rising).';
 
-create or replace trigger tg_xp_rules__audit
-  after insert or update or delete on app.xp_rules
-  for each row execute function internal.tg_audit('xp');
-create or replace trigger tg_xp_boosts__audit
-  after insert or update or delete on app.xp_boosts
-  for each row execute function internal.tg_audit('xp');
+select internal.audit_declare('app.xp_rules', 'xp');
+select internal.audit_declare('app.xp_boosts', 'xp');
