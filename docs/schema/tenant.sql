@@ -4154,7 +4154,6 @@ create table app.webhooks (
   constraint webhooks_pkey PRIMARY KEY (id),
   -- 400 VALIDATION_ERROR event_name: must match ^[a-z][a-z0-9_.-]{0,127}$.
   constraint webhooks_event_name_form CHECK ((event_name ~ '^[a-z][a-z0-9_.-]{0,127}$'::text)),
-  -- 400 VALIDATION_ERROR status: must be active, disabled or degraded.
   constraint webhooks_status_known CHECK ((status = ANY (ARRAY['active'::text, 'disabled'::text, 'degraded'::text])))
 );
 CREATE INDEX webhooks_watching ON app.webhooks USING btree (event_name) WHERE (status <> 'disabled'::text);

@@ -1,5 +1,5 @@
 alter table app.webhooks enable row level security;
-select internal.checks_declare('app.webhooks');
+select internal.checks_declare('app.webhooks', but => '{status}');
 alter table app.webhook_secrets enable row level security;
 alter table app.webhook_deliveries enable row level security;
 alter table app.webhook_attempts enable row level security;

@@ -166,7 +166,7 @@ ${table(
 
 ## Definer functions of api
 
-They run with the rights of their owner: no policy applies inside them. Each asks who calls before anything else, or is granted only to a role that no user of
+They run with the rights of their owner: no policy applies inside them. Each reads who calls before anything else, or is granted only to a role that no user of
 an app and no developer of another project has; a lint test checks it.
 
 ${table(

@@ -274,3 +274,10 @@ describe('administrators', () => {
     expectRefusal(await stranger.admin.delete(`/feeds/${data[0].id}`), 404, 'NOT_FOUND')
   })
 })
+
+test.each(['feed_home', 'feed_own'])('%s takes the last offset that an int holds', async (name) => {
+  const [user] = (await people(1)) as [User]
+  const claims = { 'app.caller': 'user', 'app.user_id': user.id }
+  const call = `select r.status from api.${name}(page_offset => 2147483647, page_limit => 50) r`
+  expect(await project.as('app_user', claims, call)).toEqual([{ status: 200 }])
+})

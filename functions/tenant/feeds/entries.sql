@@ -68,7 +68,7 @@ create or replace function api.feed_home(since timestamptz default null, page_li
 language plpgsql stable security definer set search_path = '' as $$
 declare
   hidden constant text[] := internal.feed_hidden_actions();
-  newest constant bigint := feed_home.page_offset + feed_home.page_limit;
+  newest constant bigint := feed_home.page_offset::bigint + feed_home.page_limit;
   after constant timestamptz := coalesce(feed_home.since, '-infinity');
   feed record;
 begin
@@ -168,7 +168,7 @@ language sql stable security definer set search_path = '' as $$
                           from app.feed_entries x
                          where x.actor_id = internal.user_id() and x.is_home = h.is_home
                          order by x.created_at desc, x.id desc
-                         limit feed_own.page_offset + feed_own.page_limit) own) k
+                         limit feed_own.page_offset::bigint + feed_own.page_limit) own) k
               order by k.created_at desc, k.id desc
               limit feed_own.page_limit offset feed_own.page_offset) p
        join app.feed_entries e on e.id = p.id
