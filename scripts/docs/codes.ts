@@ -279,7 +279,9 @@ export const meaningOf = (status: number, code: string): readonly [meaning: stri
 export const meaningProblems = (answered: readonly (readonly [status: number, code: string])[]): string[] => {
   const used = new Set(answered.map(([status, code]) => keyOf(status, code)))
   return [
-    ...[...used].filter((key) => !meanings.get(key)?.every((text) => text)).map((key) => `lacks ${key}`),
+    ...[...used]
+      .filter((key) => !meanings.get(key)?.every((text) => text))
+      .map((key) => `lacks ${key}: describe it, or correct the comment or the route that names it`),
     ...[...meanings.keys()].filter((key) => !used.has(key)).map((key) => `still has ${key}`),
   ].map((problem) => `scripts/docs/codes.ts ${problem}`)
 }

@@ -71,7 +71,10 @@ const objectOf = (name: string, shape: Readonly<Record<string, Shape>>, rest: Re
       Object.entries(shape).map(([key, known]) => {
         const said = rest[key]
         if (said) return [key, said]
-        if (known === null) throw new Error(`internal.${name}: the catalog does not know the type of ${key}`)
+        if (known === null)
+          throw new Error(
+            `internal.${name}: the catalog does not know the type of ${key}. Say it where a route names the builder: answer('${name}', { ${key}: ... })`,
+          )
         return [key, typeof known === 'string' ? schemaOf(known) : objectOf(name, known, {})]
       }),
     ),
@@ -84,7 +87,9 @@ const objectOf = (name: string, shape: Readonly<Record<string, Shape>>, rest: Re
 export const answer = (name: string, rest: Rest = {}, kind: Kind = 'tenant'): Answer => {
   const shape = readInterface()[kind].answers[name]
   if (typeof shape !== 'object' || shape === null)
-    throw new Error(`server/interface.json has no answer of internal.${name}, built from rows; npm run docs writes it`)
+    throw new Error(
+      `server/interface.json has no answer of internal.${name}. A new one comes with npm run docs, if its body is select json_build_object(...) of the columns of a row; else correct the name in answer('${name}')`,
+    )
   const unknown = Object.keys(rest).find((key) => !(key in shape))
   if (unknown !== undefined) throw new Error(`internal.${name} has no ${unknown}`)
   return objectOf(name, shape, rest)
@@ -112,7 +117,10 @@ const withTypes = (kind: string, columns: Fields, rest: Rest): Rest =>
     Object.entries(columns).map(([name, field]) => {
       const said = rest[name]
       if (said) return [name, said]
-      if (field === null) throw new Error(`${kind}: the catalog does not know all about ${name}`)
+      if (field === null)
+        throw new Error(
+          `${kind}: the column ${name} has no check that bounds it as docs/definitions.md lists. Add one, or say it: fieldsOf('${kind}', { ${name}: ... })`,
+        )
       return [name, requestOf(field)]
     }),
   )

@@ -142,7 +142,7 @@ describe('what a function answers, from its body and the columns of its rows', (
       expect(() => Group.parse({ ...group, [key]: value }), key).toThrow()
     expect(answer('group_json', { name: z.literal('x') }).shape['name']?.safeParse('y').success).toBe(false)
     expect(() => answer('group_invite_json')).toThrow(
-      'internal.group_invite_json: the catalog does not know the type of url',
+      "the catalog does not know the type of url. Say it where a route names the builder: answer('group_invite_json'",
     )
     expect(() => answer('group_json', { nobody: z.string() })).toThrow('internal.group_json has no nobody')
     expect(() => answer('nothing_json')).toThrow('has no answer of internal.nothing_json')
@@ -217,7 +217,7 @@ describe('what a developer sends of an entity, from the columns of its table', (
     expect(reasonOf('grace_hours', 1.5)).toBe('must be a whole number of 0 to 48')
     expect(reasonOf('grace_hours', 49)).toBeDefined()
     expect(reasonOf('period', 'year')).toBe('must be day, week or month')
-    expect(() => fieldsOf('streak_definition')).toThrow('the catalog does not know all about event_filter')
+    expect(() => fieldsOf('streak_definition')).toThrow('the column event_filter has no check that bounds it')
     expect(() => fieldsOf('role', { key: z.string() })).toThrow('role has no key that may be changed')
     expect(() => fieldsOf('nothing')).toThrow('has no definition nothing; npm run docs writes it')
     expect(fixedFieldsOf('role')).toEqual({ key: Key })
