@@ -42,7 +42,7 @@ const packageOf = async (major: string): Promise<string | null> => {
 
 const tell = async (major: string): Promise<boolean> => {
   const folder = await packageOf(major)
-  const child = spawn('npm', ['run', '-s', 'test:only', '--', 'backup-everything', '--maxWorkers=1'], {
+  const child = spawn('npm', ['run', '-s', 'test:only', '--', 'test/backup/everything.test.ts', '--maxWorkers=1'], {
     cwd: root,
     stdio: 'inherit',
     env: { ...process.env, ...(folder ? { TRELLIS_POSTGRES: folder } : {}) },

@@ -67,6 +67,24 @@ test('files that pages name are there', async () => {
   expect(missing.flat()).toEqual([])
 })
 
+test('tests that proofs run are there', async () => {
+  const proofs = (await readdir(join(root, 'proofs'))).filter((name) => name.endsWith('.ts'))
+  const texts = await Promise.all(proofs.map((name) => readFile(join(root, 'proofs', name), 'utf8')))
+  const named = texts.flatMap((text) => {
+    const [, stems = ''] = /const usual =\s+'([^']+)'/.exec(text) ?? []
+    const files = [...text.matchAll(/'test\/([\w/-]+)\.test\.ts'/g)].map(([, stem = '']) => stem)
+    return [...files, ...stems.split(' ').filter((stem) => stem)]
+  })
+  expect(named.length).toBeGreaterThan(50)
+  const missing = await Promise.all(
+    named
+      // the suite of postgrest-js has a file of its own of this name
+      .filter((stem) => stem !== 'basic')
+      .map(async (stem) => ((await stat(join(root, `test/${stem}.test.ts`)).catch(() => null)) ? [] : [stem])),
+  )
+  expect(missing.flat()).toEqual([])
+})
+
 test('docs/README.md lists every guide', async () => {
   const list = await readFile(join(root, 'docs/README.md'), 'utf8')
   const guides = (await pages()).filter((page) => dirname(page) === 'docs' && page !== 'docs/README.md')
