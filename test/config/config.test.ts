@@ -1,6 +1,7 @@
 import { randomUUID } from 'node:crypto'
 import fc from 'fast-check'
 import { afterEach, describe, expect, test } from 'vitest'
+import { bucketOf } from '#test/support/buckets.ts'
 import { startHarness } from '#test/support/harness.ts'
 
 const harness = await startHarness()
@@ -24,14 +25,6 @@ const segmentOf = async (...members: string[]): Promise<string> => {
   for (const member of members) await project.sql('insert into app.segment_members values ($1, $2)', [id, member])
   return id
 }
-
-/** An independent implementation of the formula of buckets (docs/config.md), as an SDK would have it. */
-const fnv1a32 = (text: string) => {
-  let value = 0x811c9dc5
-  for (const byte of Buffer.from(text)) value = Math.imul(value ^ byte, 0x01000193) >>> 0
-  return value
-}
-const bucketOf = (seed: string, userId: string) => fnv1a32(String(fnv1a32(seed + userId))) % 10_000
 
 describe('keys', () => {
   test('are written whole, listed in order, changed in part and deleted, and the trail says so', async () => {

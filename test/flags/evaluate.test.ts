@@ -1,5 +1,6 @@
 import fc from 'fast-check'
 import { afterEach, describe, expect, test } from 'vitest'
+import { bucketOf } from '#test/support/buckets.ts'
 import { startHarness } from '#test/support/harness.ts'
 
 const harness = await startHarness()
@@ -27,14 +28,6 @@ const segmentOf = async (...members: string[]): Promise<string> => {
   return id
 }
 const hash = async (): Promise<string> => (await project.sql('select version_hash from app.flag_sets'))[0].version_hash
-
-/** An independent implementation of the formula of buckets (docs/flags.md), as an SDK would have it. */
-const fnv1a32 = (text: string) => {
-  let value = 0x811c9dc5
-  for (const byte of Buffer.from(text)) value = Math.imul(value ^ byte, 0x01000193) >>> 0
-  return value
-}
-const bucketOf = (key: string, userId: string) => fnv1a32(String(fnv1a32(key + userId))) % 10_000
 
 describe('a value', () => {
   test('is off, else the override, else the first rule that holds, else the default, and says which', async () => {
