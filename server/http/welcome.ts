@@ -26,8 +26,9 @@ const page = (url: string) => `<!doctype html>
 </ul>
 <p>The first call opens an account. Keep the <code>access_token</code> of its answer, and follow
 <code>docs/quickstart.md</code>.</p>
-<pre tabindex="0">curl -s ${escaped(url)}/v1/auth/developer/signup -H 'content-type: application/json' \\
-     -d '{"email":"you@example.com","password":"a long passphrase"}'</pre>
+<pre tabindex="0">curl -s ${escaped(url)}/v1/auth/developer/signup \\
+  -H 'content-type: application/json' \\
+  -d '{"email":"you@example.com","password":"a long passphrase"}'</pre>
 </main>
 </html>
 `
