@@ -1,6 +1,6 @@
 // npm run bench:bulk: bulk updates of 1,000 items over HTTP, and what other administrators wait meanwhile.
 
-import { tenantName } from '#server/database/prepare.ts'
+import { tenantName } from '#server/database/names.ts'
 import { ask, createTestProject } from '#test/support/process.ts'
 import { asAdmin, install } from './support/installation.ts'
 import { figure, medianOf, table } from './support/numbers.ts'

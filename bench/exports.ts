@@ -1,7 +1,7 @@
 // npm run bench:exports: how fast exports stream, and that the server's memory does not grow with them.
 import { readFileSync, writeFileSync } from 'node:fs'
 import { setTimeout as sleep } from 'node:timers/promises'
-import { tenantName } from '#server/database/prepare.ts'
+import { tenantName } from '#server/database/names.ts'
 import { createTestProject, type ServerProcess } from '#test/support/process.ts'
 import { requireProc } from './support/cpu.ts'
 import { asAdmin, type Installation, install } from './support/installation.ts'

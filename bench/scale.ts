@@ -1,7 +1,7 @@
 // npm run bench:scale [-- --short]: every read, search, filter, preview, export and single write, in a project of 10,000 users and in one of a million.
 import type { Client } from 'pg'
 import { type Cluster, connectAdmin } from '#server/database/cluster.ts'
-import { tenantName } from '#server/database/prepare.ts'
+import { tenantName } from '#server/database/names.ts'
 import { createTestProject, type ServerProcess } from '#test/support/process.ts'
 import { type Installation, install } from './support/installation.ts'
 import { figure, median, table } from './support/numbers.ts'

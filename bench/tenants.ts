@@ -1,7 +1,7 @@
 // npm run bench:tenants: what a tenant database costs to make and to keep, and what making and reloading them costs others.
 import { rm } from 'node:fs/promises'
 import { setTimeout as sleep } from 'node:timers/promises'
-import { controlName, tenantName } from '#server/database/prepare.ts'
+import { controlName, tenantName } from '#server/database/names.ts'
 import { endServer, type ServerProcess, startServer, temporaryFolder } from '#test/support/process.ts'
 import { type Child, startChild } from './support/child.ts'
 import { postgresMemory, requireProc } from './support/cpu.ts'

@@ -1,9 +1,10 @@
 // npm run admin: operators' chores. Works beside a running server, with the embedded Postgres of DATA_DIR or that of DATABASE_URL.
 import { parseArgs } from 'node:util'
+import { databaseExists } from '#fleet/cluster.ts'
 import { readConfig } from '#server/config.ts'
-import { type Cluster, connectAdmin, databaseExists, maintenanceDatabase } from '#server/database/cluster.ts'
+import { type Cluster, connectAdmin, maintenanceDatabase } from '#server/database/cluster.ts'
 import { failureOf } from '#server/database/failures.ts'
-import { controlName } from '#server/database/prepare.ts'
+import { controlName } from '#server/database/names.ts'
 import { StartError } from '#server/errors.ts'
 import { createLog } from '#server/log.ts'
 import { accountCommands } from './admin/accounts.ts'
@@ -18,7 +19,7 @@ import { slowCommands } from './admin/slow.ts'
 const onControl = async (work: (run: Run) => Promise<number> | Promise<void>): Promise<number> => {
   const config = readConfig({ LOG_LEVEL: 'warn', ...process.env })
   // the whole server is behind this import: a mistyped command need not wait for it
-  const { startExistingPostgres, noDatabases } = await import('#server/postgres.ts')
+  const { startExistingPostgres, noDatabases } = await import('#fleet/postgres.ts')
   const foundation = await startExistingPostgres(config, createLog(config))
   const { postgres } = foundation
   try {

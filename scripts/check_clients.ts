@@ -3,9 +3,9 @@ import { mkdtemp, rm, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { promisify } from 'node:util'
-import { root } from '#server/database/files.ts'
 import { loadAreas } from '#server/http/areas.ts'
 import { openApi } from '#server/http/openapi.ts'
+import { root } from '#server/root.ts'
 import { installedTools } from './tools.ts'
 
 /**

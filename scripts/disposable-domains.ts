@@ -2,7 +2,7 @@
 import { writeFile } from 'node:fs/promises'
 import { createRequire } from 'node:module'
 import { join } from 'node:path'
-import { root } from '#server/database/files.ts'
+import { root } from '#server/root.ts'
 
 const require = createRequire(import.meta.url)
 const domains: string[] = require('disposable-email-domains')

@@ -1,16 +1,17 @@
 // npm run admin -- keys: the keys of SECRETS_KEY, beside running servers.
 import pg from 'pg'
+import { bootstrapRoles } from '#fleet/cluster.ts'
+import { withClusterLock } from '#fleet/locks.ts'
+import { currentEmbeddedPassword, type Foundation, startExistingPostgres } from '#fleet/postgres.ts'
 import { readConfig } from '#server/config.ts'
-import { bootstrapRoles, type Cluster, connectAdmin } from '#server/database/cluster.ts'
+import { type Cluster, connectAdmin } from '#server/database/cluster.ts'
 import { checkKeys, forgetKey, keysChanged, keysStatus, rotateKey } from '#server/database/keys.ts'
-import { withClusterLock } from '#server/database/locks.ts'
+import { controlName } from '#server/database/names.ts'
 import { changedChannel } from '#server/database/notifier.ts'
-import { controlName } from '#server/database/prepare.ts'
 import type { StartError } from '#server/errors.ts'
 import { uuidPattern } from '#server/http/schemas.ts'
 import { createSigningKey } from '#server/http/tokens.ts'
 import { createLog } from '#server/log.ts'
-import { currentEmbeddedPassword, type Foundation, startExistingPostgres } from '#server/postgres.ts'
 import { type Secrets, scramVerifier } from '#server/secrets.ts'
 
 const print = (line: string): void => {

@@ -7,8 +7,8 @@ import { join } from 'node:path'
 import { pathToFileURL } from 'node:url'
 import { promisify } from 'node:util'
 import pg from 'pg'
-import { startEmbeddedPostgres } from '#server/database/embedded.ts'
-import { root } from '#server/database/files.ts'
+import { startEmbeddedPostgres } from '#fleet/embedded/server.ts'
+import { root } from '#server/root.ts'
 
 const keys = [
   'auth.magic_link',

@@ -1,9 +1,9 @@
 import { writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { gzipSync } from 'node:zlib'
-import { root } from '#server/database/files.ts'
 import { loadAreas } from '#server/http/areas.ts'
 import { openApi } from '#server/http/openapi.ts'
+import { root } from '#server/root.ts'
 
 /**
  * `npm run docs:release` writes the document of this version, against which test/openapi/names compares every later one. It is compressed:

@@ -7,7 +7,7 @@ export type Source = { readonly file: string; readonly text: string }
 
 const sqlstateRegister = 'server/database/sqlstates.ts'
 /** Where advisory locks have their numbers: of transactions, and of sessions. */
-const lockRegisters = ['sql/shared/45_locks.sql', 'server/database/locks.ts']
+const lockRegisters = ['sql/shared/45_locks.sql', 'fleet/locks.ts']
 
 /** A literal of a class that Postgres has or that is ours, and whatever is raised or caught by name. */
 const literal = /'((?:0[0-389ABFLPZ]|2[0-8BDF]|3[489BDF]|4[024]|5[34578]|XX|P0|F0|HV)[0-9A-Z]{3}|TR\d{3})'/g
@@ -78,7 +78,7 @@ const root = join(fileURLToPath(import.meta.url), '../..')
 export const registerProblems = async (): Promise<string[]> => {
   const sources: Source[] = []
   const patterns = ['functions/**/*.sql', 'policies/**/*.sql', 'sql/shared/*.sql', 'sql/{tenant,control}/*.sql']
-  for await (const file of glob([...patterns, '{server,workers,scripts}/**/*.ts'], { cwd: root }))
+  for await (const file of glob([...patterns, '{server,fleet,workers,scripts}/**/*.ts'], { cwd: root }))
     if (file !== 'scripts/registers.ts') sources.push({ file, text: await readFile(join(root, file), 'utf8') })
   sources.sort((a, b) => a.file.localeCompare(b.file))
   return [...sqlstateProblems(sources, sqlstates), ...lockProblems(sources)]

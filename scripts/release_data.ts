@@ -1,12 +1,12 @@
-// npm run release:data: a data folder of this version, as a backup that is kept in the repository, for test/database/releases.test.ts of all later versions. Run it when a version is
+// npm run release:data: a data folder of this version, as a backup that is kept in the repository, for test/fleet/releases.test.ts of all later versions. Run it when a version is
 // released; the data of the version before go.
 import { randomBytes } from 'node:crypto'
 import { mkdir, readFile, rm, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { promisify } from 'node:util'
 import { constants, zstdCompress, zstdDecompress } from 'node:zlib'
-import { installedBinaries } from '#server/database/embedded-binaries.ts'
-import { root } from '#server/database/files.ts'
+import { installedBinaries } from '#fleet/embedded/binaries.ts'
+import { root } from '#server/root.ts'
 import { run } from '#test/support/backups.ts'
 import { endPrograms, endServer, startServer, temporaryFolder } from '#test/support/process.ts'
 import { fillRelease } from '#test/support/release.ts'

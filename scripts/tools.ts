@@ -3,7 +3,7 @@ import { createHash } from 'node:crypto'
 import { copyFile, mkdir, readFile, rename, rm, stat } from 'node:fs/promises'
 import { join } from 'node:path'
 import { promisify } from 'node:util'
-import { root } from '#server/database/files.ts'
+import { root } from '#server/root.ts'
 
 const files = ['package.json', 'package-lock.json']
 

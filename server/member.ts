@@ -1,10 +1,12 @@
 // One of several server processes (WEB_CONCURRENCY): serves HTTP on the shared port, and nothing else.
+
+import { embeddedPassword } from '#fleet/postgres.ts'
+import { prepare } from '#fleet/prepare.ts'
 import { readConfig } from '#server/config.ts'
 import { locate } from '#server/database/hosts.ts'
 import { createLog } from '#server/log.ts'
-import { embeddedPassword } from '#server/postgres.ts'
 import { createSecrets, loadSecretsKey } from '#server/secrets.ts'
-import { assemble, prepare } from '#server/start.ts'
+import { assemble } from '#server/start.ts'
 
 const config = readConfig()
 const log = createLog(config)

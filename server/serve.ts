@@ -1,12 +1,12 @@
 import cluster from 'node:cluster'
 import { once } from 'node:events'
+import { existingHome } from '#fleet/embedded/folder.ts'
+import { startPostgres } from '#fleet/postgres.ts'
 import { banner } from '#server/banner.ts'
 import { type Config, readConfig } from '#server/config.ts'
-import { existingHome } from '#server/database/embedded-folder.ts'
 import { StartError } from '#server/errors.ts'
 import { requireFreePort } from '#server/http/port.ts'
 import { announce, createLog } from '#server/log.ts'
-import { startPostgres } from '#server/postgres.ts'
 import { stopOnSignals } from '#server/signals.ts'
 
 const [major = 0] = process.versions.node.split('.').map(Number)

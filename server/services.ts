@@ -1,7 +1,7 @@
 import type { Logger } from 'pino'
+import type { Fleet } from '#fleet/fleet.ts'
 import type { Config } from '#server/config.ts'
 import type { Database, Place } from '#server/database/database.ts'
-import type { Fleet } from '#server/database/fleet.ts'
 import type { Notifier } from '#server/database/notifier.ts'
 import type { Statements } from '#server/database/statements.ts'
 import type { Waker } from '#server/database/waker.ts'

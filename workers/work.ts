@@ -1,9 +1,10 @@
+import { startPostgres } from '#fleet/postgres.ts'
+import { prepare } from '#fleet/prepare.ts'
 import { readConfig } from '#server/config.ts'
 import { StartError } from '#server/errors.ts'
 import { announce, createLog } from '#server/log.ts'
-import { startPostgres } from '#server/postgres.ts'
 import { stopOnSignals } from '#server/signals.ts'
-import { assemble, prepare } from '#server/start.ts'
+import { assemble } from '#server/start.ts'
 
 const main = async (): Promise<void> => {
   const config = readConfig()

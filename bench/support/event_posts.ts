@@ -1,5 +1,5 @@
 // Events posted over HTTP, one by one, with answers that show effects: on the short path, and on the path of sets beside it.
-import { tenantName } from '#server/database/prepare.ts'
+import { tenantName } from '#server/database/names.ts'
 import { createTestProject, endServer } from '#test/support/process.ts'
 import { asAdmin, type Installation } from './installation.ts'
 import { figure, medianOf, medianRatio, table } from './numbers.ts'

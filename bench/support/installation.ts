@@ -1,11 +1,11 @@
 import { randomBytes } from 'node:crypto'
 import { rm } from 'node:fs/promises'
 import { pino } from 'pino'
+import { startPostgres } from '#fleet/postgres.ts'
 import { readConfig } from '#server/config.ts'
 import { type Cluster, connectAdmin, targetOf } from '#server/database/cluster.ts'
+import { tenantName } from '#server/database/names.ts'
 import type { Target } from '#server/database/pools.ts'
-import { tenantName } from '#server/database/prepare.ts'
-import { startPostgres } from '#server/postgres.ts'
 import { createSecrets } from '#server/secrets.ts'
 import {
   ask,

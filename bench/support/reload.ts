@@ -4,18 +4,19 @@ import { once } from 'node:events'
 import { cp, mkdtemp, readdir, readFile, rm, symlink, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
+import { readProgram } from '#fleet/load/files.ts'
+import { migrateDatabase } from '#fleet/load/migrate.ts'
+import { createLoader } from '#fleet/load/replay.ts'
+import { knownOf } from '#fleet/load/witness.ts'
 import { connectAdmin } from '#server/database/cluster.ts'
-import { readProgram, root } from '#server/database/files.ts'
-import { migrateDatabase } from '#server/database/migrate.ts'
-import { createLoader } from '#server/database/replay.ts'
-import { knownOf } from '#server/database/witness.ts'
+import { root } from '#server/root.ts'
 import { postgresCpu } from './cpu.ts'
 import type { Installation } from './installation.ts'
 import { figure, table } from './numbers.ts'
 
 export type Reloaded = { readonly seconds: number; readonly postgresSeconds: number; readonly said: string }
 
-const folders = ['server', 'workers', 'scripts', 'sql', 'db', 'functions', 'policies', 'package.json']
+const folders = ['server', 'fleet', 'workers', 'scripts', 'sql', 'db', 'functions', 'policies', 'package.json']
 
 export type Copy = { readonly folder: string; remove(): Promise<void> }
 

@@ -2,7 +2,7 @@ import { execFileSync } from 'node:child_process'
 import { readFile, writeFile } from 'node:fs/promises'
 import { cpus, totalmem } from 'node:os'
 import { join } from 'node:path'
-import { root } from '#server/database/files.ts'
+import { root } from '#server/root.ts'
 
 export type Aim = { readonly text: string; readonly isMet: boolean | null }
 
@@ -23,7 +23,18 @@ export const versionOf = async (name: string): Promise<string> =>
 
 const commitOf = (): string => {
   const commit = run('git', ['rev-parse', '--short', 'HEAD']) ?? 'unknown'
-  const changed = run('git', ['status', '--porcelain', '--', 'server', 'workers', 'sql', 'db', 'functions', 'policies'])
+  const changed = run('git', [
+    'status',
+    '--porcelain',
+    '--',
+    'server',
+    'fleet',
+    'workers',
+    'sql',
+    'db',
+    'functions',
+    'policies',
+  ])
   return changed ? `${commit} with uncommitted changes` : commit
 }
 

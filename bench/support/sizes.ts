@@ -1,6 +1,7 @@
 // What an empty tenant database is made of, area by area.
+
+import { readProgram, stemOf } from '#fleet/load/files.ts'
 import { connectAdmin } from '#server/database/cluster.ts'
-import { readProgram, stemOf } from '#server/database/files.ts'
 import type { Installation } from './installation.ts'
 import { figure, table } from './numbers.ts'
 

@@ -1,5 +1,5 @@
 import { join } from 'node:path'
-import { root } from '#server/database/files.ts'
+import { root } from '#server/root.ts'
 import { circumstances, writeSection } from '../../bench/support/results.ts'
 
 const page = join(root, 'docs/reliability.md')

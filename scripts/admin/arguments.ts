@@ -1,8 +1,8 @@
 import type pg from 'pg'
+import type { Foundation } from '#fleet/postgres.ts'
 import type { Cluster } from '#server/database/cluster.ts'
 import { StartError } from '#server/errors.ts'
 import { uuidPattern } from '#server/http/schemas.ts'
-import type { Foundation } from '#server/postgres.ts'
 
 export const usage = `npm run admin -- <command> [--json]
 

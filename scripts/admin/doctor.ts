@@ -1,5 +1,5 @@
-import { readProgram } from '#server/database/files.ts'
-import { fleetStatus } from '#server/database/rollout.ts'
+import { readProgram } from '#fleet/load/files.ts'
+import { fleetStatus } from '#fleet/rollout.ts'
 import type { AdminCommand, Flags, Run } from './arguments.ts'
 import { databaseChecks } from './doctor/databases.ts'
 import { type Finding, fail } from './doctor/findings.ts'

@@ -1,5 +1,5 @@
+import { whereIs } from '#fleet/rollout.ts'
 import { connectAdmin } from '#server/database/cluster.ts'
-import { whereIs } from '#server/database/rollout.ts'
 import { uuidPattern } from '#server/http/schemas.ts'
 import { plain } from '#server/plain.ts'
 import { type AdminCommand, idOf, limitOf, type Run, wrong } from './arguments.ts'

@@ -1,13 +1,19 @@
 import { mkdir, readdir, readFile, writeFile } from 'node:fs/promises'
 import { join, relative, resolve } from 'node:path'
 import { parseArgs } from 'node:util'
-import { type Config, readConfig } from '#server/config.ts'
-import { type Cluster, connectAdmin, databaseExists, maintenanceDatabase } from '#server/database/cluster.ts'
-import { runningEmbeddedPostgres } from '#server/database/embedded.ts'
-import { readProgram, root } from '#server/database/files.ts'
-import { libpqUrl, locate } from '#server/database/hosts.ts'
-import { controlName, type Programs } from '#server/database/prepare.ts'
-import { type Progress, sentenceOf } from '#server/database/progress.ts'
+import { databaseExists } from '#fleet/cluster.ts'
+import { runningEmbeddedPostgres } from '#fleet/embedded/server.ts'
+import type { Programs } from '#fleet/installation.ts'
+import { readProgram } from '#fleet/load/files.ts'
+import {
+  embeddedPassword,
+  type Foundation,
+  noDatabases,
+  startExistingPostgres,
+  startPostgres,
+} from '#fleet/postgres.ts'
+import { checkFor, type Installed, prepare } from '#fleet/prepare.ts'
+import { type Progress, sentenceOf } from '#fleet/progress.ts'
 import {
   type FleetStatus,
   fleetStatus,
@@ -18,18 +24,15 @@ import {
   type Tenant,
   whereIs,
   withoutMigrations,
-} from '#server/database/rollout.ts'
+} from '#fleet/rollout.ts'
+import { type Config, readConfig } from '#server/config.ts'
+import { type Cluster, connectAdmin, maintenanceDatabase } from '#server/database/cluster.ts'
+import { libpqUrl, locate } from '#server/database/hosts.ts'
+import { controlName } from '#server/database/names.ts'
 import { StartError } from '#server/errors.ts'
 import { uuidPattern } from '#server/http/schemas.ts'
 import { createLog } from '#server/log.ts'
-import {
-  embeddedPassword,
-  type Foundation,
-  noDatabases,
-  startExistingPostgres,
-  startPostgres,
-} from '#server/postgres.ts'
-import { checkFor, type Installed, prepare } from '#server/prepare.ts'
+import { root } from '#server/root.ts'
 import { createSecrets, loadSecretsKey, type Secrets } from '#server/secrets.ts'
 import type { Running } from '#server/start.ts'
 
@@ -303,8 +306,8 @@ const upgrade = async (rest: readonly string[]): Promise<number> => {
   if (config.DATABASE_URL !== undefined)
     throw new StartError('The server of DATABASE_URL is upgraded by its own tools, such as pg_upgrade.')
   const [{ dataVersion, upgradeInstallation }, { installedBinaries, binariesIn }] = await Promise.all([
-    import('#server/database/upgrade.ts'),
-    import('#server/database/embedded-binaries.ts'),
+    import('#fleet/embedded/upgrade.ts'),
+    import('#fleet/embedded/binaries.ts'),
   ])
   const { major } = await dataVersion(config.DATA_DIR)
   const installed = (await installedBinaries(process.platform, process.arch)).version

@@ -1,7 +1,8 @@
 import { readdir, readFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import type pg from 'pg'
-import { readProgram, root } from '#server/database/files.ts'
+import { readProgram } from '#fleet/load/files.ts'
+import { root } from '#server/root.ts'
 import type { Job, OutboxTask } from '#workers/task.ts'
 import { table } from './table.ts'
 

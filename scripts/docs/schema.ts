@@ -1,5 +1,5 @@
 import type pg from 'pg'
-import type { Kind } from '#server/database/files.ts'
+import type { Kind } from '#fleet/load/files.ts'
 
 type Client = Pick<pg.Client, 'query'>
 

@@ -1,7 +1,7 @@
 import { readFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { gunzipSync } from 'node:zlib'
-import { root } from '#server/database/files.ts'
+import { root } from '#server/root.ts'
 import { isName, type Schema, typeOf } from './types.ts'
 
 /**

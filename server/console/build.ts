@@ -2,7 +2,7 @@ import { createHash } from 'node:crypto'
 import { join } from 'node:path'
 import { promisify } from 'node:util'
 import { brotliCompress, gzip } from 'node:zlib'
-import { root } from '#server/database/files.ts'
+import { root } from '#server/root.ts'
 
 export type Asset = {
   readonly type: string

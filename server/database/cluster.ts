@@ -1,12 +1,8 @@
-import { readFile } from 'node:fs/promises'
-import { join } from 'node:path'
-import { setTimeout as sleep } from 'node:timers/promises'
 import pg from 'pg'
-import { root } from '#server/database/files.ts'
 import { currentHost, cutWhenMoved, hostsOf, locateOnce, tlsOf } from '#server/database/hosts.ts'
 import { learnPasswords } from '#server/database/passwords.ts'
 import type { Target } from '#server/database/pools.ts'
-import { type Secrets, scramVerifier } from '#server/secrets.ts'
+import type { Secrets } from '#server/secrets.ts'
 
 /** The roles that serve requests: one login, and one pool, for each. Names are the whole cluster's. */
 export const controlRoles = ['control_anon', 'control_developer', 'control_auth', 'control_worker'] as const
@@ -35,7 +31,7 @@ export type Cluster = {
   readonly isOwn?: boolean
 }
 
-const loginPassword = (secrets: Secrets, login: string) =>
+export const loginPassword = (secrets: Secrets, login: string) =>
   secrets.deriveCurrent(`login:${login}`, 24).toString('base64url')
 
 /** Lets this process connect with the passwords of every key: which one a login has changes while keys are rotated. */
@@ -129,39 +125,3 @@ export const connectAdmin = async (
 
 /** The database that the administrator's dsn names: where locks of the whole cluster are taken. */
 export const maintenanceDatabase = (cluster: Cluster) => new URL(cluster.dsn).pathname.slice(1) || 'postgres'
-
-/** Makes the roles and their logins. Safe to run again; the lock must be held. */
-export const bootstrapRoles = async (client: pg.Client, secrets: Secrets): Promise<void> => {
-  const verifiers = Object.fromEntries(
-    [...controlRoles, ...tenantRoles].map((role) => [role, scramVerifier(loginPassword(secrets, `login_${role}`))]),
-  )
-  const text = await readFile(join(root, 'sql/cluster/roles.sql'), 'utf8')
-  await client.query(`select set_config('trellis.verifiers', $1, false)`, [JSON.stringify(verifiers)])
-  await client.query(text)
-  await client.query(`select set_config('trellis.verifiers', '', false)`)
-}
-
-/**
- * Only our logins may connect, and only to the kind of database that is theirs; nobody makes temporary tables. Tried again when
- * another process changes the privileges of the same database at this moment.
- */
-export const grantConnect = async (client: pg.Client, database: string, roles: readonly Role[]): Promise<void> => {
-  const name = pg.escapeIdentifier(database)
-  const everybody = [...controlRoles, ...tenantRoles].flatMap((role) => [role, `login_${role}`]).join(', ')
-  const logins = roles.map((role) => `login_${role}`).join(', ')
-  const statement = `revoke all on database ${name} from public, ${everybody}; grant connect on database ${name} to ${logins}`
-  for (let attempt = 1; ; attempt += 1) {
-    try {
-      await client.query(statement)
-      return
-    } catch (error) {
-      if (attempt >= 10 || !(error as Error).message.includes('tuple concurrently updated')) throw error
-      await sleep(20 * attempt)
-    }
-  }
-}
-
-export const databaseExists = async (client: pg.Client, database: string): Promise<boolean> => {
-  const { rowCount } = await client.query('select from pg_database where datname = $1', [database])
-  return rowCount === 1
-}

@@ -1,7 +1,7 @@
 /** Projects from creation to deletion, their keys and the state of their databases. */
 import { randomUUID } from 'node:crypto'
 import { dataOf } from '#server/database/database.ts'
-import { tenantName } from '#server/database/prepare.ts'
+import { tenantName } from '#server/database/names.ts'
 import { ApiError, refusal } from '#server/errors.ts'
 import { asSignIn, perSubject, refundLimits, takeLimits } from '#server/http/limits.ts'
 import { projectIdOf } from '#server/http/project.ts'

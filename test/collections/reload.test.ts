@@ -2,9 +2,10 @@ import { cp, mkdtemp, readFile, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { describe, expect, inject, test } from 'vitest'
+import { readProgram } from '#fleet/load/files.ts'
+import { loadBase, loadProgram } from '#fleet/load/load.ts'
 import { connectAdmin } from '#server/database/cluster.ts'
-import { readProgram, root } from '#server/database/files.ts'
-import { loadBase, loadProgram } from '#server/database/load.ts'
+import { root } from '#server/root.ts'
 import { startCollections } from '#test/support/definitions.ts'
 
 /** Generated tables keep what a DBA adds to them, and stay as they are when files of functions and policies are applied again. */

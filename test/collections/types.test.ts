@@ -6,7 +6,7 @@ import { promisify } from 'node:util'
 import { Ajv2020 } from 'ajv/dist/2020.js'
 import addFormats from 'ajv-formats'
 import { expect, onTestFinished, test } from 'vitest'
-import { root } from '#server/database/files.ts'
+import { root } from '#server/root.ts'
 import { startCollections, whole } from '#test/support/definitions.ts'
 
 /** Types of collections for programs: what the server answers and takes fits them, and nothing else does. */

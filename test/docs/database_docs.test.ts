@@ -3,7 +3,7 @@ import { join } from 'node:path'
 import type pg from 'pg'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { connectAdmin } from '#server/database/cluster.ts'
-import { root } from '#server/database/files.ts'
+import { root } from '#server/root.ts'
 import { startHarness } from '#test/support/harness.ts'
 import { databasePages } from '../../scripts/docs/database.ts'
 

@@ -23,16 +23,21 @@ const found = (is: (from: string, to: string) => boolean): string[] =>
   )
 
 // what stands beside the folders of subjects
-const below = ['', 'json', 'database', 'checks', 'telemetry', 'providers', 'http', 'console']
+const below = ['', 'json', 'database', 'telemetry', 'providers', 'http', 'console']
 
 test('imports run one way: routes, folders of subjects, http, database, json', () => {
   expect(found((from, to) => from === 'json' && to !== 'json')).toEqual([])
-  expect(
-    found((from, to) => from === 'database' && !['', 'json', 'database', 'checks', 'telemetry'].includes(to)),
-  ).toEqual([])
+  expect(found((from, to) => from === 'database' && !['', 'json', 'database', 'telemetry'].includes(to))).toEqual([])
   expect(found((from, to) => from === 'http' && !below.includes(to))).toEqual([])
   // the REST door adapts routes, as a client of another API calls them
   expect(found((from, to) => to === 'routes' && from !== 'routes' && from !== 'rest')).toEqual([])
+})
+
+test('only what starts the server imports the fleet', () => {
+  const starting = ['member.ts', 'serve.ts', 'services.ts', 'start.ts']
+  expect(
+    files.filter(({ name, text }) => text.includes("'#fleet/") && !starting.includes(name)).map(({ name }) => name),
+  ).toEqual([])
 })
 
 test('no route imports the routes of another file', () => {

@@ -1,7 +1,7 @@
 import { readdir, readFile, stat } from 'node:fs/promises'
 import { dirname, join, relative } from 'node:path'
 import { expect, test } from 'vitest'
-import { root } from '#server/database/files.ts'
+import { root } from '#server/root.ts'
 
 const folders = ['.', 'docs', 'deploy', 'sdk', 'cli', 'supabase', 'bench', 'proofs']
 

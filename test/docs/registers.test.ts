@@ -32,7 +32,7 @@ test.each([
   ['perform pg_advisory_xact_lock(7305441001);', []],
   [
     'perform pg_advisory_xact_lock(7305441999);',
-    [`${file}:1: the advisory lock 7305441999 is not in sql/shared/45_locks.sql or server/database/locks.ts`],
+    [`${file}:1: the advisory lock 7305441999 is not in sql/shared/45_locks.sql or fleet/locks.ts`],
   ],
   [
     'perform pg_try_advisory_xact_lock(5);',
@@ -43,9 +43,9 @@ test.each([
 })
 
 test('a number is one lock', () => {
-  const session = { file: 'server/database/locks.ts', text: "numberedLock('x', 7_305_441_001)" }
+  const session = { file: 'fleet/locks.ts', text: "numberedLock('x', 7_305_441_001)" }
   expect(lockProblems([locks, session])).toEqual([
-    'server/database/locks.ts:1: the advisory lock 7305441001 is also at sql/shared/45_locks.sql:1',
+    'fleet/locks.ts:1: the advisory lock 7305441001 is also at sql/shared/45_locks.sql:1',
   ])
 })
 

@@ -1,6 +1,6 @@
 import { describe, expect, test, vi } from 'vitest'
+import { fleetStatus, readyTenants } from '#fleet/rollout.ts'
 import { connectAdmin } from '#server/database/cluster.ts'
-import { fleetStatus, readyTenants } from '#server/database/rollout.ts'
 import { define } from '#test/support/collection_rows.ts'
 import { type Project, startHarness } from '#test/support/harness.ts'
 import { startSecond } from '#test/support/second.ts'

@@ -1,8 +1,8 @@
 // What fingerprints and witnesses show, and what they do not.
 import { expect, test } from 'vitest'
+import { fingerprintHere, fingerprintOf } from '#fleet/load/state.ts'
+import { knownOf, witnessHere } from '#fleet/load/witness.ts'
 import { connectAdmin } from '#server/database/cluster.ts'
-import { fingerprintHere, fingerprintOf } from '#server/database/state.ts'
-import { knownOf, witnessHere } from '#server/database/witness.ts'
 import { startHarness } from '#test/support/harness.ts'
 import { isNoted, startReplay } from '#test/support/replay.ts'
 

@@ -2,8 +2,9 @@ import { cp, mkdtemp, readFile, rm, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { expect, test } from 'vitest'
-import { readProgram, root } from '#server/database/files.ts'
-import { migrateDatabase } from '#server/database/migrate.ts'
+import { readProgram } from '#fleet/load/files.ts'
+import { migrateDatabase } from '#fleet/load/migrate.ts'
+import { root } from '#server/root.ts'
 import { startHarness } from '#test/support/harness.ts'
 
 const harness = await startHarness()

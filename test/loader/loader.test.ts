@@ -3,9 +3,10 @@ import { tmpdir } from 'node:os'
 import { dirname, join } from 'node:path'
 import pg from 'pg'
 import { afterAll, beforeAll, expect, inject, test } from 'vitest'
+import { readProgram } from '#fleet/load/files.ts'
+import { migrateDatabase } from '#fleet/load/migrate.ts'
 import { connectAdmin, maintenanceDatabase } from '#server/database/cluster.ts'
-import { readProgram, root } from '#server/database/files.ts'
-import { migrateDatabase } from '#server/database/migrate.ts'
+import { root } from '#server/root.ts'
 import { startHarness } from '#test/support/harness.ts'
 
 const harness = await startHarness()

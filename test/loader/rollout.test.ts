@@ -2,10 +2,11 @@ import { appendFile, cp, mkdtemp, readFile, rm, writeFile } from 'node:fs/promis
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { afterAll, beforeAll, expect, test } from 'vitest'
-import { connectAdmin } from '#server/database/cluster.ts'
-import { readProgram, root } from '#server/database/files.ts'
-import { prepareInstallation, templateName } from '#server/database/prepare.ts'
-import { logged, type Step, sentenceOf } from '#server/database/progress.ts'
+import { prepareInstallation } from '#fleet/installation.ts'
+import { readProgram } from '#fleet/load/files.ts'
+import { managedOf } from '#fleet/load/target.ts'
+import { knownOf } from '#fleet/load/witness.ts'
+import { logged, type Step, sentenceOf } from '#fleet/progress.ts'
 import {
   addCluster,
   fleetStatus,
@@ -15,10 +16,11 @@ import {
   reloadInstallation,
   rollOut,
   withoutMigrations,
-} from '#server/database/rollout.ts'
-import { managedOf } from '#server/database/target.ts'
-import { readTemplate } from '#server/database/templates.ts'
-import { knownOf } from '#server/database/witness.ts'
+} from '#fleet/rollout.ts'
+import { readTemplate } from '#fleet/templates.ts'
+import { connectAdmin } from '#server/database/cluster.ts'
+import { templateName } from '#server/database/names.ts'
+import { root } from '#server/root.ts'
 import { assemble } from '#server/start.ts'
 import { type Project, startHarness } from '#test/support/harness.ts'
 

@@ -2,10 +2,10 @@
 
 import { expect, test } from 'vitest'
 
-import { loadBase } from '#server/database/load.ts'
-import { migrateDatabase } from '#server/database/migrate.ts'
-import { createLoader } from '#server/database/replay.ts'
-import { fingerprintOf } from '#server/database/state.ts'
+import { loadBase } from '#fleet/load/load.ts'
+import { migrateDatabase } from '#fleet/load/migrate.ts'
+import { createLoader } from '#fleet/load/replay.ts'
+import { fingerprintOf } from '#fleet/load/state.ts'
 
 import { startHarness } from '#test/support/harness.ts'
 import { linesOf, startReplay } from '#test/support/replay.ts'

@@ -3,7 +3,7 @@ import { readFile } from 'node:fs/promises'
 import { dirname, join } from 'node:path'
 import { promisify } from 'node:util'
 import { afterAll, expect, test } from 'vitest'
-import { root } from '#server/database/files.ts'
+import { root } from '#server/root.ts'
 import { startHarness } from '#test/support/harness.ts'
 import { providerProject, readKey, startRevenueCat, writeKey } from '#test/support/monetization.ts'
 

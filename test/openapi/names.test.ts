@@ -4,9 +4,9 @@ import { gunzipSync } from 'node:zlib'
 import { Ajv2020 } from 'ajv/dist/2020.js'
 import addFormats from 'ajv-formats'
 import { expect, test } from 'vitest'
-import { root } from '#server/database/files.ts'
 import { loadAreas } from '#server/http/areas.ts'
 import { openApi } from '#server/http/openapi.ts'
+import { root } from '#server/root.ts'
 import { breakingChanges } from '#test/support/openapi_changes.ts'
 
 const document = JSON.parse(JSON.stringify(await openApi(await loadAreas(), 'https://api.trellis.test'))) as any

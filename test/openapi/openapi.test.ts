@@ -5,9 +5,9 @@ import { join } from 'node:path'
 import { promisify } from 'node:util'
 import { Validator } from '@seriousme/openapi-schema-validator'
 import { expect, test } from 'vitest'
-import { root } from '#server/database/files.ts'
 import { specificCodes } from '#server/http/document/failures.ts'
 import { declaredCodes, fullPath } from '#server/http/openapi.ts'
+import { root } from '#server/root.ts'
 import { startHarness } from '#test/support/harness.ts'
 
 const harness = await startHarness()

@@ -5,7 +5,7 @@ import { tmpdir } from 'node:os'
 import { basename, join } from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { describe, expect, test } from 'vitest'
-import { root } from '#server/database/files.ts'
+import { root } from '#server/root.ts'
 import { processesOf } from '#test/support/run.ts'
 
 /** Runs of the suite that are ended from outside, or by themselves: no process and no folder is left. */
@@ -75,7 +75,7 @@ test('a program that ends without cleaning up leaves nothing', {
   const folder = await mkdtemp(join(tmpdir(), 'r-'))
   await chmod(folder, 0o711)
   const program = `
-    import { startEmbeddedPostgres } from '${root}server/database/embedded.ts'
+    import { startEmbeddedPostgres } from '${root}fleet/embedded/server.ts'
     import { temporaryFolder } from '${root}test/support/process.ts'
     const dataDir = await temporaryFolder()
     await startEmbeddedPostgres({ dataDir, superuserPassword: 'x', log: () => {}, sync: false })

@@ -6,8 +6,8 @@ import { join } from 'node:path'
 import { promisify } from 'node:util'
 import pg from 'pg'
 import { afterAll, expect, test } from 'vitest'
-import { root } from '#server/database/files.ts'
 import { requireFreePort } from '#server/http/port.ts'
+import { root } from '#server/root.ts'
 import {
   ask,
   createTestProject,

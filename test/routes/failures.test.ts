@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest'
-import { controlName } from '#server/database/prepare.ts'
+import { controlName } from '#server/database/names.ts'
 import { configuredBilling } from '#test/support/billing.ts'
 import { startHarness } from '#test/support/harness.ts'
 import { callRoute, createCast, nameOf } from '#test/support/routes.ts'

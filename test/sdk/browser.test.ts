@@ -1,6 +1,6 @@
 import { join } from 'node:path'
 import { expect, test } from 'vitest'
-import { root } from '#server/database/files.ts'
+import { root } from '#server/root.ts'
 import { chromiumPath, startChromium } from '#test/support/chromium.ts'
 import { startHarness } from '#test/support/harness.ts'
 

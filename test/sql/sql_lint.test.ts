@@ -1,7 +1,7 @@
 import pg from 'pg'
 import { afterAll, beforeAll, describe, expect, inject, test } from 'vitest'
-import { readProgram } from '#server/database/files.ts'
-import { controlName } from '#server/database/prepare.ts'
+import { readProgram } from '#fleet/load/files.ts'
+import { controlName } from '#server/database/names.ts'
 import { startHarness } from '#test/support/harness.ts'
 import { type Rule, rules } from '#test/support/lint.ts'
 

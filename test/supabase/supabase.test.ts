@@ -2,8 +2,8 @@ import { readFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import pg from 'pg'
 import { afterAll, beforeAll, expect, test } from 'vitest'
-import { type EmbeddedPostgres, startEmbeddedPostgres } from '#server/database/embedded.ts'
-import { root } from '#server/database/files.ts'
+import { type EmbeddedPostgres, startEmbeddedPostgres } from '#fleet/embedded/server.ts'
+import { root } from '#server/root.ts'
 import {
   ask,
   createTestProject,

@@ -1,7 +1,7 @@
 import { spawn } from 'node:child_process'
 import { once } from 'node:events'
 import { join } from 'node:path'
-import { root } from '#server/database/files.ts'
+import { root } from '#server/root.ts'
 import { ask, programEnvironment } from '#test/support/process.ts'
 import { runFolder, runVariable } from '#test/support/run.ts'
 

@@ -3,13 +3,14 @@ import { cpSync } from 'node:fs'
 import { chmod, mkdir, readdir, readFile, rename, rm, stat } from 'node:fs/promises'
 import { join } from 'node:path'
 import { pino } from 'pino'
+import { type EmbeddedPostgres, startEmbeddedPostgres } from '#fleet/embedded/server.ts'
+import { prepare } from '#fleet/prepare.ts'
 import { readConfig } from '#server/config.ts'
 import { connectAdmin, maintenanceDatabase } from '#server/database/cluster.ts'
-import { type EmbeddedPostgres, startEmbeddedPostgres } from '#server/database/embedded.ts'
-import { root } from '#server/database/files.ts'
-import { controlName, tenantName } from '#server/database/prepare.ts'
+import { controlName, tenantName } from '#server/database/names.ts'
+import { root } from '#server/root.ts'
 import { createSecrets } from '#server/secrets.ts'
-import { assemble, prepare } from '#server/start.ts'
+import { assemble } from '#server/start.ts'
 import { createClient, freshEmail } from '#test/support/client.ts'
 import { type Base, basePrefix, readyDatabase } from '#test/support/server.ts'
 
@@ -130,7 +131,7 @@ const provisionReady = async (server: Server, folder: string): Promise<void> => 
 const hashOfBase = async (secretsKey: string): Promise<string> => {
   const hash = createHash('sha256').update(`${process.arch} ${process.getuid?.()} ${secretsKey}`)
   const files = ['package-lock.json', 'server/start.ts', 'server/secrets.ts', 'test/support/base.ts']
-  for (const folder of ['db', 'functions', 'policies', 'sql', 'server/database']) {
+  for (const folder of ['db', 'functions', 'policies', 'sql', 'server/database', 'fleet']) {
     const entries = await readdir(join(root, folder), { recursive: true, withFileTypes: true })
     for (const entry of entries) if (entry.isFile()) files.push(join(entry.parentPath, entry.name).slice(root.length))
   }

@@ -1,7 +1,7 @@
 import { appendFileSync } from 'node:fs'
 import { afterAll, afterEach, expect, inject, onTestFinished } from 'vitest'
 import type { Role } from '#server/database/cluster.ts'
-import { controlName } from '#server/database/prepare.ts'
+import { controlName } from '#server/database/names.ts'
 import type { Harness as Hooks, Running } from '#server/start.ts'
 import { type Client, createClient, freshEmail } from '#test/support/client.ts'
 import { metered } from '#test/support/cpu.ts'

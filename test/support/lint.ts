@@ -1,4 +1,4 @@
-import { policyRules } from '#server/checks/policies.ts'
+import { policyRules } from '#fleet/checks/policies.ts'
 
 /** One rule of the house's SQL: a query that finds offenders, and a statement that makes one, so that the rule is seen to catch it. */
 export type Rule = {

@@ -1,7 +1,7 @@
 import { randomBytes, randomUUID } from 'node:crypto'
 import { join } from 'node:path'
 import pg from 'pg'
-import { type EmbeddedPostgres, startEmbeddedPostgres } from '#server/database/embedded.ts'
+import { type EmbeddedPostgres, startEmbeddedPostgres } from '#fleet/embedded/server.ts'
 import { runScript } from '#test/support/admin.ts'
 import { ask, type createTestProject, startServer, temporaryFolder } from '#test/support/process.ts'
 

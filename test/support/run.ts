@@ -4,7 +4,7 @@ import { chmod, mkdtemp, readdir, readFile, readlink, rm, stat, statfs } from 'n
 import { freemem, tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { promisify } from 'node:util'
-import { homeElsewhere } from '#server/database/embedded-folder.ts'
+import { homeElsewhere } from '#fleet/embedded/folder.ts'
 
 /**
  * One run of the suite, of a proof or of a benchmark: everything that it starts or writes can be found by its folder, and a keeper,

@@ -3,20 +3,22 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import pg from 'pg'
 import { pino } from 'pino'
+import { grantConnect } from '#fleet/cluster.ts'
+import type { Programs } from '#fleet/installation.ts'
+import { readProgram } from '#fleet/load/files.ts'
+import { prepare } from '#fleet/prepare.ts'
 import { readConfig } from '#server/config.ts'
 import {
   connectAdmin,
   controlRoles,
-  grantConnect,
   maintenanceDatabase,
   type Role,
   targetOf,
   tenantRoles,
 } from '#server/database/cluster.ts'
-import { readProgram } from '#server/database/files.ts'
-import { controlName, type Programs, templateName } from '#server/database/prepare.ts'
+import { controlName, templateName } from '#server/database/names.ts'
 import { createSecrets } from '#server/secrets.ts'
-import { assemble, type Harness as Hooks, prepare, type Running } from '#server/start.ts'
+import { assemble, type Harness as Hooks, type Running } from '#server/start.ts'
 import { openLimits } from '#test/support/open_limits.ts'
 
 /** What a run of the suite has prepared once: one Postgres, and databases that are copied. */

@@ -1,7 +1,7 @@
 import { readFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { expect, test } from 'vitest'
-import { root } from '#server/database/files.ts'
+import { root } from '#server/root.ts'
 import { startHarness } from '#test/support/harness.ts'
 
 const harness = await startHarness()

@@ -1,4 +1,4 @@
-import { resealEverything } from '#server/database/reseal.ts'
+import { resealEverything } from '#fleet/reseal.ts'
 import { job } from '#workers/task.ts'
 
 /** Encrypts again, under the current key, what is stored under others; nothing to do unless a key was replaced. */

@@ -1,6 +1,6 @@
 import { setTimeout as sleep } from 'node:timers/promises'
 import type { Cluster } from '#server/database/cluster.ts'
-import { controlName, tenantName } from '#server/database/prepare.ts'
+import { controlName, tenantName } from '#server/database/names.ts'
 import { ask, createTestProject } from '#test/support/process.ts'
 import { address, asAdmin, type Installation, type Scenario, type User } from '../../../bench/support/installation.ts'
 import type { Claim } from '../page.ts'

@@ -1,7 +1,7 @@
 // A project that has something of everything, in which every route that reads is asked, and every page, filter and preview of bench:scale.
 import { randomInt } from 'node:crypto'
 import { type Cluster, connectAdmin } from '#server/database/cluster.ts'
-import { tenantName } from '#server/database/prepare.ts'
+import { tenantName } from '#server/database/names.ts'
 import { fillProject } from '../../../bench/support/scale_fill.ts'
 import { type Call, documented, knownOf, special } from '../../../bench/support/scale_routes.ts'
 import type { Caller, Headers } from './caller.ts'

@@ -1,6 +1,6 @@
 import type { Client } from 'pg'
+import { whereIs } from '#fleet/rollout.ts'
 import { connectAdmin } from '#server/database/cluster.ts'
-import { whereIs } from '#server/database/rollout.ts'
 import type { Run } from '../arguments.ts'
 
 /** At most so many projects are opened, those that were written to last. */

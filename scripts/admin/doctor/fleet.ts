@@ -1,4 +1,4 @@
-import type { FleetStatus } from '#server/database/rollout.ts'
+import type { FleetStatus } from '#fleet/rollout.ts'
 import type { Run } from '../arguments.ts'
 import { inBusiest } from './busiest.ts'
 import { type Finding, fail, graded, ok, span, warn } from './findings.ts'
