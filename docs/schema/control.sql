@@ -769,7 +769,7 @@ create table app.projects (
   deleted_at timestamp with time zone,
   created_at timestamp with time zone not null default internal.now(),
   updated_at timestamp with time zone not null default internal.now(),
-  -- Whether the project's users may search for each other by name. Supplement B2.
+  -- Whether the project's users may search for each other by name.
   user_search_enabled boolean not null default false,
   -- Whether {root_url}/rest/v1 serves the project's collections as PostgREST does.
   rest_enabled boolean not null default false,

@@ -6,22 +6,26 @@ import { root } from '#server/root.ts'
 import { runScript } from '#test/support/admin.ts'
 import { run } from '#test/support/backups.ts'
 import { createTestProject, endPrograms, startServer, temporaryFolder } from '#test/support/process.ts'
-import { type Kept, readRelease } from '#test/support/release.ts'
+import { filesOfRelease, type Kept, makeRelease, readRelease } from '#test/support/release.ts'
 
 afterAll(endPrograms, 60_000)
 
 /** A folder of the last release, made by `npm run release:data`. */
-const kept = JSON.parse(await readFile(join(root, 'test/releases/data.json'), 'utf8')) as Kept
+const folder = join(root, 'test/releases')
+const released = await readFile(filesOfRelease(folder).kept, 'utf8').catch(() => null)
 const installed = (await installedBinaries(process.platform, process.arch)).version.split('.')[0]
+const isUpgrade = released !== null && (JSON.parse(released) as Kept).postgres !== installed
 
 // a cluster of another major version is upgraded by npm run db:upgrade, with binaries that are not here: proof:upgrade
-test.runIf(kept.postgres === installed)(
+test.skipIf(isUpgrade)(
   'data of the last release are migrated by the start: all that was answered then is there, and more is taken',
   { timeout: 240_000 },
   async () => {
-    const folder = await temporaryFolder()
-    const env = { DATA_DIR: join(folder, 'data'), SECRETS_KEY: kept.secretsKey }
-    const restored = await run('restore', env, '--from', join(root, 'test/releases/data.tar.zst'))
+    // until there is a release, what it will keep is made by this version
+    const files = released ? filesOfRelease(folder) : await makeRelease(await temporaryFolder(), 'next')
+    const kept = JSON.parse(await readFile(files.kept, 'utf8')) as Kept
+    const env = { DATA_DIR: join(await temporaryFolder(), 'data'), SECRETS_KEY: kept.secretsKey }
+    const restored = await run('restore', env, '--from', files.data)
     expect(restored.code, restored.output).toBe(0)
 
     const server = await startServer(env)

@@ -1,8 +1,11 @@
 // What stands in a data folder of a release, made once by that release and checked by every later one.
 import { createHash, randomBytes } from 'node:crypto'
+import { writeFile } from 'node:fs/promises'
+import { join } from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
-import { download, uploadFile } from '#test/support/backups.ts'
-import { ask as askOnce, createTestProject } from '#test/support/process.ts'
+import { installedBinaries } from '#fleet/embedded/binaries.ts'
+import { download, run, uploadFile } from '#test/support/backups.ts'
+import { ask as askOnce, createTestProject, endServer, startServer, temporaryFolder } from '#test/support/process.ts'
 
 export type Kept = {
   readonly version: string
@@ -61,10 +64,7 @@ const answersOf = async (url: string, headers: Record<string, string>) => {
 }
 
 /** A project with something of every kind that a user has, on a server that has nothing yet. */
-export const fillRelease = async (
-  url: string,
-  release: Pick<Kept, 'version' | 'postgres' | 'secretsKey'>,
-): Promise<Kept> => {
+const fillRelease = async (url: string, release: Pick<Kept, 'version' | 'postgres' | 'secretsKey'>): Promise<Kept> => {
   const story = await createTestProject(url)
   const root = `/v1/admin/projects/${story.projectId}`
   const post = async (path: string, body: object, headers: Record<string, string>) => {
@@ -134,4 +134,24 @@ export const readRelease = async (url: string, kept: Kept) => {
   }
   const after = await answersOf(url, headers)
   return { before, taken, after, hash: bytes && hashOf(bytes) }
+}
+
+export const filesOfRelease = (folder: string) => ({
+  data: join(folder, 'data.tar.zst'),
+  kept: join(folder, 'data.json'),
+})
+
+/** Writes what this program keeps of a release: the backup of a data folder, and what it answered. */
+export const makeRelease = async (folder: string, version: string) => {
+  const postgres = (await installedBinaries(process.platform, process.arch)).version.split('.')[0] ?? ''
+  const secretsKey = randomBytes(32).toString('base64')
+  const server = await startServer({ DATA_DIR: join(await temporaryFolder(), 'data'), SECRETS_KEY: secretsKey })
+  if (server.child.exitCode !== null) throw new Error(server.output())
+  const kept = await fillRelease(server.url, { version, postgres, secretsKey })
+  await endServer(server)
+  const files = filesOfRelease(folder)
+  const made = await run('backup', { DATA_DIR: server.dataDir, SECRETS_KEY: secretsKey }, '--to', files.data)
+  if (made.code !== 0) throw new Error(made.output)
+  await writeFile(files.kept, `${JSON.stringify(kept, null, 2)}\n`)
+  return files
 }
