@@ -309,9 +309,7 @@ export const fillProject = async (admin: Client, users: number, tell: (line: str
   await admin.query(`set session_replication_role = 'origin'`)
   await timed('counters', async () => {
     await admin.query('delete from app.row_counters')
-    await admin.query(
-      `select internal.counters_begin(array(select substr(p.proname, 12) from pg_catalog.pg_proc p where p.proname like 'count\\_now\\_\\_%'))`,
-    )
+    await admin.query('select internal.counters_begin()')
   })
   // as the daily task does: without it every event of the month would be counted when somebody asks what the project uses
   await timed('days that are over', () => admin.query('select internal.usage_close(internal.utc_day(now()) - 1, null)'))

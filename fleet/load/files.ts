@@ -45,12 +45,20 @@ const hashOf = (text: string) => createHash('sha256').update(text).digest('hex')
 /** `policies/tenant/collections/queries.sql` is of the area collections. */
 export const stemOf = (path: string) => path.replace(/^[a-z]+\/[a-z]+\//, '').replace(/(\/.*)?\.sql$/, '')
 
-/** Says that a policy file grants what it finds in tables of all areas. */
-const ofAllAreas = '-- applied again after every migration'
-
-/** A policy file may grant what the catalog says is there: it is applied again after a migration of its area, or of any. */
+/** A policy file may grant what the catalog says is there: it is applied again after this migration. */
 const withMigration = (file: SqlFile, migration: string | undefined): SqlFile =>
   migration ? { ...file, hash: hashOf(`${file.hash} ${migration}`) } : file
+
+/** The newest migration that names a table which the file shows to dashboards: of the columns that it adds some may be secrets. */
+const newestShown = (file: SqlFile, migrations: readonly SqlFile[]): string | undefined => {
+  const tables = [...file.text.matchAll(/\binternal\.graphql_declare\('app\.(\w+)'/g)].map(([, table]) => table)
+  if (tables.length === 0) return undefined
+  const named = new RegExp(`\\bapp\\.(${tables.join('|')})\\b`)
+  return migrations
+    .filter(({ text }) => named.test(text))
+    .map(({ path }) => versionOf(path))
+    .at(-1)
+}
 
 /** Reads every SQL file of a kind. `base` is the repository, or a copy of its SQL folders in tests. */
 export const readProgram = async (kind: Kind, base = root): Promise<Program> => {
@@ -73,7 +81,13 @@ export const readProgram = async (kind: Kind, base = root): Promise<Program> => 
     base: [...shared, ...own],
     functions: [...sharedFunctions, ...functions],
     policies: policies.map((file) =>
-      withMigration(file, file.text.includes(ofAllAreas) ? names.map(versionOf).at(-1) : newestOf(stemOf(file.path))),
+      withMigration(
+        file,
+        [newestOf(stemOf(file.path)), newestShown(file, migrations)]
+          .filter((v) => v !== undefined)
+          .sort()
+          .at(-1),
+      ),
     ),
     seeds,
   }

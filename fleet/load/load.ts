@@ -106,8 +106,15 @@ export const loadBase = async (client: Client, program: Program): Promise<void> 
   await inTransaction(client, async () => {
     for (const file of program.base) await run(client, file)
     for (const file of program.base) await remember(client, file)
+    await client.query(movedToBase)
   })
 }
+
+/** A function that moved here from a file of functions goes no more when that file does. */
+const movedToBase = `
+  delete from ops.objects o
+   where o.kind = 'function' and o.path not like 'sql/%'
+     and to_regprocedure(o.identity) in (select p.oid from pg_catalog.pg_proc p where p.xmin = pg_current_xact_id()::xid)`
 
 /** Hashes of the files applied here, by path; none where the loader has never been. */
 const appliedFiles = async (client: Client): Promise<Map<string, string>> => {

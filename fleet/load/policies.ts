@@ -103,7 +103,11 @@ export const withdraw = async (client: Client, path: string): Promise<void> => {
                    g.kind, g.identity, g.grantee)
        from ops.grants g
       where g.path = $1
-        and case g.kind when 'function' then to_regprocedure(g.identity) is not null else to_regclass(g.identity) is not null end`,
+        and case g.kind when 'function' then to_regprocedure(g.identity) is not null else to_regclass(g.identity) is not null end
+        -- a column that a migration has dropped
+        and (g.columns = ''
+             or exists (select from pg_catalog.pg_attribute a
+                         where a.attrelid = to_regclass(g.identity) and quote_ident(a.attname) = g.columns and not a.attisdropped))`,
     [path],
   )
   for (const row of rows) await client.query(row.statement)

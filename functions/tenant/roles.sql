@@ -291,3 +291,16 @@ begin
       segment_source__role.parameter));
 end $$;
 comment on function internal.segment_source__role is 'Rules on whether a user has a role, in the whole project or in any group: true or false.';
+
+create or replace function internal.role_until() returns json
+language sql stable security definer set search_path = ''
+return coalesce((select json_build_object('until', internal.iso(min(a.expires_at)))
+                   from app.role_assignments a
+                  where a.app_user_id = internal.user_id() and a.expires_at > internal.now()
+                 having min(a.expires_at) is not null), '{}');
+comment on function internal.role_until is
+  'until: when the first of the caller''s roles ends by itself. A scope that has it is asked for again then. Granted to nobody.';
+
+select internal.source_declare(null::app.role_assignments,
+  'A role that is assigned or removed changes which channels its user may subscribe to.',
+  ops => 'insert or update or delete', also => 'perform internal.recheck_users(array[r.app_user_id]);');

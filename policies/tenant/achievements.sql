@@ -23,6 +23,9 @@ grant execute on function internal.achievement_find, internal.achievement_check,
   to app_admin;
 grant execute on function internal.users_number, api.achievements_backfill_step, api.achievements_users_total, api.achievements_count to app_worker;
 
+select internal.graphql_declare('app.achievements');
+select internal.graphql_declare('app.user_achievements');
+
 insert into internal.user_data
   (table_name, user_column, section, export_columns, reset_section, on_merge, on_delete, declared_in)
 values

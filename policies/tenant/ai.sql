@@ -40,6 +40,12 @@ grant execute on function internal.ai_provider_check, internal.purge__ai,
   api.ai_begin, api.ai_finish, api.ai_reserve, api.ai_release, api.ai_embedding_target
   to app_worker;
 
+select internal.graphql_declare('app.ai_invocations', plain => '{input_tokens,output_tokens}');
+select internal.graphql_declare('app.ai_prompt_days');
+select internal.graphql_declare('app.ai_prompt_versions');
+select internal.graphql_declare('app.ai_prompts', plain => '{max_tokens}');
+select internal.graphql_declare('app.ai_providers', hidden => '{api_key_sealed,api_key_preview,key_id}');
+
 insert into internal.user_data
   (table_name, user_column, section, export_columns, secret_columns, reset_section, on_merge, on_delete, declared_in)
 values

@@ -10,6 +10,8 @@ grant execute on function api.app_session_start, api.app_session_heartbeat, api.
 grant execute on function internal.app_sessions_figures, internal.app_session_line_json, internal.app_sessions_page, api.app_sessions_stats, api.app_sessions_list to app_admin;
 grant execute on function api.app_sessions_timeout to app_worker;
 
+select internal.graphql_declare('app.app_sessions');
+
 insert into internal.user_data
   (table_name, user_column, section, export_columns, reset_section, on_merge, on_delete, declared_in)
 values

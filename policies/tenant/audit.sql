@@ -21,3 +21,5 @@ grant execute on function api.audit_maintain, internal.make_audit_partition, int
   internal.audit_waiting,
   api.audit_seal, api.audit_sealed_since
   to app_worker;
+
+select internal.graphql_declare('app.audit_events', hidden => '{hash}');

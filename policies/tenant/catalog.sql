@@ -32,6 +32,10 @@ grant execute on function internal.catalog_item_before_write, internal.catalog_i
   api.catalog_prices_put, api.catalog_contents_put, api.catalog_import
   to app_admin;
 
+select internal.graphql_declare('app.bundle_contents');
+select internal.graphql_declare('app.catalog_item_prices');
+select internal.graphql_declare('app.catalog_items');
+
 insert into internal.definitions (kind, table_name, singular, plural, key_column, fixed_columns, max_count, create_order, promoted_as, refs, promoted_refs, declared_in)
 values ('catalog_item', 'app.catalog_items', 'item', 'items', 'key', '{key,item_type}', 5000, 40, 'catalog',
    '[{"path": "$.catalog_item_prices[*].currency_code", "kind": "currency", "by": "key"},

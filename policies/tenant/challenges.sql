@@ -25,6 +25,9 @@ grant execute on function internal.challenge_find, internal.challenge_check, int
   to app_admin;
 grant execute on function api.challenge_recur, api.challenges_recount_step, api.challenge_team_complete to app_worker;
 
+select internal.graphql_declare('app.challenge_participants');
+select internal.graphql_declare('app.challenges');
+
 insert into internal.user_data
   (table_name, user_column, section, export_columns, reset_section, on_merge, on_delete, declared_in)
 values

@@ -19,6 +19,8 @@ grant execute on function internal.config_conditions, internal.config_key_json, 
   api.config_key_put, api.config_key_list, api.config_key_update
   to app_admin;
 
+select internal.graphql_declare('app.config_keys');
+
 insert into internal.definitions (kind, table_name, singular, plural, key_column, found_by, invalid_code, order_by, is_descending, fixed_columns, state_columns, create_order, promoted_as, refs, declared_in)
 values ('config_key', 'app.config_keys', 'key', 'keys', 'key', 'key', 'INVALID_INPUT', '{key}', false, '{key}', '{version}', 50, 'config',
    '[{"path": "$.conditions[*].segment_id", "kind": "segment", "by": "id"}]', current_setting('trellis.file'));

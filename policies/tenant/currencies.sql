@@ -40,6 +40,12 @@ grant execute on function internal.currency_json, internal.currency_check, inter
   to app_admin;
 grant execute on function api.currencies_check to app_worker;
 
+select internal.graphql_declare('app.currencies');
+select internal.graphql_declare('app.currency_balances');
+select internal.graphql_declare('app.currency_checks');
+select internal.graphql_declare('app.currency_lots');
+select internal.graphql_declare('app.currency_transactions');
+
 insert into internal.user_data
   (table_name, user_column, section, export_columns, secret_columns, reset_section, on_merge, on_delete, exempt_reason, declared_in)
 values

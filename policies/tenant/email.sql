@@ -34,6 +34,10 @@ grant execute on function api.email_message_from, api.email_attempt_begin, api.e
   api.email_track, internal.purge__email
   to app_worker;
 
+select internal.graphql_declare('app.email_messages', hidden => '{delivery_id,headers}');
+select internal.graphql_declare('app.email_suppressions');
+select internal.graphql_declare('app.email_templates');
+
 insert into internal.user_data
   (table_name, user_column, section, export_columns, secret_columns, reset_section, on_merge, on_delete, declared_in)
 values

@@ -25,6 +25,10 @@ grant execute on function api.subscription_resume, api.restore_begin, api.subscr
   internal.subscription_names, internal.purge__subscription_events
   to app_worker;
 
+select internal.graphql_declare('app.entitlement_grants');
+select internal.graphql_declare('app.subscription_events', hidden => '{payload}');
+select internal.graphql_declare('app.subscriptions');
+
 insert into internal.user_data
   (table_name, user_column, section, export_columns, reset_section, on_merge, on_delete, declared_in)
 values

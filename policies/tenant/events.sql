@@ -42,6 +42,10 @@ grant execute on function internal.event_definition_json, internal.event_definit
 grant execute on function api.events_delete_step, api.events_count, api.events_replay_step, api.events_replay_total, api.events_replay_result
   to app_worker;
 
+select internal.graphql_declare('app.engagement_events', hidden => '{transaction_id}');
+select internal.graphql_declare('app.event_definitions');
+select internal.graphql_declare('app.user_event_counters');
+
 insert into internal.user_data
   (table_name, user_column, section, export_columns, secret_columns, reset_section, on_merge, on_delete, exempt_reason, declared_in)
 values

@@ -13,6 +13,8 @@ grant execute on function internal.feed_entry_json, internal.feed_entry_of, inte
   api.feed_entries, api.feed_post_as, api.feed_remove, api.feed_settings_put
   to app_admin;
 
+select internal.graphql_declare('app.feed_entries');
+
 insert into internal.user_data
   (table_name, user_column, section, export_columns, secret_columns, reset_section, on_merge, on_delete, declared_in)
 values

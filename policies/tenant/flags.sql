@@ -46,6 +46,13 @@ grant execute on function internal.flag_value, internal.flag_number, internal.fl
 grant execute on function internal.flags_apply_schedule to app_admin, app_worker;
 grant execute on function internal.flags_count, internal.purge__flags, api.flags_advance, api.flag_guard, api.flags_count to app_worker;
 
+select internal.graphql_declare('app.flag_counts');
+select internal.graphql_declare('app.flag_overrides');
+select internal.graphql_declare('app.flag_users');
+select internal.graphql_declare('app.flag_values');
+select internal.graphql_declare('app.flag_versions');
+select internal.graphql_declare('app.flags');
+
 insert into internal.user_data
   (table_name, user_column, section, export_columns, secret_columns, reset_section, on_merge, on_delete, exempt_reason, declared_in)
 values

@@ -22,6 +22,9 @@ grant execute on function internal.friend_answer, internal.friend_undo, internal
   to app_user;
 grant execute on function api.friends_of_user, api.friend_add, api.friend_delete to app_admin;
 
+select internal.graphql_declare('app.blocks');
+select internal.graphql_declare('app.friendships', hidden => '{metadata_a,metadata_b}');
+
 insert into internal.user_data
   (table_name, user_column, section, export_columns, secret_columns, reset_section, on_merge, on_delete, exempt_reason, declared_in)
 values

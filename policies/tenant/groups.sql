@@ -28,6 +28,9 @@ grant execute on function internal.groups_all_page, internal.group_members_json,
   to app_admin;
 grant execute on function api.group_inherited to app_worker;
 
+select internal.graphql_declare('app.group_members');
+select internal.graphql_declare('app.groups');
+
 insert into internal.user_data
   (table_name, user_column, section, export_columns, reset_section, on_merge, on_delete, exempt_reason, declared_in)
 values

@@ -17,3 +17,5 @@ grant execute on function internal.integration_json, api.integration_put, api.in
 grant execute on function internal.integration_found to app_admin, app_worker;
 grant execute on function api.integration_sealed, api.inbound_config, api.inbound_receive, api.inbound_process, internal.purge__inbound
   to app_worker;
+
+select internal.graphql_declare('app.integrations', hidden => '{config_sealed,key_id,webhook_path}');

@@ -17,6 +17,9 @@ grant execute on function internal.inventory_key, internal.inventory_set_metadat
 grant execute on function api.inventory_revoke, internal.inventory_page, api.inventory_all, internal.inventory_movement_json, internal.inventory_movements, api.inventory_ledger to app_admin;
 grant execute on function api.inventory_expire to app_worker;
 
+select internal.graphql_declare('app.inventory_ledger_rows');
+select internal.graphql_declare('app.inventory_stacks');
+
 insert into internal.user_data
   (table_name, user_column, section, export_columns, reset_section, on_merge, on_delete, declared_in)
 values

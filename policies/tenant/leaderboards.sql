@@ -32,6 +32,11 @@ grant execute on function internal.leaderboard_fold,
   api.leaderboard_rollover, api.leaderboard_notify, api.leaderboard_rebuild_step
   to app_worker;
 
+select internal.graphql_declare('app.leaderboard_entries');
+select internal.graphql_declare('app.leaderboard_runs',
+  hidden => '{cursor_at,cursor_id,cursor_place,fence,operation_id,shadow_id}');
+select internal.graphql_declare('app.leaderboards');
+
 insert into internal.user_data
   (table_name, user_column, section, export_columns, reset_section, on_merge, on_delete, declared_in)
 values

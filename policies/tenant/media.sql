@@ -33,6 +33,11 @@ grant execute on function internal.purge__media,
 
 grant execute on function internal.moderation_subject__media to app_user;
 
+select internal.graphql_declare('app.media_assets', hidden => '{object_version,thumbnail_of,upload_version}');
+select internal.graphql_declare('app.media_catalogs');
+select internal.graphql_declare('app.media_folders');
+select internal.graphql_declare('app.media_jobs');
+
 insert into internal.user_data
   (table_name, user_column, section, export_columns, secret_columns, reset_section, on_merge, on_delete, exempt_reason, declared_in)
 values

@@ -29,6 +29,11 @@ grant execute on function internal.my_conversation_ids, internal.participant_rem
   to app_user;
 grant execute on function api.conversations_admin, api.messages_admin, api.message_post, api.message_delete_admin, api.messaging_stats to app_admin;
 
+select internal.graphql_declare('app.conversation_participants');
+select internal.graphql_declare('app.conversations', hidden => '{direct_key}');
+select internal.graphql_declare('app.message_reactions');
+select internal.graphql_declare('app.messages');
+
 insert into internal.user_data
   (table_name, user_column, section, export_columns, secret_columns, reset_section, on_merge, on_delete, exempt_reason, declared_in)
 values

@@ -29,6 +29,10 @@ grant execute on function internal.moderation_rule_json, internal.moderation_ite
   api.moderation_rule_test, api.moderation_rule_simulate
   to app_admin;
 
+select internal.graphql_declare('app.moderation_items');
+select internal.graphql_declare('app.moderation_rules');
+select internal.graphql_declare('app.moderation_trust_levels');
+
 insert into internal.user_data
   (table_name, user_column, section, export_columns, secret_columns, reset_section, on_merge, on_delete, declared_in)
 values

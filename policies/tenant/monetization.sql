@@ -29,3 +29,5 @@ grant execute on function internal.monetization_invalid, internal.monetization_c
   api.monetization_adopt, api.monetization_plan, api.monetization_drift, api.monetization_export
   to app_admin;
 grant execute on function api.monetization_connection, api.monetization_adopt_drift, api.monetization_record to app_worker;
+
+select internal.graphql_declare('app.monetization_definitions');

@@ -21,6 +21,9 @@ grant execute on function internal.onboarding_config_problem, internal.onboardin
   api.onboarding_flow_create, api.onboarding_flow_list, api.onboarding_flow_update, api.onboarding_stats
   to app_admin;
 
+select internal.graphql_declare('app.onboarding_flows');
+select internal.graphql_declare('app.onboarding_progress');
+
 insert into internal.user_data
   (table_name, user_column, section, export_columns, reset_section, on_merge, on_delete, exempt_reason, declared_in)
 values

@@ -45,6 +45,12 @@ grant execute on function internal.push_preferences_json, internal.push_inbox_js
   to app_user;
 grant execute on function internal.purge__push, api.push_plan_step, api.push_claim, api.push_record, api.push_providers to app_worker;
 
+select internal.graphql_declare('app.push_automations');
+select internal.graphql_declare('app.push_campaigns');
+select internal.graphql_declare('app.push_counts');
+select internal.graphql_declare('app.push_deliveries');
+select internal.graphql_declare('app.push_templates');
+
 insert into internal.user_data
   (table_name, user_column, section, export_columns, secret_columns, reset_section, on_merge, on_delete, declared_in)
 values

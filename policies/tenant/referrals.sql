@@ -27,6 +27,9 @@ grant execute on function internal.random_code, internal.referral_code_new, inte
   to app_admin;
 grant execute on function api.referral_release to app_worker;
 
+select internal.graphql_declare('app.referral_claims');
+select internal.graphql_declare('app.referral_codes');
+
 insert into internal.user_data
   (table_name, user_column, section, export_columns, secret_columns, reset_section, on_merge, on_delete, exempt_reason, declared_in)
 values

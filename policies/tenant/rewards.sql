@@ -4,6 +4,8 @@ create policy "administrators read every reward" on app.reward_grants for select
 
 grant select on app.reward_grants to app_admin;
 
+select internal.graphql_declare('app.reward_grants');
+
 insert into internal.user_data
   (table_name, user_column, section, export_columns, reset_section, on_merge, on_delete, declared_in)
 values

@@ -21,6 +21,9 @@ grant execute on function internal.role_before_delete, internal.role_assignment_
   api.role_assign, api.role_assignments, api.role_revoke, api.role_delete
   to app_admin;
 
+select internal.graphql_declare('app.role_assignments');
+select internal.graphql_declare('app.roles');
+
 insert into internal.user_data
   (table_name, user_column, section, export_columns, secret_columns, reset_section, on_merge, on_delete, declared_in)
 values

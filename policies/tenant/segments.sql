@@ -26,6 +26,10 @@ grant execute on function internal.promotion_begin__segment, internal.promotion_
   to app_admin;
 grant execute on function api.segments_due, api.segments_refresh to app_worker;
 
+select internal.graphql_declare('app.segment_counts');
+select internal.graphql_declare('app.segment_members');
+select internal.graphql_declare('app.segments');
+
 insert into internal.user_data
   (table_name, user_column, section, export_columns, reset_section, on_merge, on_delete, exempt_reason, declared_in)
 values

@@ -55,6 +55,14 @@ grant execute on function internal.streak_definition_json, internal.streak_rules
   to app_admin;
 grant execute on function api.streaks_tick to app_worker;
 
+select internal.graphql_declare('app.streak_definitions');
+select internal.graphql_declare('app.streak_freezes');
+select internal.graphql_declare('app.streak_milestones');
+select internal.graphql_declare('app.streak_pauses');
+select internal.graphql_declare('app.streak_periods');
+select internal.graphql_declare('app.streak_timezones');
+select internal.graphql_declare('app.user_streaks');
+
 insert into internal.user_data
   (table_name, user_column, section, export_columns, reset_section, on_merge, on_delete, exempt_reason, declared_in)
 values

@@ -67,6 +67,9 @@ grant execute on function internal.generated_name to app_auth, app_admin;
 grant execute on function api.me_get to app_user;
 grant execute on function api.user_exists to app_server;
 
+select internal.graphql_declare('app.user_identities');
+select internal.graphql_declare('app.users');
+
 insert into internal.user_data
   (table_name, user_column, section, export_columns, secret_columns, reset_section, on_merge, on_delete, exempt_reason, declared_in)
 values

@@ -55,6 +55,10 @@ grant execute on function internal.webhook_body, internal.webhook_event_json, in
   to app_worker;
 grant execute on function internal.purge__webhooks to app_worker;
 
+select internal.graphql_declare('app.webhook_attempts', hidden => '{response_excerpt}');
+select internal.graphql_declare('app.webhook_deliveries', hidden => '{secret_id}');
+select internal.graphql_declare('app.webhooks', hidden => '{secret_id,target_url}');
+
 insert into internal.user_data
   (table_name, user_column, section, export_columns, secret_columns, reset_section, on_merge, on_delete, exempt_reason, declared_in)
 values

@@ -33,6 +33,12 @@ grant execute on function internal.xp_adjust, internal.xp_rule_check, internal.x
   internal.event_caused__xp, api.xp_rule_simulate, api.xp_levels_put, api.xp_grant, api.xp_transactions, api.xp_stats
   to app_admin;
 
+select internal.graphql_declare('app.xp_boosts');
+select internal.graphql_declare('app.xp_levels');
+select internal.graphql_declare('app.xp_rules');
+select internal.graphql_declare('app.xp_totals');
+select internal.graphql_declare('app.xp_transactions');
+
 insert into internal.user_data
   (table_name, user_column, section, export_columns, reset_section, on_merge, on_delete, declared_in)
 values

@@ -29,6 +29,9 @@ const readSources = async (): Promise<ReadonlyMap<string, string>> => {
       found.set(`function internal.${name}`, path)
     for (const [, name] of text.matchAll(/internal\.source_declare\(null::app\.(\w+)/g))
       for (const made of ['publish', 'publish_change']) found.set(`function internal.tg_${name}__${made}`, path)
+    for (const [, name] of text.matchAll(/internal\.event_source_declare\('(\w+)'/g))
+      for (const made of ['event_plan__realtime__', 'published_event__'])
+        found.set(`function internal.${made}${name}`, path)
   }
   return found
 }

@@ -108,6 +108,9 @@ declare
   dispatcher text;
   plans text;
 begin
+  if to_regclass('app.row_counters') is not null then
+    perform internal.counters_begin();
+  end if;
   if functions_loaded.is_replayed then
     if to_regprocedure('internal.event_plans_compute()') is not null then
       perform internal.event_plans_refresh();
@@ -166,7 +169,8 @@ begin
   perform internal.event_plans_refresh();
 end $$;
 comment on function ops.functions_loaded is
-  'The loader calls it in each transaction that changed functions, before the commit: compiles the dispatcher of events and refreshes the plans.
+  'The loader calls it in each transaction that changed functions, before the commit: compiles the dispatcher of events, refreshes the plans
+   and counts what new counters hold.
    is_replayed: functions came with their dispatcher from another database, and the plans are still those of the former ones.';
 
 create or replace function internal.event_plans_refresh() returns void

@@ -44,7 +44,7 @@ begin
            where r.name = counted.name);
 end $$;
 comment on function internal.counted is
-  'What a counter says, in the snapshot of who asks; null when the rows were never counted, which the seed of this name does. It knows no policies.';
+  'What a counter says, in the snapshot of who asks; null when the rows were never counted, which the loader does. It knows no policies.';
 
 create or replace function internal.reads_every_row(source regclass) returns boolean
 language sql stable as $$
@@ -129,18 +129,16 @@ end $$;
 comment on function internal.count_declare is
   'For files of functions: keeps a counter of the rows of a table, by triggers, for internal.counted(name[, key]). key is a column of type uuid or text: then there is a
    counter for each of its values, which internal.count_key makes a key of if they are text. condition is internal.<condition>(row) for the rows that count, an immutable question about the columns
-   condition_reads. What is there already is counted by the seed of counters. A declaration that changes takes a new name. Granted to nobody.';
+   condition_reads. What is there already is counted when the loader has applied the file. A declaration that changes takes a new name. Granted to nobody.';
 
-create or replace function internal.counters_begin(names text[] default null) returns void
+-- the declaration of former versions: with two, a call would name neither
+drop function if exists internal.counters_begin(text[]);
+
+create or replace function internal.counters_begin() returns void
 language plpgsql volatile as $$
 declare
   counter record;
-  declared constant text[] := array(select substr(p.proname, length('count_now__') + 1) from pg_catalog.pg_proc p
-                                     where p.pronamespace = 'internal'::regnamespace and p.proname like 'count\_now\_\_%');
 begin
-  if not (counters_begin.names @> declared and counters_begin.names <@ declared) then
-    raise exception 'the seed of counters names %, and files of functions declare %', counters_begin.names, declared;
-  end if;
   for counter in
     select substr(p.proname, length('count_now__') + 1) as name, t.tgrelid::regclass as source
       from pg_catalog.pg_proc p
@@ -160,9 +158,9 @@ begin
   delete from app.row_counts c where not exists (select from app.row_counters r where r.name = c.name);
 end $$;
 comment on function internal.counters_begin is
-  'Counts the rows of each declared counter that was never counted, and forgets those that are declared no more. Locks their tables against writers. For the seed, which
-   names all that are declared, and raises when one is missing; and for who has loaded rows with triggers switched off, after deleting the names of their counters
-   from app.row_counters. Granted to nobody.';
+  'Counts the rows of each declared counter that was never counted, and forgets those that are declared no more. Locks their tables
+   against writers. For the loader, after each change of functions; and for who has loaded rows with triggers switched off, after
+   deleting the names of their counters from app.row_counters. Granted to nobody.';
 
 create or replace function internal.purge__row_counts(most int default 5000) returns bigint
 language plpgsql volatile security definer set search_path = '' as $$

@@ -1,7 +1,4 @@
-import { readFile } from 'node:fs/promises'
-import { join } from 'node:path'
 import { expect, test } from 'vitest'
-import { root } from '#server/root.ts'
 import { ask, dataFor, graphqlProject, innermost, introspection, type Named } from '#test/support/graphql.ts'
 import { startHarness } from '#test/support/harness.ts'
 
@@ -163,24 +160,29 @@ test('the role reads no more than administrators do, writes nothing, and sees no
 
 test('a column that is named like a secret stops the load until somebody decides', async () => {
   const own = await harness.project()
-  const file = await readFile(join(root, 'policies/tenant/graphql.sql'), 'utf8')
-  const load = () => own.sql(`begin; ${file}; rollback`)
-  const drop = async () => {
-    for (const { name } of await own.sql(
-      `select polrelid::regclass::text as name from pg_policy where polname = 'dashboards read every row'`,
-    ))
-      await own.sql(`drop policy "dashboards read every row" on ${name}`)
-  }
-  await drop()
-  await load()
-  await own.sql('rollback').catch(() => undefined)
-  await own.sql('alter table app.users add column recovery_token text')
-  await expect(load()).rejects.toThrow('app.users.recovery_token looks like a secret')
-  await own.sql('rollback').catch(() => undefined)
-  await own.sql(
-    'alter table app.users rename recovery_token to nickname; alter table app.webhooks rename secret_id to signing_id',
+  const declare = (shown: string, columns = '') => own.sql(`select internal.graphql_declare('app.${shown}'${columns})`)
+  const columns = async (table: string) =>
+    (
+      await own.sql<{ name: string }>(
+        `select attname as name from pg_attribute
+          where attrelid = 'app.${table}'::regclass and attnum > 0 and not attisdropped
+            and has_column_privilege('app_dashboard', attrelid, attnum, 'select')`,
+      )
+    ).map(({ name }) => name)
+  await own.sql(`
+    create table app.vaults (id uuid primary key, recovery_token text, entry bytea, words text);
+    alter table app.vaults enable row level security`)
+  await expect(declare('vaults')).rejects.toThrow(
+    `internal.graphql_declare('app.vaults'): recovery_token, entry looks like a secret: name it in "hidden", or in "plain"`,
   )
-  await expect(load()).rejects.toThrow('there is no column app.webhooks.secret_id')
+  await expect(declare('vaults', `, hidden => '{recovery_token}'`)).rejects.toThrow("app.vaults'): entry looks like")
+  await expect(declare('vaults', `, hidden => '{recovery_token,seal}', plain => '{entry}'`)).rejects.toThrow(
+    'app.vaults has not all of the columns',
+  )
+  expect(await columns('vaults')).toEqual([])
+  await declare('vaults', `, hidden => '{recovery_token}', plain => '{entry}'`)
+  expect(await columns('vaults')).toEqual(['id', 'entry', 'words'])
+  await expect(declare('cellars')).rejects.toThrow('relation "app.cellars" does not exist')
 })
 
 test('rows of a table that is not shown are in no relation', async () => {

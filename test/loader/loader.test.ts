@@ -253,6 +253,57 @@ test('a function that moves from one file to another stays, whichever comes firs
   expect(await query(`select from pg_proc where proname = 'loader_moved'`)).toHaveLength(1)
 })
 
+test('a function that moves to the files that are there for all areas stays', async () => {
+  const text = `create or replace function internal.loader_moved() returns int language sql as 'select 1';`
+  await edit('functions/tenant/zz_loader.sql', () => text)
+  await load()
+  await rm(join(base, 'functions/tenant/zz_loader.sql'))
+  await edit('sql/tenant/90_loader.sql', () => text)
+  await load()
+  expect(await query(`select from pg_proc where proname = 'loader_moved'`)).toHaveLength(1)
+  await rm(join(base, 'sql/tenant/90_loader.sql'))
+  await query('drop function internal.loader_moved')
+})
+
+test('a table that dashboards see moves with its declaration to another file, and shows a column that any migration adds', async () => {
+  const before = await snapshot()
+  const declared =
+    "select internal.graphql_declare('app.integrations', hidden => '{config_sealed,key_id,webhook_path}');\n"
+  const from = 'policies/tenant/integrations.sql'
+  expect(await readFile(join(base, from), 'utf8')).toContain(declared)
+  for (const to of ['policies/tenant/aa_moved.sql', 'policies/tenant/zz_moved.sql']) {
+    await edit(from, (text) => text.replace(declared, ''))
+    await edit(to, () => declared)
+    await load()
+    expect(await snapshot()).toEqual(before)
+    await edit(from, (text) => text + declared)
+    await rm(join(base, to))
+    await load()
+    expect(await snapshot()).toEqual(before)
+  }
+  const migration = (version: number, column: string) =>
+    edit(
+      `db/tenant/migrations/${version}_loader.sql`,
+      () =>
+        `-- migrate:up\nalter table app.integrations add column ${column} text;\n\n-- migrate:down\nalter table app.integrations drop column ${column};\n`,
+    )
+  await migration(20991231000000, 'remark')
+  expect(await load()).toContain(from)
+  expect(
+    await query(
+      `select from ops.acl where (identity, columns, grantee) = ('app.integrations', 'remark', 'app_dashboard')`,
+    ),
+  ).toHaveLength(1)
+  await migration(20991231000001, 'another_token')
+  await expect(load()).rejects.toThrow('another_token looks like a secret')
+  await rm(join(base, 'db/tenant/migrations/20991231000001_loader.sql'))
+  await query('alter table app.integrations drop column another_token, drop column remark')
+  await query(`delete from ops.schema_migrations where version >= '20991231000000'`)
+  await rm(join(base, 'db/tenant/migrations/20991231000000_loader.sql'))
+  await load()
+  expect(await snapshot()).toEqual(before)
+})
+
 test('a grant and a policy that move to another policy file stay, whichever of the two is applied first', async () => {
   const before = await snapshot()
   const from = 'policies/tenant/outbox.sql'

@@ -183,6 +183,37 @@ test.each(Object.keys(kinds))('one by one or replayed, the end is the same: %s',
   expect(await upgradeAll()).toEqual({ replayed: [true, true] })
 })
 
+test('a new counter counts what is there in each database, and is forgotten with its declaration', {
+  timeout: 120_000,
+}, async () => {
+  for (const n of [0, 1, 2])
+    await client(n).query(
+      `insert into app.settings (key, value) select 'replay ' || g, '1' from generate_series(1, $1::int) g`,
+      [5 + n],
+    )
+  const declared = "\nselect internal.count_declare('replay_settings', 'app.settings');\n"
+  await edit('functions/tenant/settings.sql', (text) => text + declared)
+  expect(await upgradeAll()).toEqual({ replayed: [true, true] })
+  const counted = async (n: number) =>
+    (
+      await client(n).query(
+        `select internal.counted('replay_settings')::int as counted, (select count(*)::int from app.settings) as there`,
+      )
+    ).rows[0]
+  // databases 1 and 2 begin as copies of 0
+  for (const n of [0, 1, 2]) {
+    const { counted: found, there } = await counted(n)
+    expect(there).toBeGreaterThanOrEqual(5)
+    expect(found).toBe(there)
+  }
+  await edit('functions/tenant/settings.sql', (text) => text.replace(declared, ''))
+  expect(await upgradeAll()).toEqual({ replayed: [true, true] })
+  for (const n of [0, 1, 2]) {
+    const { rows } = await client(n).query(`select name from app.row_counters where name = 'replay_settings'`)
+    expect([rows, (await counted(n)).counted]).toEqual([[], null])
+  }
+})
+
 test('a database that was upgraded is as one that is made of the same files', { timeout: 120_000 }, async () => {
   // compiles every definition again, and the file that does so must not take them from the files that declare them
   await edit('functions/tenant/definitions/compile.sql', (text) => `${text}\n-- changed\n`)

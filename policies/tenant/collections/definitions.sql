@@ -35,6 +35,10 @@ grant execute on function internal.collection_without_nulls, internal.promotion_
   internal.promotion_rehearse__collection, internal.promotion_index_check, internal.collection_part_completed, internal.collection_completed,
   internal.collection_index_named
   to app_admin;
+select internal.graphql_declare('app.collection_columns');
+select internal.graphql_declare('app.collection_indexes');
+select internal.graphql_declare('app.collections');
+
 insert into internal.composed_definitions (kind, promoted_as, singular, plural, fields, fixed_columns, max_count, create_order, refs, is_additive, is_confirmed, declared_in)
 values
   ('collection', 'collections', 'collection', 'collections',

@@ -1,4 +1,51 @@
--- Rows of collections as events. Whom a row is for stands in meta, so that a server decides for each subscriber in memory, without a query.
+-- The channel of each collection, and its rows as events. Whom a row is for stands in meta, so that a server decides for
+-- each subscriber in memory, without a query.
+
+create or replace function internal.channel__collection(item text, params jsonb, out name text, out scope json)
+language plpgsql stable as $$
+declare
+  filter constant jsonb := nullif(channel__collection.params -> 'filter', 'null');
+  definition jsonb;
+  problem record;
+  c app.collections;
+  role_key text;
+begin
+  select k.* into c from app.collections k where k.name = channel__collection.item;
+  perform internal.check_found(c.id is not null, 'collection', 'COLLECTION_NOT_FOUND');
+  if not c.realtime then
+    perform internal.fail(403, 'FORBIDDEN', 'Realtime is switched off for this collection.');
+  end if;
+  if filter is not null then
+    problem := internal.filter_check(filter::json);
+    if problem.reason is not null then
+      perform internal.invalid(concat_ws('.', 'filter', nullif(problem.path, '')), problem.reason, 'INVALID_BODY');
+    end if;
+    definition := internal.collection_definition(c.name);
+    perform internal.collection_filter_sql(definition, filter, '["filter"]', 't', true, '{"style": "array", "list": []}');
+  end if;
+  role_key := case when c.read_policy like 'role:%' then substr(c.read_policy, 6) end;
+  -- the same question as internal.collection_condition puts into the policy
+  scope := json_strip_nulls(case
+    when c.read_policy in ('public', 'authenticated') then json_build_object('filter', filter)
+    when role_key is not null and c.owner_scope = 'user' then json_build_object('filter', filter)
+    when role_key is not null
+    then json_build_object('filter', filter, 'groups', array(select internal.my_role_group_ids(role_key)))
+    when c.read_policy = 'owner' and c.owner_scope = 'user' then json_build_object('filter', filter, 'is_owner', true)
+    when c.read_policy = 'owner'
+    then json_build_object('filter', filter, 'is_owner', true, 'groups', array(select internal.my_group_ids('viewer')))
+    else json_build_object('filter', filter, 'groups', array(select internal.my_group_ids(coalesce(nullif(split_part(c.read_policy, ':', 2), ''), 'viewer'))))
+  end);
+  if role_key is not null then
+    if c.owner_scope = 'user' and not internal.has_role(role_key) then
+      perform internal.channel_refused();
+    end if;
+    scope := internal.json_merge(scope, internal.role_until());
+  end if;
+  name := 'collection:' || c.name;
+end $$;
+comment on function internal.channel__collection is
+  'collection:<name>, params {filter}: rows that the read policy shows the caller and that the filter means. scope: is_owner, only the caller''s own rows; groups, only rows of
+   these. Refuses 404 COLLECTION_NOT_FOUND, 403 FORBIDDEN, 400 INVALID_BODY, INVALID_COLUMN.';
 
 create or replace function internal.tg_collection_rows__publish() returns trigger
 language plpgsql volatile security definer set search_path = '' as $$

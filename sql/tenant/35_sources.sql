@@ -1,6 +1,7 @@
--- What areas publish is declared: a row of sources.sql for each table. internal.source_declare compiles each declaration into one function, which publishes a row of
--- the table, and the triggers that call it. A source is compiled when sources.sql is applied: a change of this file reaches a database with that one.
-
+-- What a table publishes to realtime: a file of functions declares it (functions/tenant/<area>/realtime.sql),
+-- internal.source_declare compiles each declaration into one function, which publishes a row of the table, and the triggers that
+-- call it. A declaration costs nothing in a project that nobody listens to. It is compiled when its file is applied: a change of
+-- internal.source_declare reaches a database with those files only.
 create or replace function internal.heard_sql() returns text
 language sql immutable parallel safe
 return 'pg_catalog.pg_sequence_last_value(''app.realtime_heard'') > extract(epoch from clock_timestamp())';
@@ -16,9 +17,6 @@ return format('create or replace trigger %I after %s on %s for each row when (%s
               split_part(source_trigger_sql.name, '__', 1) || '__publish');
 comment on function internal.source_trigger_sql is
   'A trigger for each row that calls tg_<table>__publish where somebody listens, and on updates where a column has changed. Granted to nobody.';
-
--- the declaration of former versions: with two, a call would name neither
-drop function if exists internal.source_declare(anyelement, text, text, text[], text, text, text[]);
 
 create or replace function internal.source_declare(shape anyelement, summary text, ops text default null, changes text[] default '{}', publishes text default null,
                                                    also text default '', by_statement text[] default null, has_meta boolean default false)
@@ -108,3 +106,20 @@ comment on function internal.source_declare is
    come first. by_statement, the columns of the primary key, is for tables that definer functions write all the time, many rows at once: their triggers run once
    for a statement. has_meta: the query has a fourth column, json for the servers that is never sent, null for an event that is for every subscriber; {"actor", "action"}
    is for those in whose scope neither is hidden. Granted to nobody.';
+
+create or replace function internal.event_source_declare(subject text, verbs text[], summary text, payload text default 'select e.properties') returns void
+language plpgsql volatile as $$
+begin
+  -- the name begins like those of plans: the plans are made anew when it changes
+  execute format('create or replace function internal.%I() returns text[] language sql immutable return %L::text[]',
+                 'event_plan__realtime__' || event_source_declare.subject, event_source_declare.verbs);
+  execute format('comment on function internal.%I() is %L', 'event_plan__realtime__' || event_source_declare.subject,
+                 'The verbs of system events of this subject that are published. Made by internal.event_source_declare. Granted to nobody.');
+  execute format('create or replace function internal.%I(e app.engagement_events) returns json language sql stable as %L',
+                 'published_event__' || event_source_declare.subject, event_source_declare.payload);
+  execute format('comment on function internal.%I(app.engagement_events) is %L', 'published_event__' || event_source_declare.subject,
+                 event_source_declare.summary || ' Made by internal.event_source_declare. Granted to nobody.');
+end $$;
+comment on function internal.event_source_declare is
+  'For files of functions: has the system events svc.<subject>.<verb> published to the channels of their users as <subject>.<verb>. payload is a query of
+   one json, which sees the event e; a payload is made where somebody listens. Granted to nobody.';
