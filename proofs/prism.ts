@@ -28,6 +28,7 @@ const lenient: readonly { readonly path: RegExp; readonly detail: RegExp; readon
   { path: /\/client\/events$/, detail: /event_name/, why: '`name` is the former name of event_name' },
   { path: /\/participants$/, detail: /user_id/, why: '`app_user_id` is the former name of user_id' },
   { path: /\/catalog\/import/, detail: /./, why: 'an import names what is wrong with each item in its answer' },
+  { path: /./, detail: /reward/, why: 'a part of a reward that cannot be given is kept, and recorded as not given' },
   { path: /\/auth\/email\//, detail: /"email"/, why: 'spaces around an address are left out' },
 ]
 const reasonOf = ({ path, detail = '', status }: Found) =>

@@ -18,6 +18,8 @@ export type Definition = {
   readonly fixed: Readonly<Record<string, Field>>
   readonly fields: Readonly<Record<string, Field>>
   readonly required: readonly string[]
+  /** What a row has where a column is left out, if it is a constant; null where there is no default. */
+  readonly defaults: Readonly<Record<string, unknown>>
 }
 
 export type Column = {
@@ -25,6 +27,8 @@ export type Column = {
   readonly type: string
   readonly is_needed: boolean
   readonly has_default: boolean
+  /** The expression of its default. */
+  readonly usual: string | null
   readonly is_changed: boolean
   readonly checks: readonly string[]
 }
@@ -77,6 +81,7 @@ export const columnsOf = (columns: readonly Column[]): Pick<Definition, 'fixed' 
 export const definitionsIn = async (client: Client): Promise<[string, Definition][]> => {
   const { rows } = await client.query<Column & { kind: string; singular: string; plural: string; most: number }>(`
     select d.kind, d.singular, d.plural, d.max_count as most, a.attname as name, t.typname as type, a.attnotnull as is_needed, a.atthasdef as has_default,
+           pg_catalog.pg_get_expr(v.adbin, v.adrelid) as usual,
            has_column_privilege('app_admin', a.attrelid, a.attnum, 'update') as is_changed,
            array(select pg_catalog.pg_get_constraintdef(k.oid)
                    from pg_catalog.pg_constraint k
@@ -85,9 +90,26 @@ export const definitionsIn = async (client: Client): Promise<[string, Definition
       from internal.definitions d
       join pg_catalog.pg_attribute a on a.attrelid = d.table_name::regclass and a.attnum > 0 and not a.attisdropped
       join pg_catalog.pg_type t on t.oid = a.atttypid
+      left join pg_catalog.pg_attrdef v on v.adrelid = a.attrelid and v.adnum = a.attnum
      where has_column_privilege('app_admin', a.attrelid, a.attnum, 'insert')
        and a.attname not in ('id', 'created_at', 'updated_at')
      order by d.kind collate "C", a.attnum`)
   const kinds = new Map(rows.map(({ kind, singular, plural, most }) => [kind, { singular, plural, most }]))
-  return [...kinds].map(([kind, named]) => [kind, { ...named, ...columnsOf(rows.filter((row) => row.kind === kind)) }])
+  const made: [string, Definition][] = []
+  for (const [kind, named] of kinds) {
+    const columns = rows.filter((row) => row.kind === kind)
+    made.push([kind, { ...named, ...columnsOf(columns), defaults: await defaultsIn(client, columns) }])
+  }
+  return made
+}
+
+/** Whether an expression has one value: it calls no function, such as the clock. */
+export const isConstant = (expression: string) => !/\w\s*\(/.test(expression.replace(/'(?:[^']|'')*'/g, "''"))
+
+/** The constants of a row whose columns are left out. */
+const defaultsIn = async (client: Client, columns: readonly Column[]): Promise<Record<string, unknown>> => {
+  const constant = columns.filter(({ is_needed, usual }) => (usual === null ? !is_needed : isConstant(usual)))
+  const values = constant.map(({ usual }) => `to_json(${usual ?? 'null::text'})`)
+  const { rows } = await client.query<{ values: unknown[] }>(`select json_build_array(${values.join(', ')}) as values`)
+  return Object.fromEntries(constant.map(({ name }, index) => [name, rows[0]?.values[index] ?? null]))
 }

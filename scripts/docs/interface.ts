@@ -1,6 +1,6 @@
 import type pg from 'pg'
 import { answersIn, type Shape } from './answers.ts'
-import { type Definition, definitionsIn } from './definitions.ts'
+import { type Definition, definitionsIn, isConstant } from './definitions.ts'
 
 type Client = Pick<pg.Client, 'query'>
 type Refusals = Readonly<Record<string, readonly string[]>>
@@ -11,6 +11,8 @@ export type Comments = ReadonlyMap<string, string>
 /** What one kind of database says: the comments of its functions, the answers that they build, and the entities that developers define. */
 export type Interface = {
   readonly comments: Comments
+  /** The constants that functions of `api` take for parameters that are left out, by function. */
+  readonly defaults: readonly (readonly [string, Readonly<Record<string, unknown>>])[]
   readonly answers: readonly (readonly [string, Shape])[]
   readonly definitions: readonly (readonly [string, Definition])[]
 }
@@ -23,6 +25,29 @@ const readComments = async (client: Client): Promise<Comments> => {
      group by n.nspname, p.proname
      order by n.nspname || '.' || p.proname collate "C"`)
   return new Map(rows.map(({ name, comment }) => [name, (comment ?? '').replace(/\s+/g, ' ')]))
+}
+
+/** The constants that parameters have when they are left out. Those that are null then say nothing: what follows is the function's. */
+const readDefaults = async (client: Client): Promise<[string, Record<string, unknown>][]> => {
+  const { rows } = await client.query<{ name: string; names: string[]; usual: string }>(`
+    select p.proname as name, pg_catalog.pg_get_expr(p.proargdefaults, 0) as usual,
+           (p.proargnames[1:p.pronargs])[p.pronargs - p.pronargdefaults + 1:] as names
+      from pg_catalog.pg_proc p
+      join pg_catalog.pg_namespace n on n.oid = p.pronamespace and n.nspname = 'api'
+     where p.pronargdefaults > 0
+     order by p.proname collate "C", p.oid`)
+  const constant = rows.filter(({ usual }) => isConstant(usual))
+  if (constant.length === 0) return []
+  const { rows: found } = await client.query<{ list: unknown[] }>(
+    constant
+      .map(({ usual }, index) => `select ${index} as at, json_build_array(${usual}) as list`)
+      .join(' union all ') + ' order by at',
+  )
+  return constant.flatMap(({ name, names }, index): [string, Record<string, unknown>][] => {
+    const values = found[index]?.list ?? []
+    const some = names.flatMap((parameter, at) => (values[at] === null ? [] : [[parameter, values[at]] as const]))
+    return some.length > 0 ? [[name, Object.fromEntries(some)]] : []
+  })
 }
 
 /**
@@ -57,14 +82,14 @@ export const refusalsIn = (comments: Comments, name: string, seen: ReadonlySet<s
 
 /** What the databases say of their interface, as JSON with a line for each function: server/http/interface.ts reads it. */
 export const interfaceText = (of: Readonly<Record<'control' | 'tenant', Interface>>): string => {
-  const kinds = Object.entries(of).map(([kind, { comments, answers, definitions }]) => {
+  const kinds = Object.entries(of).map(([kind, { comments, defaults, answers, definitions }]) => {
     const refusals = [...comments.keys()]
       .filter((name) => name.startsWith('api.'))
       .flatMap((name) => {
         const found = Object.entries(refusalsIn(comments, name)).map(([status, codes]) => [status, codes.toSorted()])
         return found.length === 0 ? [] : [[name.slice(4), Object.fromEntries(found)] as const]
       })
-    const parts = { refusals, answers, definitions }
+    const parts = { refusals, defaults, answers, definitions }
     return `  "${kind}": {\n${Object.entries(parts)
       .map(([name, entries]) => `    "${name}": ${linesOf(entries)}`)
       .join(',\n')}\n  }`
@@ -79,9 +104,15 @@ const linesOf = (entries: readonly (readonly [string, unknown])[]): string => {
 
 export const interfaceFile = async (control: Client, tenant: Client): Promise<string> =>
   interfaceText({
-    control: { comments: await readComments(control), answers: await answersIn(control), definitions: [] },
+    control: {
+      comments: await readComments(control),
+      defaults: await readDefaults(control),
+      answers: await answersIn(control),
+      definitions: [],
+    },
     tenant: {
       comments: await readComments(tenant),
+      defaults: await readDefaults(tenant),
       answers: await answersIn(tenant),
       definitions: await definitionsIn(tenant),
     },

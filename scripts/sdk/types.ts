@@ -12,6 +12,9 @@ export type Schema = {
   readonly anyOf?: readonly Schema[]
   readonly oneOf?: readonly Schema[]
   readonly allOf?: readonly Schema[]
+  readonly title?: string
+  readonly description?: string
+  readonly default?: unknown
 }
 
 export type Printing = {
@@ -36,12 +39,24 @@ const joined = (types: readonly string[], by: '|' | '&'): string => {
   return all.map((type) => (/ [|&] /.test(type) ? `(${type})` : type)).join(` ${by} `)
 }
 
+/** What an editor shows at a field: its title, what it does, and what counts where it is left out. */
+const commentOf = ({ title, description, default: usual }: Schema): string => {
+  const sentences = [
+    ...(title ? [`${title}.`] : []),
+    ...(description ? [description] : []),
+    ...(title && usual !== undefined ? [`Default: \`${JSON.stringify(usual)}\`.`] : []),
+  ]
+  return sentences.join(' ').replaceAll('*/', '*\\/')
+}
+
 const objectOf = (schema: Schema, printing: Printing): string => {
   const inner = { ...printing, indent: `${printing.indent}  ` }
   const required = new Set(schema.required ?? [])
-  const fields = Object.entries(schema.properties ?? {}).map(
-    ([name, property]) => `${inner.indent}${keyOf(name)}${required.has(name) ? '' : '?'}: ${typeOf(property, inner)}\n`,
-  )
+  const fields = Object.entries(schema.properties ?? {}).map(([name, property]) => {
+    const comment = commentOf(property)
+    const told = comment ? `${inner.indent}/** ${comment} */\n` : ''
+    return `${told}${inner.indent}${keyOf(name)}${required.has(name) ? '' : '?'}: ${typeOf(property, inner)}\n`
+  })
   const others = schema.additionalProperties
   const index = typeof others === 'object' ? `Record<string, ${typeOf(others, printing)}>` : 'Record<string, unknown>'
   if (fields.length === 0) return others === false ? 'Record<string, never>' : index

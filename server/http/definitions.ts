@@ -2,6 +2,7 @@ import { z } from 'zod'
 import { definitionOf, fieldsOf, fixedFieldsOf } from '#server/http/interface.ts'
 import { type Declaration, type Declared, type OfDefinition, route } from '#server/http/route.ts'
 import { Deleted, data, Moment, Page, page, Time, Uuid } from '#server/http/schemas.ts'
+import type { Form } from '#server/http/words.ts'
 
 type Shape = Readonly<Record<string, z.ZodType>>
 type Verb = OfDefinition['verb']
@@ -24,6 +25,8 @@ export type Definition = {
   readonly id?: Shape
   /** Filters of the list, passed to internal.<kind>_listed as `filter`. */
   readonly filters?: Shape
+  /** The fields with their words, in the sections and the order of a form. */
+  readonly form?: Form
   /** Examples of valid bodies. */
   readonly example?: { readonly create: Record<string, unknown>; readonly update: Record<string, unknown> }
   /** Summaries, or summaries with descriptions, of the generated routes, if not the usual ones of all five; no route is generated for a verb without one. */
@@ -69,11 +72,13 @@ export const definitions = (kind: string, of: Definition): Declared[] => {
       }),
     ]
   }
+  const form = of.form ? { form: of.form } : {}
   const found = { params: id, args: foundBy(kind, id) }
   return [
     ...made('create', `POST ${many}`, () => ({
       body: of.creation ?? creationOf({ ...fixed(), ...fields() }, of.required ?? definitionOf(kind).required),
       patch: true,
+      ...form,
       ...(of.example ? { example: of.example.create } : {}),
       args: () => ({ kind }),
       replies: { 201: data(row()) },
@@ -89,6 +94,7 @@ export const definitions = (kind: string, of: Definition): Declared[] => {
       ...found,
       body: z.object(fields()).partial(),
       patch: true,
+      ...form,
       ...(of.example ? { example: of.example.update } : {}),
       replies: { 200: data(row()) },
     })),
@@ -108,7 +114,10 @@ const usualSummaries = (kind: string): Readonly<Record<Verb, string>> => {
   }
 }
 
-type More = Pick<Declaration, 'params' | 'query' | 'body' | 'patch' | 'example' | 'args' | 'replies' | 'refusals'>
+type More = Pick<
+  Declaration,
+  'params' | 'query' | 'body' | 'patch' | 'form' | 'example' | 'args' | 'replies' | 'refusals'
+>
 
 /** Required fields come first, as in the document. */
 const creationOf = (shape: Shape, required: readonly string[]) => {

@@ -14,12 +14,19 @@ type Definition = {
   readonly fixed: Fields
   readonly fields: Fields
   readonly required: readonly string[]
+  /** The constants that a row has where a column is left out. */
+  readonly defaults: Readonly<Record<string, unknown>>
 }
 type Named<T> = Readonly<Record<string, T>>
 type Interface = Readonly<
   Record<
     Kind,
-    { readonly refusals: Named<Refusals>; readonly answers: Named<Shape>; readonly definitions: Named<Definition> }
+    {
+      readonly refusals: Named<Refusals>
+      readonly defaults: Named<Readonly<Record<string, unknown>>>
+      readonly answers: Named<Shape>
+      readonly definitions: Named<Definition>
+    }
   >
 >
 
@@ -33,6 +40,10 @@ const readInterface = (): Interface => {
 
 /** What a function of `api` refuses, by status, after its comment in the database. */
 export const refusalsOf = (kind: Kind, name: string): Refusals => readInterface()[kind].refusals[name] ?? {}
+
+/** The constants that a function of `api` takes for parameters that are left out. */
+export const parameterDefaults = (kind: Kind, name: string): Readonly<Record<string, unknown>> =>
+  readInterface()[kind].defaults[name] ?? {}
 
 /** Refusals of two sources, by status. */
 export const mergeRefusals = (one: Refusals, other: Refusals = {}): Refusals => {
@@ -131,6 +142,9 @@ export const definitionOf = (kind: string): Definition => {
   if (!found) throw new Error(`server/interface.json has no definition ${kind}; npm run docs writes it`)
   return found
 }
+
+/** The constants that a row of an entity has where columns are left out. */
+export const columnDefaults = (kind: string): Readonly<Record<string, unknown>> => definitionOf(kind).defaults
 
 /**
  * The fields of an entity that developers define, as requests send them: types and bounds are those of the columns that may be changed. `rest` says what the

@@ -10,6 +10,7 @@ import { mergeRefusals, refusalsOf } from '#server/http/interface.ts'
 import type { CachedProject } from '#server/http/project_cache.ts'
 import type { OrganizationRole } from '#server/http/ranks.ts'
 import { Uuid } from '#server/http/schemas.ts'
+import type { Dictionary, Form } from '#server/http/words.ts'
 import type { Services } from '#server/services.ts'
 
 type Method = 'GET' | 'POST' | 'PUT' | 'PATCH' | 'DELETE'
@@ -104,6 +105,12 @@ export type Declaration = {
    * bytes.
    */
   readonly uploads?: readonly string[]
+  /** Words for the fields of the body, where they are not those of the area. */
+  readonly words?: Dictionary
+  /** The fields of the body with their words, in the sections and the order of a form. */
+  readonly form?: Form
+  /** The kind of definitions whose columns have the defaults of the body, where the route is not one of `definitions`. */
+  readonly defaultsOf?: string
   /** Shown in the document instead of `body` when SQL validates the items individually. */
   readonly documentedBody?: z.ZodType
   /** A valid body, shown in the document; tests use it to pass the validation. */
@@ -196,6 +203,8 @@ export type Area = {
   /** The part of the API under which the document lists the title, and what the title is about; of areas with one title, one says it. */
   readonly part?: Part
   readonly about?: string
+  /** Words for the fields of bodies, by name: what is the same everywhere stands in server/http/words.ts. */
+  readonly words?: Dictionary
   /** How the codes of invalid input are chosen; `by part` if nothing is said. */
   readonly codes?: Codes
   /** The area's code of invalid input, where codes are chosen by area; INVALID_INPUT if nothing is said. */

@@ -98,8 +98,8 @@ export const Score = z
 export const ExactNumber = z.union([z.number(), z.string().regex(/^-?\d+(\.\d+)?$/)])
 
 /** An object of at most this many characters as JSON, with its numbers written out. */
-export const SmallJson = (most: number) =>
-  JsonObject.refine((value) => jsonSize(value).characters <= most, `must have at most ${most} characters as JSON`)
+export const SmallJson = (most: number, object = JsonObject) =>
+  object.refine((value) => jsonSize(value).characters <= most, `must have at most ${most} characters as JSON`)
 
 /** A number of any length in a request, which SQL receives as it was sent. */
 export const SentNumber = z

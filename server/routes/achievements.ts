@@ -2,12 +2,14 @@ import { z } from 'zod'
 import { dataOf } from '#server/database/database.ts'
 import { administrator, endUser } from '#server/http/callers.ts'
 import { definitions } from '#server/http/definitions.ts'
+import { Criteria } from '#server/http/grammars.ts'
 import { answer, fieldsOf } from '#server/http/interface.ts'
 import { callControl } from '#server/http/project.ts'
 import { area, group, route } from '#server/http/route.ts'
-import { AnyId, between, data, JsonObject, Page, page, Time, Uuid } from '#server/http/schemas.ts'
+import { AnyId, between, data, Page, page, Time, Uuid } from '#server/http/schemas.ts'
+import type { Form } from '#server/http/words.ts'
 
-const Rules = fieldsOf('achievement', { criteria: JsonObject, sort_order: between(-2_147_483_648, 2_147_483_647) })
+const Rules = fieldsOf('achievement', { criteria: Criteria, sort_order: between(-2_147_483_648, 2_147_483_647) })
 
 const Shown = z.strictObject({
   id: Uuid,
@@ -55,11 +57,28 @@ const achievementId = { achievementId: AnyId }
 const ofOne = { 400: ['INVALID_ID'] }
 const shared = { codes: 'by area', invalid: 'VALIDATION_ERROR', invalidBody: 'VALIDATION_ERROR' } as const
 
+const achievementForm: Form = {
+  Basics: { name: true, key: true, description: true, icon_url: true },
+  'When it unlocks': {
+    criteria: ['Criteria', 'A value of the user and the target that it must reach.'],
+  },
+  Reward: { xp_reward: ['XP', 'Points that the user gets with it, once.'] },
+  Display: {
+    is_hidden: ['Hidden', 'Users see it only when they have it.'],
+    sort_order: ['Order', 'Lower numbers come first.'],
+    is_active: true,
+  },
+}
+
 export const achievements = area({
   stem: 'achievements',
   title: 'Achievements',
   part: 'Engagement',
   about: 'Goals that users reach once or in tiers.',
+  words: {
+    ids: ['Achievements', 'The ids of the unlocked achievements that the user has seen.', { unset: 'All of them' }],
+    notify: ['Notify', 'Sends webhooks and pushes for what unlocks now.', { default: false }],
+  },
   routes: [
     ...group('/client', endUser, [
       route('GET /achievements', "Achievements with the caller's progress, by sort_order", {
@@ -93,6 +112,7 @@ export const achievements = area({
     ]),
     ...group('/admin/projects/:projectId/achievements', administrator, [
       ...definitions('achievement', {
+        form: achievementForm,
         id: achievementId,
         fields: Rules,
         refusals: { list: { 400: ['VALIDATION_ERROR'] }, get: ofOne, update: ofOne, delete: ofOne },
@@ -144,7 +164,7 @@ export const achievements = area({
       route('POST /dry-run', 'Preview who would unlock under criteria that are not stored yet', {
         call: 'achievement_dry_run',
         operationId: 'dryRunAchievementDraft',
-        body: z.object({ criteria: JsonObject }),
+        body: z.object({ criteria: Criteria }),
         example: { criteria: { type: 'xp_threshold', target_value: 1000 } },
         readOnly: true,
         replies: { 200: data(DryRun) },
@@ -172,7 +192,7 @@ export const achievements = area({
         call: 'achievement_dry_run',
         operationId: 'dryRunAchievement',
         params: achievementId,
-        body: z.object({ criteria: JsonObject.optional() }),
+        body: z.object({ criteria: Criteria.optional() }),
         readOnly: true,
         replies: { 200: data(DryRun) },
         refusals: { 400: ['INVALID_ID'] },

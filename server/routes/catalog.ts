@@ -2,9 +2,11 @@ import { z } from 'zod'
 import { importItems } from '#server/economy/catalog_import.ts'
 import { administrator, endUser } from '#server/http/callers.ts'
 import { definitions } from '#server/http/definitions.ts'
+import { Reward } from '#server/http/grammars.ts'
 import { fieldsOf } from '#server/http/interface.ts'
 import { area, group, route } from '#server/http/route.ts'
 import { between, data, Flag, Key, Page, page, SmallJson, Text, Time, Uuid } from '#server/http/schemas.ts'
+import type { Form } from '#server/http/words.ts'
 
 const ItemType = z.enum(
   ['consumable', 'durable', 'bundle', 'currency_pack'],
@@ -15,7 +17,7 @@ const Fields = fieldsOf('catalog_item', {
   metadata: SmallJson(8192),
   max_owned: between(1, 1_000_000).nullable(),
   duration_seconds: between(1, 315_360_000).nullable(),
-  use_effect: SmallJson(8192).nullable(),
+  use_effect: SmallJson(8192, Reward).nullable(),
 })
 const { name, ...optional } = Fields
 const Prices = z
@@ -62,11 +64,38 @@ const listed = {
 const notFound = { 404: ['NOT_FOUND'] }
 const badBody = ['VALIDATION_ERROR', 'INVALID_BODY']
 
+const itemForm: Form = {
+  Basics: { name: true, key: true, description: true, icon_url: true },
+  'What it is': {
+    item_type: [
+      'Kind',
+      'Consumable: used up. Durable: owned once. Bundle: other items. Currency pack: credits at once. Fixed.',
+    ],
+    bundle_contents: ['Contents', 'What a bundle consists of.', { default: [] }],
+    use_effect: ['Effect', 'What a user gets by using it, or at once from a currency pack.', { unset: 'None' }],
+    max_owned: ['Most owned', 'How many a user can have.', { unset: 'No limit; 1 of a durable' }],
+    duration_seconds: ['Lasts', 'Seconds after which it expires.', { unset: 'For ever' }],
+  },
+  'In the shop': {
+    prices: ['Prices', 'One for each currency that buys it.', { default: [] }],
+    category: ['Category', 'A word by which apps list items.'],
+    tags: true,
+    is_active: ['Active', 'Users see active items only.'],
+    metadata: true,
+  },
+}
+
 export const catalog = area({
   stem: 'catalog',
   title: 'Catalog',
   part: 'Economy',
   about: 'Items that can be bought or granted, with prices and contents.',
+  words: {
+    is_active: ['Active', 'Users see active items only.', { unset: 'True for a new item, else as it is' }],
+    'prices.price': ['Price', 'How much of the currency it costs.'],
+    content_item_key: ['Item', 'The key of another item.'],
+    'bundle_contents.quantity': ['Quantity', 'How many of it.'],
+  },
   routes: [
     ...group('/client/catalog', endUser, [
       route('GET /', 'Active items, newest first', {
@@ -109,6 +138,7 @@ export const catalog = area({
         failure: 'CREATE_FAILED',
       }),
       ...definitions('catalog_item', {
+        form: itemForm,
         creation: NewItem,
         fields: Fields,
         row: Item,

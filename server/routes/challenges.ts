@@ -1,9 +1,11 @@
 import { z } from 'zod'
 import { administrator, endUser } from '#server/http/callers.ts'
 import { definitions } from '#server/http/definitions.ts'
+import { Reward } from '#server/http/grammars.ts'
 import { callControl } from '#server/http/project.ts'
 import { area, group, route } from '#server/http/route.ts'
-import { between, data, JsonObject, Limit, Line, Moment, Page, page, Text, Time, Uuid } from '#server/http/schemas.ts'
+import { between, data, Limit, Line, Moment, Page, page, Text, Time, Uuid } from '#server/http/schemas.ts'
+import type { Form } from '#server/http/words.ts'
 
 const Status = z.enum(['active', 'upcoming', 'ended'], 'must be active, upcoming or ended')
 
@@ -21,7 +23,7 @@ const Rules = {
   reward_xp: between(0, 1_000_000_000),
   reward_achievement_id: Uuid.nullable(),
   is_active: z.boolean(),
-  reward: JsonObject.nullable(),
+  reward: Reward.nullable(),
   segment_id: Uuid.nullable(),
   recurrence: z.enum(['none', 'daily', 'weekly', 'monthly'], 'must be none, daily, weekly or monthly'),
   team_mode: z.enum(['none', 'group'], 'must be none or group'),
@@ -66,11 +68,38 @@ const Mine = Definition.extend({
 const challengeId = { challengeId: Uuid }
 const shared = { codes: 'by area', invalid: 'VALIDATION_ERROR', invalidBody: 'VALIDATION_ERROR' } as const
 
+const challengeForm: Form = {
+  Basics: { name: true, description: true },
+  Goal: {
+    goal_type: ['Goal', 'Events of one name, XP earned, or the longest streak within the time.'],
+    event_name: ['Event', 'The event that is counted; only for a number of events.'],
+    goal_value: ['Target', 'How many events, how much XP, or how many periods in a row.'],
+  },
+  Time: {
+    start_at: ['Starts at', 'What happens from this moment on counts.'],
+    end_at: ['Ends at', 'What happens from this moment on counts no more.'],
+    recurrence: ['Repeats', 'A new turn begins when one is over.'],
+  },
+  'Who takes part': {
+    segment_id: true,
+    team_mode: ['Teams', 'Each user alone, or groups together against the goal.'],
+  },
+  Rewards: {
+    reward_xp: ['XP', 'Points for completing it.'],
+    reward_achievement_id: ['Achievement', 'The id of an achievement that is unlocked by completing it.'],
+    reward: ['Further reward', 'Currencies, items and the like for completing it.'],
+  },
+  Status: { is_active: true },
+}
+
 export const challenges = area({
   stem: 'challenges',
   title: 'Challenges',
   part: 'Engagement',
   about: 'Goals for a time, alone or together.',
+  words: {
+    group_id: ['Team', 'The group for which the user counts.', { unset: 'Their oldest group' }],
+  },
   routes: [
     ...group('/client/challenges', endUser, [
       route('GET /', "Challenges of a status, with the caller's progress", {
@@ -121,6 +150,7 @@ export const challenges = area({
     ]),
     ...group('/admin/projects/:projectId/challenges', administrator, [
       ...definitions('challenge', {
+        form: challengeForm,
         id: challengeId,
         fields: Rules,
         required: ['name', 'start_at', 'end_at', 'goal_type', 'goal_value'],

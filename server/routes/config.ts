@@ -4,6 +4,7 @@ import { definitions } from '#server/http/definitions.ts'
 import { answer } from '#server/http/interface.ts'
 import { area, group, type HandlerContext, route } from '#server/http/route.ts'
 import { data, Json, NotModified, Text, Uuid } from '#server/http/schemas.ts'
+import type { Form } from '#server/http/words.ts'
 
 const ValueType = z.enum(['string', 'number', 'boolean', 'json'], 'must be string, number, boolean or json')
 
@@ -28,12 +29,29 @@ const read = async ({ request, call }: HandlerContext) => {
 
 const notFound = { 404: ['NOT_FOUND'] }
 
+const configForm: Form = {
+  Basics: {
+    key: ['Key', 'The name in code, such as `lesson_length`. It never changes.'],
+    description: true,
+  },
+  Value: {
+    value_type: ['Type', 'What kind of value it is.'],
+    value: ['Value', 'What apps get, unless a condition says something else.'],
+    conditions: ['Conditions', 'Other values for some users: the first that matches wins.'],
+  },
+}
+
 export const config = area({
   stem: 'config',
   title: 'Remote config',
   part: 'Data',
   about: 'Settings that an app reads at run time.',
   codes: 'by area',
+  words: {
+    'conditions.segment_id': ['Segment', 'Users who are in this segment.', { unset: 'All users' }],
+    'conditions.percentage': ['Share of users', 'In percent, 0 to 100.', { unset: 'All of them' }],
+    'conditions.value': ['Value', 'What these users get.'],
+  },
   routes: [
     ...group('/client/config', appOrUser, [
       route('GET /', 'Every key with its value for the caller', {
@@ -45,6 +63,8 @@ export const config = area({
     ]),
     ...group('/admin/projects/:projectId/config', administrator, [
       route('POST /', 'Create or replace a key', {
+        form: configForm,
+        defaultsOf: 'config_key',
         call: 'config_key_put',
         operationId: 'createConfigKey',
         description: 'Omitted fields get their defaults. `version` counts changes of `value`.',
@@ -70,6 +90,7 @@ export const config = area({
         failure: 'FETCH_FAILED',
       }),
       route('PATCH /:key', 'Change the given fields of a key', {
+        form: configForm,
         call: 'config_key_update',
         operationId: 'updateConfigKey',
         body: z.object({ value: Json, description, conditions: Conditions }).partial(),

@@ -18,6 +18,7 @@ import {
   Time,
   Uuid,
 } from '#server/http/schemas.ts'
+import type { Form } from '#server/http/words.ts'
 
 const billions = 2_000_000_000
 const Code = z.string().regex(/^[A-Z][A-Z0-9_]{1,15}$/, 'must match ^[A-Z][A-Z0-9_]{1,15}$')
@@ -116,11 +117,41 @@ const reverse = (context: HandlerContext) =>
     ...idempotency(context),
   })
 
+const currencyForm: Form = {
+  Basics: {
+    name: true,
+    code: ['Code', 'Capital letters, digits and _, such as `COINS`. It never changes.', { from: 'name' }],
+    icon_url: true,
+  },
+  Balances: {
+    initial_grant: ['Starting balance', 'What every user has at first.'],
+    max_balance: ['Highest balance', 'Credits above it are refused.'],
+    client_spendable: ['Apps may spend', 'A server acting for the user always may.'],
+  },
+  Time: {
+    regen: ['Regeneration', 'Fills a balance up by itself, as the energy of a game.', { unset: 'None' }],
+    expiry_days: [
+      'Days until credits expire',
+      'Of credits without an end of their own; purchased ones never expire.',
+      { unset: 'They never expire' },
+    ],
+  },
+  Status: { is_active: ['Active', 'Switched off, users do not see it and balances cannot change.'] },
+}
+
 export const currencies = area({
   stem: 'currencies',
   title: 'Currencies',
   part: 'Economy',
   about: 'Virtual currencies: balances, ledger, spending.',
+  words: {
+    'regen.amount': ['Amount', 'How much is added each time.'],
+    'regen.every_seconds': ['Every', 'Seconds from one addition to the next.'],
+    'regen.cap': ['Up to', 'At this balance regeneration stops.'],
+    adjustments: ['Changes', 'Of up to ten currencies, all or nothing.'],
+    'adjustments.amount': ['Amount', 'How much is credited; a negative number debits.'],
+    amount: ['Amount', 'How much, a whole number.'],
+  },
   routes: [
     ...group('/client/currencies', endUser, [
       route('GET /', "The caller's balances", {
@@ -158,6 +189,7 @@ export const currencies = area({
     ]),
     ...group('/admin/projects/:projectId', administrator, [
       ...definitions('currency', {
+        form: currencyForm,
         path: '/currencies',
         id: byCode,
         fixed: { code: Code },

@@ -22,6 +22,12 @@ export const entitlementsAdmin = area({
   codes: 'by area',
   invalid: 'INVALID_BODY',
   unavailable: 502,
+  words: {
+    entitlement_id: ['Entitlement', 'A right to a feature, such as `premium`.'],
+    expiration_date: ['Ends at', 'The moment at which the access ends.', { unset: 'For life' }],
+    duration_days: ['Days', 'For how many days from now, in place of an end.', { unset: 'For life' }],
+    product_id: ['Product', 'What was bought, for the records.'],
+  },
   routes: [
     ...group('/admin/projects/:projectId/users', administrator, [
       route('POST /:userId/entitlements', 'Grant an entitlement, or extend an earlier promotional grant', {

@@ -20,6 +20,7 @@ import {
   Time,
   Uuid,
 } from '#server/http/schemas.ts'
+import type { Form } from '#server/http/words.ts'
 import { sha256 } from '#server/secrets.ts'
 
 const Event = answer('event_json', {
@@ -126,11 +127,39 @@ const Name = z.strictObject({
 })
 const Moment = z.string().max(40, 'must be an ISO 8601 time').meta({ format: 'date-time' })
 
+const eventForm: Form = {
+  Definition: {
+    description: true,
+    status: ['Status', 'Blocked events are refused; deprecated ones are accepted and marked.'],
+    schema: [
+      'Schema of the properties',
+      'A JSON Schema; an event that violates it is kept and marked.',
+      { unset: 'None' },
+    ],
+    sample_rate: ['Share kept', 'The share of the events that stay in the log, 0 to 1; all of them count.'],
+  },
+}
+
 export const events = area({
   stem: 'events',
   title: 'Events',
   part: 'Data',
   about: 'What happens in the app: events, their definitions, replay.',
+  words: {
+    properties: ['Properties', 'What is known of it, such as `{"lesson": 3}`; at most 32 KB.'],
+    occurred_at: ['Occurred at', 'When it happened.', { unset: 'Now' }],
+    id: ['Id', 'A uuid of your own: an event sent again with it counts once.', { unset: 'A new one' }],
+    session_id: ['Session', 'The id of a session of the app.'],
+    app_user_id: ['User', 'The id of the user; a server says it for each event.'],
+    events: ['Events', 'At most 500, from a server 1000.'],
+    historical: ['History', 'Imports events of any age: they count and notify nobody.', { default: false }],
+    include_effects: ['Include effects', 'Whether the answer shows what each event caused.', { default: false }],
+    since: ['Since', 'Events from this moment on.'],
+    until: ['Until', 'Events before this moment.', { unset: 'Now' }],
+    targets: ['Targets', 'What is recomputed, such as `streaks` or `xp`.', { unset: 'All of them' }],
+    user_ids: ['Users', 'Only events of these.', { unset: 'All users' }],
+    dry_run: ['Try only', 'Shows what would change and writes nothing.', { default: true }],
+  },
   routes: [
     ...group('/client/events', endUserOrServer, [
       route('POST /', 'Record one event, or a batch, and return its effects', {
@@ -213,6 +242,8 @@ export const events = area({
         'Define an event: block or deprecate it, set its schema or its sample rate',
         {
           call: 'event_definition_put',
+          form: eventForm,
+          defaultsOf: 'event_definition',
           description:
             'Replaces the former definition whole. A schema that does not accept an event marks it, `schema_violation: true`; the event is stored. ' +
             'Keywords of JSON Schema that are not evaluated are refused by name. `sample_rate` is the share of the events that stay in the log; all ' +

@@ -2,12 +2,13 @@ import type { FastifyRequest } from 'fastify'
 import { z } from 'zod'
 import { administrator, appOrUser } from '#server/http/callers.ts'
 import { definitions } from '#server/http/definitions.ts'
+import { FlagRule, FlagStep } from '#server/http/grammars.ts'
 import { answer } from '#server/http/interface.ts'
 import { area, group, type HandlerContext, route } from '#server/http/route.ts'
 import { data, Json, JsonObject, Key, Line, NotModified, Page, page, Text, Time, Uuid } from '#server/http/schemas.ts'
+import type { Form } from '#server/http/words.ts'
 
 const ValueType = z.enum(['boolean', 'string', 'number', 'json'], 'must be boolean, string, number or json')
-const List = z.array(z.unknown())
 const Step = z.strictObject({ at: Time, patch: JsonObject })
 const Actor = z.strictObject({ type: z.string(), id: z.string().nullable(), label: z.string().nullable() })
 
@@ -72,9 +73,9 @@ const fields = {
   is_enabled: z.boolean(),
   off_value: Json,
   default_value: Json,
-  rules: List,
-  schedule: List,
-  tags: List,
+  rules: z.array(FlagRule),
+  schedule: z.array(FlagStep),
+  tags: z.array(z.unknown().meta({ type: 'string' })),
   owner: Text(200, 1).nullable(),
 }
 const Days = z
@@ -110,12 +111,55 @@ const read =
     return reply.status === 304 ? { ...reply, body: '' } : reply
   }
 
+const flagForm: Form = {
+  Basics: {
+    name: ['Name', 'What people read in lists.', { unset: 'The key' }],
+    key: true,
+    description: true,
+    owner: ['Owner', 'Who answers for it: a name or an address.'],
+    tags: true,
+  },
+  Values: {
+    value_type: ['Type', 'What kind of value it gives. It never changes.', { default: 'boolean' }],
+    is_enabled: ['On', 'Off: every user gets the value when off.'],
+    default_value: [
+      'Value for everybody else',
+      'What users get whom no rule matches.',
+      { unset: 'False; required unless the flag is boolean' },
+    ],
+    off_value: [
+      'Value when off',
+      'What every user gets while it is off.',
+      { unset: 'False, or the value for everybody else' },
+    ],
+  },
+  'Who gets what': {
+    rules: ['Rules', 'From top to bottom: the first that matches a user gives the value.'],
+    schedule: ['Schedule', 'Changes at moments to come.'],
+  },
+}
+
 // a GET records an evaluation, and reading a flag applies the due steps of its schedule: hence readOnly: false
 export const flags = area({
   stem: 'flags',
   title: 'Feature flags',
   part: 'Data',
   about: 'Switches and variants, who gets which, and gradual release.',
+  words: {
+    attributes: ['Attributes', 'What the app knows of the user, such as `app_version`; filters read them.'],
+    keys: ['Flags', 'The keys of the flags that are asked for.', { unset: 'All flags' }],
+    version: ['Version', 'The version to go back to, such as 3.'],
+    from: ['From', 'The share of users now, in percent.'],
+    to: ['To', 'The share of users at the end, in percent.'],
+    step: ['Step', 'By how much it rises each time, in percent.'],
+    every_hours: ['Every', 'Hours from one step to the next.'],
+    guardrail: [
+      'Guardrail',
+      '`{event_name, max_rate, min_users?}`: stops when more than this rate, 0 to 1, of the users had the event.',
+    ],
+    rule_index: ['Rule', 'Which rule, counted from 0.', { unset: 'The first with a percentage' }],
+    value: ['Value', 'What these users get, where a new rule is made.', { unset: 'True for a boolean flag' }],
+  },
   routes: [
     ...group('/client/flags', appOrUser, [
       route('GET /', 'Every flag for the caller, by its key', {
@@ -150,6 +194,8 @@ export const flags = area({
     ]),
     ...group('/admin/projects/:projectId/flags', administrator, [
       route('POST /', 'Define a flag; at most 500', {
+        form: flagForm,
+        defaultsOf: 'flag',
         call: 'flag_create',
         description:
           '`default_value` is required unless the flag is boolean. Values must be of its `value_type`, without coercion.',
@@ -170,6 +216,7 @@ export const flags = area({
       }),
       route('GET /:idOrKey', 'A flag', { call: 'flag_get', readOnly: false, replies: { 200: data(FeatureFlag) } }),
       route('PATCH /:idOrKey', 'Change the given fields of a flag', {
+        form: flagForm,
         call: 'flag_update',
         description: '`rules` and `schedule` are replaced as a whole. New rules end a ramp.',
         body: z.object(fields).partial(),

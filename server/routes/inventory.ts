@@ -35,6 +35,12 @@ export const inventory = area({
   title: 'Inventory',
   part: 'Economy',
   about: 'Items that users own.',
+  words: {
+    catalog_item_key: ['Item', 'The key of an item of the catalog.'],
+    quantity: ['Quantity', 'How many.', { default: 1 }],
+    expires_at: ['Expires at', 'The end of what is given.', { unset: 'As the item says, else never' }],
+    'metadata.user': ['Data of the user', 'Keys are merged; null removes one.'],
+  },
   routes: [
     ...group('/client/inventory', endUser, [
       route('GET /', "The caller's stacks, newest first", {

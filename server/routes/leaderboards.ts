@@ -2,6 +2,7 @@ import { z } from 'zod'
 import { dataOf } from '#server/database/database.ts'
 import { administrator, endUser } from '#server/http/callers.ts'
 import { definitions } from '#server/http/definitions.ts'
+import { Filter, Reward } from '#server/http/grammars.ts'
 import { idempotency } from '#server/http/idempotency.ts'
 import { answer, fieldsOf } from '#server/http/interface.ts'
 import { jsonSize } from '#server/http/json.ts'
@@ -22,6 +23,7 @@ import {
   Uuid,
   uuidPattern,
 } from '#server/http/schemas.ts'
+import type { Form } from '#server/http/words.ts'
 
 const Metadata = JsonObject.refine((value) => jsonSize(value).bytes <= 4096, 'must have at most 4096 bytes as JSON')
 const Source = z.discriminatedUnion(
@@ -32,7 +34,7 @@ const Source = z.discriminatedUnion(
       type: z.literal('event'),
       event_name: Text(255, 1),
       value_property: Text(255, 1).nullable().optional(),
-      filter: JsonObject.nullable().optional(),
+      filter: Filter.nullable().optional(),
     }),
     z.object({ type: z.literal('xp') }),
     z.object({ type: z.literal('currency'), currency_code: Text(128, 1) }),
@@ -41,7 +43,7 @@ const Source = z.discriminatedUnion(
   'type must be manual, event, xp, currency or streak',
 )
 const Rewards = z
-  .array(z.object({ from_rank: between(1, 1_000_000), to_rank: between(1, 1_000_000), reward: JsonObject }))
+  .array(z.object({ from_rank: between(1, 1_000_000), to_rank: between(1, 1_000_000), reward: Reward }))
   .max(100, 'must have at most 100 items')
 
 /** What an administrator may set of a board, and change later. */
@@ -115,11 +117,53 @@ const PageLimit = z
   .optional()
   .meta({ description: 'More than 200 counts as 200.', type: 'integer', minimum: 1 })
 
+const boardForm: Form = {
+  Basics: { name: true, key: true, description: true },
+  Scores: {
+    source: [
+      'Where scores come from',
+      'Sent by your servers or apps, or taken from events, XP, a currency or a streak.',
+    ],
+    scoring: ['Scoring', 'How several scores of a user combine: the best, their sum, the last, or their number.'],
+    sort: ['Order', 'Descending: the highest score wins. Ascending: the lowest, as for times.'],
+    client_writable: ['Apps may submit', 'Otherwise only servers may send scores.'],
+    min_score: ['Lowest score', 'Single scores below it are refused.', { unset: 'No bound' }],
+    max_score: ['Highest score', 'Single scores above it are refused.', { unset: 'No bound' }],
+    max_per_minute: ['Submissions per minute', 'How many scores a user may send in a minute.'],
+  },
+  Time: {
+    period: ['Reset', 'A new run begins each day, week or month, or never.'],
+    timezone: ['Time zone', 'Where days and weeks begin: an IANA name, such as `Europe/Berlin`.'],
+    starts_at: ['Starts at', 'Scores before this moment are not accepted.', { unset: 'At once' }],
+    ends_at: ['Ends at', 'Scores from this moment on are not accepted.', { unset: 'Never' }],
+    keep_runs: ['Runs kept', 'How many closed runs are kept.'],
+  },
+  'Who takes part': { segment_id: true },
+  Rewards: { rewards: ['Rewards', 'By rank, given when a run closes.'] },
+  Status: { is_active: true },
+}
+
 export const leaderboards = area({
   stem: 'leaderboards',
   title: 'Leaderboards',
   part: 'Engagement',
   about: 'Ranked scores in runs, with prizes.',
+  words: {
+    'source.type': ['Source', 'What makes scores.'],
+    'source.event_name': ['Event', 'The event that makes a score.'],
+    'source.value_property': [
+      'Property with the score',
+      'A number among the properties of the event.',
+      { unset: '1 for each event' },
+    ],
+    'source.filter': ['Only events that match', 'A filter on the properties of the event.'],
+    'source.streak_key': ['Streak', 'The key of the streak whose length is the score.'],
+    from_rank: ['From rank', 'The best rank that gets it; 1 is the first.'],
+    to_rank: ['To rank', 'The last rank that gets it, included.'],
+    'rewards.reward': ['Reward', 'What each of these users gets.'],
+    score: ['Score', 'A number of -10^18 to 10^18; a string where it has 16 digits or more.'],
+    entries: ['Entries', 'One for each user; former scores of these users are replaced.'],
+  },
   routes: [
     ...group('/client/leaderboards', endUser, [
       route('GET /', 'Leaderboards that the caller may see, newest first, each with its current run', {
@@ -168,6 +212,7 @@ export const leaderboards = area({
     ]),
     ...group('/admin/projects/:projectId/leaderboards', administrator, [
       ...definitions('leaderboard', {
+        form: boardForm,
         fields: Rules,
         row: Board,
         refusals: { update: { 409: ['LEADERBOARD_IMMUTABLE'] } },

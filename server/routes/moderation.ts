@@ -4,6 +4,7 @@ import { definitions } from '#server/http/definitions.ts'
 import { answer, fieldsOf } from '#server/http/interface.ts'
 import { area, group, route } from '#server/http/route.ts'
 import { data, JsonObject, Page, page, Text, Time, Uuid } from '#server/http/schemas.ts'
+import type { Form } from '#server/http/words.ts'
 
 const subjectTypes = ['user', 'message', 'review', 'media', 'feed_entry', 'group', 'collection_row', 'content'] as const
 const SubjectType = z.enum(subjectTypes, `must be one of ${subjectTypes.join(', ')}`)
@@ -58,6 +59,15 @@ const move = (
     replies: { 200: data(Item) },
   })
 
+const ruleForm: Form = {
+  Basics: { name: true },
+  Rule: {
+    rule_type: ['Kind', 'What it looks for: words, a pattern, links, too many texts, new accounts, or reports.'],
+    config: ['Settings', 'The fields of its kind, `applies_to` and `action`: queue, hide or block.'],
+    is_active: true,
+  },
+}
+
 export const moderation = area({
   stem: 'moderation',
   title: 'Moderation',
@@ -65,6 +75,18 @@ export const moderation = area({
   about: 'Reports, the queue of content to review, and rules.',
   codes: 'by area',
   invalid: 'INVALID_INPUT',
+  words: {
+    note: ['Note', 'For other moderators.'],
+    action: ['Against the author', 'Nothing, a warning, silence for a day, or a ban.', { default: 'none' }],
+    text: ['Text', 'A text to try the rule on.'],
+    days: ['Days', 'How many of the last days are looked at.'],
+    trust_level: ['Trust', 'New users are watched most; moderators not at all.', { unset: 'As it is' }],
+    auto_approve: ['Approve at once', 'Texts of this user are not queued.', { unset: 'As it is' }],
+    subject_type: ['What is reported', 'A user, or something that a user wrote.'],
+    subject_id: ['Id', 'The id of it.'],
+    reason: ['Reason', 'What is wrong with it.'],
+    details: ['Details', 'In own words.'],
+  },
   routes: [
     ...group('/admin/projects/:projectId/moderation', administrator, [
       route('GET /queue', 'Items of the queue with a status, newest first', {
@@ -84,6 +106,7 @@ export const moderation = area({
       ),
       move('escalate', 'Leave a pending item to somebody else', z.object(Note), {}),
       ...definitions('moderation_rule', {
+        form: ruleForm,
         path: '/rules',
         id: ruleId,
         fields: Rule,

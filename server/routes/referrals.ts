@@ -1,6 +1,7 @@
 import { z } from 'zod'
 import { administrator, appKey, endUser } from '#server/http/callers.ts'
 import { definitions } from '#server/http/definitions.ts'
+import { Reward } from '#server/http/grammars.ts'
 import { answer, fieldsOf } from '#server/http/interface.ts'
 import { perIp, takeLimits } from '#server/http/limits.ts'
 import { area, group, type HandlerContext, route } from '#server/http/route.ts'
@@ -18,9 +19,10 @@ import {
   Time,
   Uuid,
 } from '#server/http/schemas.ts'
+import type { Form } from '#server/http/words.ts'
 
 /** Any object; its known parts are granted. */
-const Reward = SmallJson(8192)
+const SmallReward = SmallJson(8192, Reward)
 const MaxUses = z
   .int('must be a whole number of 1 to 2147483647, or null')
   .min(1, 'must be 1 or more')
@@ -64,12 +66,33 @@ const lookUp = async (context: HandlerContext) => {
 
 const notFound = { 404: ['NOT_FOUND'] }
 
+const codeForm: Form = {
+  Code: {
+    code: ['Code', 'Letters and digits, such as `SPRING-24`.', { unset: 'One is made up' }],
+    max_uses: ['Most claims', 'How many users can claim it.', { unset: 'No limit' }],
+    is_active: ['Active', 'Switched off, it cannot be claimed.'],
+  },
+  Rewards: {
+    reward_referee: ['Reward for who claims', 'What the user gets who enters the code.'],
+    reward_referrer: ['Reward for who invited', 'What the owner of the code gets; promo codes have none.'],
+  },
+}
+
 export const referrals = area({
   stem: 'referrals',
   title: 'Referrals',
   part: 'Economy',
   about: 'Codes by which users invite others, and their rewards.',
   codes: 'by area',
+  words: {
+    qualify_event: [
+      'Event to qualify',
+      'Who invited is rewarded when the new user sends this event.',
+      { unset: 'At once' },
+    ],
+    qualify_within_days: ['Days to qualify', 'In how many days after the claim the event must come.'],
+    share_url: ['Link to share', 'An address with `{code}` in it.'],
+  },
   routes: [
     ...group('/client/referrals', endUser, [
       route('GET /me', "The caller's code to share, created at the first call, with its statistics", {
@@ -108,14 +131,19 @@ export const referrals = area({
     ]),
     ...group('/admin/projects/:projectId/referrals', administrator, [
       ...definitions('referral_code', {
+        form: codeForm,
         id: { codeId: z.string() },
         creation: z.object({
           code: Text(64, 1).optional(),
-          reward_referrer: Reward.optional(),
-          reward_referee: Reward.optional(),
+          reward_referrer: SmallReward.optional(),
+          reward_referee: SmallReward.optional(),
           max_uses: MaxUses.optional(),
         }),
-        fields: fieldsOf('referral_code', { reward_referrer: Reward, reward_referee: Reward, max_uses: MaxUses }),
+        fields: fieldsOf('referral_code', {
+          reward_referrer: SmallReward,
+          reward_referee: SmallReward,
+          max_uses: MaxUses,
+        }),
         row: ReferralCode,
         refusals: { create: { 409: ['CONFLICT'] }, update: notFound, delete: notFound },
         example: {
@@ -136,8 +164,8 @@ export const referrals = area({
           'An empty body returns the defaults. With `qualify_event` the referrer is rewarded when the claimer sends that event within `qualify_within_days`. `share_url` contains `{code}`.',
         body: z
           .object({
-            reward_referrer: Reward,
-            reward_referee: Reward,
+            reward_referrer: SmallReward,
+            reward_referee: SmallReward,
             max_uses: MaxUses,
             qualify_event: Text(255, 1).nullable(),
             qualify_within_days: between(1, 365).nullable(),

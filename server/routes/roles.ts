@@ -4,6 +4,7 @@ import { definitions } from '#server/http/definitions.ts'
 import { fieldsOf } from '#server/http/interface.ts'
 import { area, group, route } from '#server/http/route.ts'
 import { Deleted, data, Flag, Moment, Page, page, Time, Uuid } from '#server/http/schemas.ts'
+import type { Form } from '#server/http/words.ts'
 
 const Permission = z.string().regex(/^[a-z0-9_.:-]{1,64}$/, 'must match ^[a-z0-9_.:-]{1,64}$')
 const Assignment = z.strictObject({
@@ -21,14 +22,27 @@ const Mine = z.strictObject({
   permissions: z.array(z.string()),
 })
 
+const roleForm: Form = {
+  Basics: { name: true, key: true, description: true },
+  Rights: {
+    permissions: ['Permissions', 'Words that your app checks, such as `posts:delete`.'],
+    is_default: ['For everybody', 'Every user has it, without being given it. Only one role can be it.'],
+  },
+}
+
 export const roles = area({
   stem: 'roles',
   title: 'Roles',
   part: 'People',
   about: 'Roles with permissions, and who has them.',
+  words: {
+    group_id: ['Group', 'Where the role counts.', { unset: 'Everywhere' }],
+    expires_at: ['Ends at', 'The moment at which the role ends.', { unset: 'Never' }],
+  },
   routes: [
     ...group('/admin/projects/:projectId/roles', administrator, [
       ...definitions('role', {
+        form: roleForm,
         fields: fieldsOf('role', { permissions: z.array(Permission).max(100, 'must have at most 100 items') }),
         refusals: { update: { 409: ['CONFLICT'] } },
         example: {

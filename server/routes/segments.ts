@@ -1,25 +1,14 @@
 import { z } from 'zod'
 import { administrator } from '#server/http/callers.ts'
 import { definitions } from '#server/http/definitions.ts'
+import { SegmentRules } from '#server/http/grammars.ts'
 import { answer } from '#server/http/interface.ts'
 import { area, group, route } from '#server/http/route.ts'
-import {
-  Deleted,
-  data,
-  Json,
-  JsonObject,
-  Key,
-  Limit,
-  Line,
-  Page,
-  page,
-  Text,
-  Time,
-  Uuid,
-} from '#server/http/schemas.ts'
+import { Deleted, data, Json, Key, Limit, Line, Page, page, Text, Time, Uuid } from '#server/http/schemas.ts'
+import type { Form } from '#server/http/words.ts'
 
 const Kind = z.enum(['dynamic', 'static'], 'must be dynamic or static')
-const Rules = JsonObject.nullable()
+const Rules = SegmentRules.nullable()
 
 const Segment = z.strictObject({
   id: Uuid,
@@ -51,6 +40,15 @@ const Explanation = z.strictObject({
 const notFound = { 404: ['NOT_FOUND'] }
 const example = { and: [{ source: 'property', column: 'plan.tier', op: 'eq', value: 'pro' }] }
 
+const segmentForm: Form = {
+  Basics: { name: true, key: true, description: true },
+  Members: {
+    kind: ['Kind', 'Dynamic: by rules, kept up to date. Static: users that you put in. It never changes.'],
+    rules: ['Rules', 'Who belongs to a dynamic segment.', { unset: 'None, for a static segment' }],
+    is_active: ['Active', 'Switched off, it has no members.'],
+  },
+}
+
 export const segments = area({
   stem: 'segments',
   title: 'Segments',
@@ -59,6 +57,8 @@ export const segments = area({
   routes: [
     ...group('/admin/projects/:projectId/segments', administrator, [
       route('POST /', 'Define a segment; at most 200', {
+        form: segmentForm,
+        defaultsOf: 'segment',
         call: 'segment_create',
         body: z.object({
           key: Key,
@@ -83,12 +83,13 @@ export const segments = area({
       route('POST /preview', 'Preview the users who match rules now, and the compiled SQL', {
         call: 'segment_preview',
         operationId: 'previewSegment',
-        body: z.object({ rules: JsonObject }),
+        body: z.object({ rules: SegmentRules }),
         example: { rules: example },
         readOnly: true,
         replies: { 200: data(Preview) },
       }),
       route('PATCH /:idOrKey', 'Change a segment', {
+        form: segmentForm,
         call: 'segment_update',
         body: z
           .object({ name: Line(200, 1), description: Text(2000).nullable(), rules: Rules, is_active: z.boolean() })

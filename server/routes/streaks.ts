@@ -1,9 +1,11 @@
 import { z } from 'zod'
 import { administrator, endUser } from '#server/http/callers.ts'
 import { definitions } from '#server/http/definitions.ts'
+import { Filter, Reward } from '#server/http/grammars.ts'
 import { fieldsOf } from '#server/http/interface.ts'
 import { area, group, route } from '#server/http/route.ts'
-import { between, Deleted, data, JsonObject, Key, Limit, Page, page, Time, Uuid } from '#server/http/schemas.ts'
+import { between, Deleted, data, Key, Limit, Page, page, Time, Uuid } from '#server/http/schemas.ts'
+import type { Form } from '#server/http/words.ts'
 
 const Status = z.enum(['active', 'at_risk', 'frozen', 'broken'])
 const CalendarDate = z.iso
@@ -42,11 +44,11 @@ const UserOfStreak = Streak.extend({
   app_users: z.strictObject({ id: Uuid, display_name: z.string(), avatar_url: z.string().nullable() }),
 })
 
-const Milestone = z.object({ count: between(1, 999_999), reward: JsonObject })
+const Milestone = z.object({ count: between(1, 999_999), reward: Reward })
 
 /** What an administrator may set, and change later. */
 const Rules = fieldsOf('streak_definition', {
-  event_filter: JsonObject.nullable(),
+  event_filter: Filter.nullable(),
   timezone: z.string().max(100).nullable(),
   milestones: z.array(Milestone).max(100),
 })
@@ -87,11 +89,57 @@ const Simulation = z.strictObject({
 const Pause = z.object({ start: CalendarDate, end: CalendarDate })
 const notFound = { 404: ['STREAK_NOT_FOUND'] }
 
+const streakForm: Form = {
+  Basics: { name: true, key: true, description: true },
+  'What counts': {
+    qualifying_event: ['Qualifying event', 'The event that counts, such as `lesson_completed`.'],
+    event_filter: ['Only events that match', 'A filter on the properties of the event.', { unset: 'Every such event' }],
+    period: ['Period', 'What must be filled without a gap: each day, week or month. Fixed once users have the streak.'],
+    min_count: ['Events per period', 'How many events fill a period.'],
+    allow_client_qualify: [
+      'Apps may qualify',
+      'An app may fill the current period without an event. A server acting for the user always may.',
+    ],
+  },
+  Calendar: {
+    timezone_mode: ['Whose time zone', 'The zone of each user, or one fixed zone for all.'],
+    timezone: ['Fixed time zone', 'An IANA name, such as `Europe/Berlin`; only with a fixed zone.'],
+    week_starts_on: ['Week starts on', '1 is Monday, 7 (or 0) Sunday.'],
+    grace_hours: ['Grace hours', 'Hours after the end of a missed period in which it can still be filled.'],
+  },
+  Freezes: {
+    freezes_initial: ['Freezes at the start', 'A freeze fills a missed period. How many a user has at first.'],
+    freezes_max: ['Most freezes', 'How many a user can hold at once.'],
+    freeze_earn_every: ['Periods for a freeze', 'Filled periods that earn one more freeze; 0: none are earned.'],
+  },
+  'Reminders and rewards': {
+    at_risk_hours: [
+      'At risk before the deadline',
+      'Hours before its deadline at which an unfilled period is at risk.',
+      { unset: '6 hours for a day, 24 for a week, 72 for a month' },
+    ],
+    restore_window_hours: ['Restore window', 'Hours in which an administrator can restore a broken streak.'],
+    milestones: ['Milestones', 'Rewards for lengths, each given once per chain.'],
+  },
+  Status: { is_active: true },
+}
+
 export const streaks = area({
   stem: 'streaks',
   title: 'Streaks',
   part: 'Engagement',
   about: 'Repeated activity in periods, with freezes, pauses and milestones.',
+  words: {
+    'milestones.count': ['Length', 'The number of periods in a row, such as 30.'],
+    'milestones.reward': ['Reward', 'What the user gets at this length.'],
+    definition: ['Changed rules', 'The fields that would be different.', { unset: 'The rules as they are' }],
+    since: ['Since', 'From when stored events are replayed; at most 366 days ago.', { unset: '30 days ago' }],
+    start: ['First day', 'The first day of the pause, such as `2026-12-24`.'],
+    end: ['Last day', 'The last day of the pause, included.'],
+    amount: ['Freezes', 'How many freezes to give.'],
+    count: ['Length', 'The length after the restore, at least that of the whole chain.', { unset: 'As it was' }],
+    period_key: ['Period', 'The day, week or month, such as `2026-10-03`.', { unset: 'The current period' }],
+  },
   routes: [
     ...group('/client/streaks', endUser, [
       route('GET /', "The caller's streaks", {
@@ -130,6 +178,7 @@ export const streaks = area({
     ]),
     ...group('/admin/projects/:projectId/streaks', administrator, [
       ...definitions('streak_definition', {
+        form: streakForm,
         fields: Rules,
         row: Definition,
         refusals: { get: notFound, update: { ...notFound, 409: ['PERIOD_IMMUTABLE'] }, delete: notFound },

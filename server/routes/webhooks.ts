@@ -1,10 +1,12 @@
 import { z } from 'zod'
 import { administrator } from '#server/http/callers.ts'
 import { definitions } from '#server/http/definitions.ts'
+import { Filter } from '#server/http/grammars.ts'
 import { answer } from '#server/http/interface.ts'
 import { area, group, route } from '#server/http/route.ts'
 import { Cursor, cursorPage, data, JsonObject, Limit, Text, Uuid } from '#server/http/schemas.ts'
 import { Attempt, Delivery, DeliveryStatus, Rotated, Secret, TargetUrl, Tested } from '#server/http/webhooks.ts'
+import type { Form } from '#server/http/words.ts'
 import {
   createWebhook,
   replayRange,
@@ -23,7 +25,7 @@ const Stats = z.strictObject({
 
 const EventName = z.string().regex(/^[a-z][a-z0-9_.-]{0,127}$/, 'must match ^[a-z][a-z0-9_.-]{0,127}$')
 const Description = Text(1000).nullable().optional()
-const Filter = JsonObject.nullable().optional()
+const Narrowed = Filter.nullable().optional()
 
 const DeliveryDetail = Delivery.extend({
   attempts: z.array(Attempt.extend({ response_excerpt: z.string().nullable() })),
@@ -38,16 +40,33 @@ const Replay = z.strictObject({
 
 const webhookId = { webhookId: Uuid }
 
+const webhookForm: Form = {
+  Delivery: {
+    event_name: ['Event', 'One of your events, or a system event such as `svc.user.created`.'],
+    target_url: ['Address', 'A public https address of yours that takes a POST.'],
+    description: true,
+  },
+  Contents: {
+    filter: ['Only events that match', 'A filter on the properties of the event.', { unset: 'Every such event' }],
+    include_user: ['Include the user', 'Whether the body has the user, with their properties.'],
+  },
+  Status: {
+    status: ['Status', 'Active delivers; disabled stops new deliveries.'],
+  },
+}
+
 const subscriptions = [
   ...group('/admin/projects/:projectId/webhooks', administrator, [
     route('POST /', 'Subscribe to an event with signed deliveries; the secret is shown once', {
+      form: webhookForm,
+      defaultsOf: 'webhook',
       handle: createWebhook('webhook_create'),
       calls: ['webhook_create'],
       body: z.object({
         event_name: EventName,
         target_url: TargetUrl,
         description: Description,
-        filter: Filter,
+        filter: Narrowed,
         include_user: z.boolean().optional(),
       }),
       example: { event_name: 'lesson_completed', target_url: 'https://1.1.1.1/hook' },
@@ -68,13 +87,14 @@ const subscriptions = [
       replies: { 200: data(Webhook.extend({ stats: Stats })) },
     }),
     route('PATCH /:webhookId', 'Change a subscription, disable it, or activate a degraded one again', {
+      form: webhookForm,
       handle: updateWebhook('definition_update', (id) => ({ kind: 'webhook', id_or_key: id })),
       body: z.object({
         event_name: EventName.optional(),
         target_url: TargetUrl.optional(),
         status: z.enum(['active', 'disabled'], 'must be active or disabled').optional(),
         description: Description,
-        filter: Filter,
+        filter: Narrowed,
       }),
       example: { status: 'active' },
       replies: { 200: data(Webhook) },
@@ -143,5 +163,10 @@ export const webhooks = area({
   title: 'Outbound webhooks',
   part: 'Connections',
   about: 'Events of a project, sent to addresses of its developer.',
+  words: {
+    since: ['Since', 'Deliveries made from this moment on.'],
+    until: ['Until', 'Deliveries made before this moment.', { unset: 'Now' }],
+    statuses: ['Status', 'Which of them are sent again.'],
+  },
   routes: [...subscriptions, ...deliveries],
 })

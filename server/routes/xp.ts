@@ -1,6 +1,7 @@
 import { z } from 'zod'
 import { administrator, endUser, serverAlone } from '#server/http/callers.ts'
 import { definitions } from '#server/http/definitions.ts'
+import { Filter, Reward } from '#server/http/grammars.ts'
 import { idempotencyKey } from '#server/http/idempotency.ts'
 import { answer, fieldsOf } from '#server/http/interface.ts'
 import { area, group, type HandlerContext, route } from '#server/http/route.ts'
@@ -18,11 +19,12 @@ import {
   Time,
   Uuid,
 } from '#server/http/schemas.ts'
+import type { Form } from '#server/http/words.ts'
 
 const milliard = 1_000_000_000
 /** What an administrator may set of a rule, and change later. */
 const Rules = fieldsOf('xp_rule', {
-  event_filter: JsonObject.nullable(),
+  event_filter: Filter.nullable(),
   multiplier: z.number('must be a number').positive().max(1_000_000),
 })
 const Boosts = fieldsOf('xp_boost', {
@@ -44,7 +46,7 @@ const LevelTable = z.object({
         xp_required: between(0, 1_000_000_000_000_000),
         name: Line(200, 1).nullable().optional(),
         icon_url: Text(2000).nullable().optional(),
-        reward: JsonObject.nullable().optional(),
+        reward: Reward.nullable().optional(),
       }),
     )
     .min(1, 'must have 1 to 1000 levels')
@@ -70,11 +72,57 @@ const Amount = z
 /** The ledger stores the idempotency key and compares the row that it wrote, not a hash of the body. */
 const idempotency = (context: Pick<HandlerContext, 'request'>) => ({ idempotency_key: idempotencyKey(context) })
 
+const ruleForm: Form = {
+  Basics: { name: true, key: true },
+  'What counts': {
+    event_name: ['Event', 'The event that earns XP, such as `lesson_completed`.'],
+    event_filter: ['Only events that match', 'A filter on the properties of the event.', { unset: 'Every such event' }],
+  },
+  'How much': {
+    amount: ['XP per event', 'A fixed number of points; leave it out if a property says it.'],
+    amount_property: ['Property with the amount', 'A number among the properties of the event, such as `score`.'],
+    multiplier: ['Times', 'The number of the property is multiplied by this and rounded down.'],
+  },
+  'Limits per user': {
+    max_per_event: ['Most per event', 'XP that one event can earn.', { unset: 'No limit' }],
+    max_per_day: ['Most per day', 'XP in a day of UTC.', { unset: 'No limit' }],
+    max_total: ['Most in all', 'XP that a user can ever earn by this rule.', { unset: 'No limit' }],
+    cooldown_seconds: ['Cooldown', 'Seconds after an award in which the rule earns nothing.', { unset: 'None' }],
+  },
+  Schedule: { starts_at: true, ends_at: true, is_active: true },
+}
+
+const boostForm: Form = {
+  Basics: { name: true, multiplier: ['Times', 'All XP is multiplied by this: 2 doubles it.'] },
+  'Who and what': {
+    segment_id: true,
+    rule_keys: ['Rules', 'The keys of the rules that it boosts.', { unset: 'All rules' }],
+  },
+  Schedule: {
+    starts_at: ['Starts at', 'The moment from which it applies.', { unset: 'At once' }],
+    ends_at: true,
+    is_active: true,
+  },
+}
+
 export const xp = area({
   stem: 'xp',
   title: 'XP and levels',
   part: 'Engagement',
   about: 'Experience points by rule, boosts, and the levels that they reach.',
+  words: {
+    since: ['Since', 'From when stored events are replayed.', { unset: '30 days ago' }],
+    amount: ['XP', 'How many points; a negative number deducts.'],
+    levels: ['Levels', 'The whole table; it replaces the former one.'],
+    level: ['Level', 'Numbered from 1, without a gap.'],
+    xp_required: ['XP needed', 'The total at which a user reaches the level; 0 for level 1.'],
+    'levels.name': ['Name', 'Such as `Sprout`.'],
+    'levels.reward': ['Reward', 'What a user gets on reaching it, once.'],
+    generate: ['Generate', 'Makes the table by a formula, in place of a list of levels.'],
+    'generate.count': ['Levels', 'How many levels.'],
+    'generate.base': ['Base', 'XP of level 2; the formula is base * (level - 1) ^ exponent.'],
+    'generate.exponent': ['Exponent', 'How fast it gets harder: 1 is even, 2 is steep.'],
+  },
   routes: [
     ...group('/client/xp', endUser, [
       route('GET /', "The caller's XP and level", {
@@ -123,6 +171,7 @@ export const xp = area({
     ]),
     ...group('/admin/projects/:projectId/xp', administrator, [
       ...definitions('xp_rule', {
+        form: ruleForm,
         path: '/rules',
         fields: Rules,
         example: {
@@ -167,6 +216,7 @@ export const xp = area({
         },
       }),
       ...definitions('xp_boost', {
+        form: boostForm,
         path: '/boosts',
         fields: Boosts,
         example: {

@@ -96,15 +96,17 @@ test('a schema that says more than another one refers to it, and means the same'
   const [base, own] = CreateStreakDefinitionInput.allOf
   expect(base).toEqual({ $ref: '#/components/schemas/UpdateStreakDefinitionInput' })
   expect(own.required.length).toBeGreaterThan(0)
+  expect(base).not.toHaveProperty('default')
+  expect(own.properties.min_count).toMatchObject({ type: 'integer', default: 1 })
   for (const schema of Object.values<any>(document.components.schemas)) {
     if (!schema.allOf) continue
     const [{ $ref }, more] = schema.allOf
     const under = document.components.schemas[$ref.split('/').at(-1)]
-    // a property that both have is the same, and required in the one that says more
-    for (const name of Object.keys(more.properties)) {
+    // a property that both have accepts the same, and is required in the one that says more, or has a default there
+    for (const [name, { default: usual, 'x-unset': unset, ...own }] of Object.entries<any>(more.properties)) {
       if (!under.properties?.[name]) continue
-      expect(more.properties[name]).toEqual(under.properties[name])
-      expect(more.required).toContain(name)
+      expect(under.properties[name]).toMatchObject(own)
+      expect(usual !== undefined || unset !== undefined || more.required.includes(name), name).toBe(true)
     }
   }
 })
@@ -143,11 +145,15 @@ test('every tag is described and belongs to one part', () => {
 })
 
 test('it has not grown out of hand', () => {
-  expect(JSON.stringify(document).length / operations.length).toBeLessThan(1400)
+  expect(JSON.stringify(document).length / operations.length).toBeLessThan(2000)
 })
+
+/** What the document tells now of items that the server refused before: it was silent about them. */
+const toldNow =
+  /^(POST|PATCH) \S+\/flags(\/\{idOrKey\})? body\.(rules|schedule|tags)\[\]: type is (object|string), was any$/
 
 test('nothing that a client of the released document uses is gone', async () => {
   const released = JSON.parse(gunzipSync(await readFile(join(root, 'docs/schema/openapi-released.json.gz'))).toString())
   expect(Object.keys(released.paths).length).toBeGreaterThan(300)
-  expect(breakingChanges(released, document)).toEqual([])
+  expect(breakingChanges(released, document).filter((change) => !toldNow.test(change))).toEqual([])
 })

@@ -35,15 +35,29 @@ describe('what a function refuses, from its comment', () => {
   })
 
   test('is a line for each function that refuses something', () => {
-    const badge = { singular: 'badge', plural: 'badges', most: 5, fixed: {}, fields: { name: null }, required: [] }
+    const badge = {
+      singular: 'badge',
+      plural: 'badges',
+      most: 5,
+      fixed: {},
+      fields: { name: null },
+      required: [],
+      defaults: { name: 'Best' },
+    }
     const text = interfaceText({
-      control: { comments: new Map(), answers: [], definitions: [] },
-      tenant: { comments, answers: [['row_json', { id: 'uuid' }]], definitions: [['badge', badge]] },
+      control: { comments: new Map(), defaults: [], answers: [], definitions: [] },
+      tenant: {
+        comments,
+        defaults: [['named', { most: 5 }]],
+        answers: [['row_json', { id: 'uuid' }]],
+        definitions: [['badge', badge]],
+      },
     })
     expect(JSON.parse(text)).toMatchObject({
       control: { refusals: {}, answers: {} },
       tenant: {
         refusals: { named: { 404: ['NOT_FOUND'] } },
+        defaults: { named: { most: 5 } },
         answers: { row_json: { id: 'uuid' } },
         definitions: { badge },
       },
@@ -157,6 +171,7 @@ describe('what a developer sends of an entity, from the columns of its table', (
     checks,
     is_needed: true,
     has_default: false,
+    usual: null,
     is_changed: true,
     ...more,
   })

@@ -1572,6 +1572,7 @@ export type DeleteDeveloperAccountReply = {
   data: DeleteDeveloperAccountResult
 }
 export type DeleteDeveloperAccountResult = {
+  /** The account is gone. */
   deleted: true
 }
 export type DeleteEmailSuppressionInput = {
@@ -2505,6 +2506,7 @@ export type ImportCatalogResult = {
 export type ImportLeaderboardEntriesInput = {
   entries: Array<{
     app_user_id: string
+    /** From -10^18 to 10^18; a string where it has 16 digits or more */
     score: number | string
     metadata?: Record<string, unknown>
   }>
@@ -2535,6 +2537,7 @@ export type ImportPromotionInput = {
   plan_hash?: string
   confirm?: string
   kinds?: Array<string>
+  /** Of these kinds only these keys */
   keys?: Record<string, Array<string>>
   prune?: boolean
 }
@@ -2571,6 +2574,7 @@ export type IntegrationEvent = {
   provider: string
   event_key: string
   outcome: string | null
+  /** As it was received */
   body: string
   received_at: string
   processed_at: string | null
@@ -3466,6 +3470,7 @@ export type PauseStreakInput = {
 export type PlanPromotionInput = {
   target_project_id: string
   kinds?: Array<string>
+  /** Of these kinds only these keys */
   keys?: Record<string, Array<string>>
   prune?: boolean
 }
@@ -4867,6 +4872,7 @@ export type StreakUserPage = {
   limit: number
 }
 export type SubmitLeaderboardScoreInput = {
+  /** From -10^18 to 10^18; a string where it has 16 digits or more */
   score: number | string
   metadata?: Record<string, unknown>
 }

@@ -6,6 +6,8 @@ type Row = {
   readonly noun: string
   readonly isInput: boolean
   readonly texts: ReadonlyMap<string, string>
+  /** The same without defaults, which a change has not. */
+  readonly changed: ReadonlyMap<string, string>
   readonly required: ReadonlySet<string>
 }
 
@@ -17,6 +19,19 @@ const leastSaving = 80
 /** What a name is about: CreateStreakInput and UpdateStreakInput are about Streak. */
 const nounOf = (name: string) => name.replace(/^(Create|Update)/, '').replace(/(Input|Result|Definition|Detail)$/, '')
 
+const withoutDefault = (part: unknown): unknown => {
+  if (!isSchema(part)) return part
+  const { default: _, 'x-unset': __, ...rest } = part
+  return rest
+}
+
+/** What a property says beside the words that the base has already: what it accepts, and its default. */
+const wordless = (part: unknown): unknown => {
+  if (!isSchema(part)) return part
+  const { title: _, description: __, 'x-form': ___, ...rest } = part
+  return rest
+}
+
 const rowOf = (name: string, schema: Schema): Row | null => {
   const { type, properties, required } = schema
   if (type !== 'object' || !isSchema(properties) || Object.keys(schema).some((keyword) => !plain.has(keyword)))
@@ -26,6 +41,7 @@ const rowOf = (name: string, schema: Schema): Row | null => {
     noun: nounOf(name),
     isInput: name.endsWith('Input'),
     texts: new Map(Object.entries(properties).map(([key, part]) => [key, JSON.stringify(part)])),
+    changed: new Map(Object.entries(properties).map(([key, part]) => [key, JSON.stringify(withoutDefault(part))])),
     required: new Set(Array.isArray(required) ? (required as string[]) : []),
   }
 }
@@ -36,13 +52,16 @@ const isBaseOf = (base: Row, row: Row): boolean =>
   base.isInput === row.isInput &&
   base.texts.size <= row.texts.size &&
   row.name.includes(base.noun) &&
-  [...base.texts].every(([key, text]) => row.texts.get(key) === text) &&
+  [...base.texts].every(([key, text]) => row.texts.get(key) === text || row.changed.get(key) === text) &&
   [...base.required].every((key) => row.required.has(key)) &&
   (base.texts.size < row.texts.size || base.required.size < row.required.size)
 
 const onBase = (base: Row, row: Row, schema: Schema): Schema => {
-  const isOwn = (key: string) => !base.texts.has(key) || (row.required.has(key) && !base.required.has(key))
-  const properties = Object.entries(schema['properties'] as Properties).filter(([key]) => isOwn(key))
+  const isOwn = (key: string) =>
+    base.texts.get(key) !== row.texts.get(key) || (row.required.has(key) && !base.required.has(key))
+  const properties = Object.entries(schema['properties'] as Properties)
+    .filter(([key]) => isOwn(key))
+    .map(([key, part]) => [key, base.texts.has(key) ? wordless(part) : part])
   const required = [...row.required].filter((key) => !base.required.has(key))
   const own = {
     type: 'object',

@@ -1,4 +1,5 @@
 import { z } from 'zod'
+import { wordsKey } from '#server/http/words.ts'
 
 /** A JSON Schema, or a part of one. */
 export type Schema = { readonly [keyword: string]: unknown }
@@ -63,7 +64,12 @@ const tidied = (schema: Schema, io: 'input' | 'output'): Schema => {
   if (io === 'output' && made['additionalProperties'] === false) drop.add('additionalProperties')
   if (io === 'output') for (const bound of bounds) drop.add(bound)
   const kept = Object.fromEntries(
-    Object.entries(made).filter(([keyword]) => !drop.has(keyword) && !keyword.startsWith('x-trellis')),
+    Object.entries(made).filter(
+      ([keyword]) =>
+        !drop.has(keyword) &&
+        // responses have no words: their fields are those of requests, and a row of a table says the rest
+        (!keyword.startsWith('x-trellis') || (keyword === wordsKey && io === 'input')),
+    ),
   )
   const places = Array.isArray(kept['prefixItems']) && !kept['items'] ? kept['prefixItems'].length : null
   const tuple = places === null ? {} : { items: {}, minItems: places, maxItems: places }

@@ -1,16 +1,33 @@
 import { onBases } from '#server/http/document/bases.ts'
 import { isSchema, type Schema, withParts } from '#server/http/document/json_schemas.ts'
 import { pascal, singular, upperFirst } from '#server/http/document/operation_ids.ts'
+import { bareText, placeless, spoken, unplacedText } from '#server/http/document/words.ts'
+import { wordsKey } from '#server/http/words.ts'
 
-const texts = new WeakMap<object, string>()
-
-/** The JSON text of a schema: the same objects are asked about often. */
-const textOf = (content: object): string => {
-  const before = texts.get(content)
-  if (before !== undefined) return before
-  const text = JSON.stringify(content)
-  texts.set(content, text)
-  return text
+/** A text of schemas that is made once for each: the same objects are asked about often. */
+const cached = (make: (content: object) => string) => {
+  const texts = new WeakMap<object, string>()
+  return (content: object): string => {
+    const before = texts.get(content)
+    if (before !== undefined) return before
+    const text = make(content)
+    texts.set(content, text)
+    return text
+  }
+}
+const textOf = cached((content) => JSON.stringify(content))
+/** Without words: lengths and repetitions are those of what a schema accepts. */
+const bareOf = cached(bareText)
+/** With words, wherever it stands in a form. */
+const unplacedOf = cached(unplacedText)
+/** Without the words of its place. */
+const own = new WeakMap<Schema, Schema>()
+const ownOf = (place: Schema): Schema => {
+  const before = own.get(place)
+  if (before) return before
+  const made = placeless(place)
+  own.set(place, made)
+  return made
 }
 
 /** The names of equal contents: the first wish that is free is granted. */
@@ -29,6 +46,43 @@ const register = () => {
       contents.set(name, text)
       return true
     },
+  }
+}
+
+type Variant = { schema: Schema; text: string; readonly name: string }
+
+/**
+ * The names of schemas. Those that accept the same share a name, unless their words differ: a body without words, or a row of a response,
+ * is the first that has some.
+ */
+const schemaRegister = () => {
+  const variants = new Map<string, Variant[]>()
+  const taken = new Set<string>()
+  const find = (schema: Schema): Variant | undefined => {
+    const some = variants.get(bareOf(schema))
+    if (!some) return undefined
+    const text = unplacedOf(schema)
+    return text === bareOf(schema) ? some[0] : some.find((variant) => variant.text === text)
+  }
+  return {
+    nameOf: (place: Schema): string | undefined => find(ownOf(place))?.name,
+    /** Names a schema that has no name yet; false if another one has the name. */
+    take: (place: Schema, name: string): boolean => {
+      const schema = ownOf(place)
+      if (find(schema)) return true
+      const bare = bareOf(schema)
+      const some = variants.get(bare) ?? []
+      const [first] = some
+      if (first && first.text === bare) {
+        Object.assign(first, { schema, text: unplacedOf(schema) })
+        return true
+      }
+      if (name === '' || taken.has(name)) return false
+      taken.add(name)
+      variants.set(bare, [...some, { schema, text: unplacedOf(schema), name }])
+      return true
+    },
+    entries: () => [...variants.values()].flat().map(({ name, schema }) => [name, schema] as const),
   }
 }
 
@@ -88,10 +142,14 @@ const rowIn = (schema: unknown): Schema | null => {
 
 const dataOf = (reply: Schema): unknown => (isObject(reply) ? (reply['properties'] as Schema)['data'] : undefined)
 
+/** A schema with a name of its own, or null. */
+const isNamedOrNull = ([one, other, ...more]: readonly Schema[]) =>
+  more.length === 0 && typeof one?.['title'] === 'string' && other?.['type'] === 'null'
+
 /** Whether a schema that occurs twice is worth a name: a long object, union or list of values. */
 const isWorthNaming = (schema: Schema, text: string) =>
   (isObject(schema) && text.length >= 90) ||
-  (Array.isArray(schema['anyOf']) && text.length >= 200) ||
+  (Array.isArray(schema['anyOf']) && text.length >= 200 && !isNamedOrNull(schema['anyOf'])) ||
   (Array.isArray(schema['enum']) && text.length >= 120)
 
 const suffixes: Readonly<Record<string, string>> = {
@@ -105,7 +163,7 @@ const suffixes: Readonly<Record<string, string>> = {
  * results `QualifyStreakResult`, envelopes `StreakReply` and `StreakPage`. A `title` in a schema is its name. Equal contents are one schema.
  */
 export const schemaNames = () => {
-  const { names, take, nameOf } = register()
+  const { entries, take, nameOf } = schemaRegister()
   const wishes: Wish[] = []
   const replies: { readonly id: string; readonly schema: Schema }[] = []
   const tops: Schema[] = []
@@ -125,7 +183,7 @@ export const schemaNames = () => {
     const seen = new Map<string, number>()
     const counted = new Set<string>()
     const count = (schema: Schema): void => {
-      const text = textOf(schema)
+      const text = bareOf(schema)
       seen.set(text, (seen.get(text) ?? 0) + 1)
       if (counted.has(text)) return
       counted.add(text)
@@ -133,7 +191,7 @@ export const schemaNames = () => {
     }
     for (const schema of tops) count(schema)
     visitNested((schema, owner, path) => {
-      const text = textOf(schema)
+      const text = bareOf(schema)
       if ((seen.get(text) ?? 0) < 2 || !isWorthNaming(schema, text)) return
       const whole = path.map(singular)
       take(schema, pascal([owner, ...whole.slice(-1)])) || take(schema, pascal([owner, ...whole]))
@@ -173,14 +231,15 @@ export const schemaNames = () => {
       const isList = isSchema(data) && data['type'] === 'array'
       const suffix = keys === 'data' && isList ? 'List' : suffixes[keys]
       const usual = rowName && suffix && (isList || isObject(data)) ? [rowName.replace(/Result$/, '') + suffix] : []
-      if (textOf(schema).length < 30 || usual.some((name) => take(schema, name))) continue
+      if (bareOf(schema).length < 30 || usual.some((name) => take(schema, name))) continue
       take(schema, `${upperFirst(id)}Reply`)
     }
   }
 
   const refer = (schema: Schema): Schema => {
     const name = nameOf(schema)
-    return name ? { $ref: `#/components/schemas/${name}` } : withParts(schema, refer)
+    if (!name) return spoken(withParts(schema, refer))
+    return spoken({ $ref: `#/components/schemas/${name}`, [wordsKey]: schema[wordsKey] })
   }
 
   return {
@@ -188,7 +247,7 @@ export const schemaNames = () => {
     body: (id: string, schema: Schema) => {
       tops.push(schema)
       wishTitles(schema)
-      if (textOf(schema).length >= 60) wishes.push({ rank: 20, schema, names: [`${upperFirst(id)}Input`] })
+      if (bareOf(schema).length >= 60) wishes.push({ rank: 20, schema, names: [`${upperFirst(id)}Input`] })
     },
     reply: (id: string, schema: Schema) => {
       tops.push(schema)
@@ -216,7 +275,6 @@ export const schemaNames = () => {
       nameReplies()
     },
     refer,
-    entries: () =>
-      onBases(sorted([...names].map(([text, name]) => [name, withParts(JSON.parse(text) as Schema, refer)] as const))),
+    entries: () => onBases(sorted(entries().map(([name, schema]) => [name, withParts(schema, refer)] as const))),
   }
 }

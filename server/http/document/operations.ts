@@ -4,6 +4,7 @@ import { codesText, failureOf, failures, specificCodes } from '#server/http/docu
 import { type Schema, schemaOf } from '#server/http/document/json_schemas.ts'
 import { schemaNames, shared } from '#server/http/document/names.ts'
 import { pascal, upperFirst } from '#server/http/document/operation_ids.ts'
+import { wordedBody } from '#server/http/document/words.ts'
 import { rankOf } from '#server/http/ranks.ts'
 import type { Area, Route } from '#server/http/route.ts'
 import { ErrorEnvelope } from '#server/http/schemas.ts'
@@ -124,11 +125,11 @@ const responsesOf = (
   return { ...Object.fromEntries(ordered), default: failureOf(route) }
 }
 
-const requestBody = (route: Route, id: string, { schemas }: Components) => {
+const requestBody = (area: Area, route: Route, id: string, { schemas }: Components) => {
   if (route.uploads) return { required: true, content: text(route.uploads) }
   const body = route.documentedBody ?? route.body
   if (!body) return null
-  const schema = schemaOf(body, 'input')
+  const schema = wordedBody(area, route, schemaOf(body, 'input'))
   schemas.body(id, schema)
   return {
     required: !body.safeParse({}).success,
@@ -175,7 +176,7 @@ export const operation = (area: Area, route: Route, id: string, shared: Componen
     ...Object.entries(route.query ?? {}).map(([name, schema]) => shared.parameter(id, name, 'query', schema)),
     ...Object.entries(route.headers ?? {}).map(([name, schema]) => shared.parameter(id, name, 'header', schema)),
   ],
-  body: requestBody(route, id, shared),
+  body: requestBody(area, route, id, shared),
   responses: responsesOf(area, route, id, shared),
   /** The statuses that are no refusals. */
   answers: new Set(Object.keys(route.replies)),

@@ -1,5 +1,6 @@
 import { z } from 'zod'
-import { between, JsonObject, Line, Moment, Text, Time, Uuid } from '#server/http/schemas.ts'
+import { Filter } from '#server/http/grammars.ts'
+import { between, Line, Moment, Text, Time, Uuid } from '#server/http/schemas.ts'
 
 // what campaigns of push and of mail have in common
 export const few = (most: number) => `must have at most ${most} entries`
@@ -13,7 +14,7 @@ const Audience = z.union(
     z.strictObject({ all: z.literal(true) }),
     z.strictObject({ segment_id: Uuid }),
     z.strictObject({ user_ids: z.array(Uuid).min(1).max(10_000) }),
-    z.strictObject({ filter: JsonObject }),
+    z.strictObject({ filter: Filter }),
   ],
   'must be one of {all: true}, {segment_id}, {user_ids} of 1 to 10000 ids, {filter}',
 )

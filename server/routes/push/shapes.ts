@@ -1,4 +1,5 @@
 import { z } from 'zod'
+import { Filter } from '#server/http/grammars.ts'
 import { answer, fieldsOf } from '#server/http/interface.ts'
 import { between, JsonObject, Key, Line, SmallJson, Text, Time, Uuid } from '#server/http/schemas.ts'
 import {
@@ -101,7 +102,7 @@ const trigger = 'must be {event_name, filter} or {segment_id, on}'
 export const automationFields = fieldsOf('push_automation', {
   trigger: z.union(
     [
-      z.strictObject({ event_name: EventName, filter: JsonObject.nullish() }),
+      z.strictObject({ event_name: EventName, filter: Filter.nullish() }),
       z.strictObject({ segment_id: Uuid, on: z.enum(['entered', 'exited']) }),
     ],
     trigger,
