@@ -52,10 +52,15 @@ export const programEnvironment = {
 }
 
 /** A program of ours in a process group of its own: resolves when it says this text, or has ended. */
-const startProgram = async (file: string, env: Record<string, string>, isReady: string): Promise<WorkerProcess> => {
+const startProgram = async (
+  file: string,
+  env: Record<string, string>,
+  isReady: string,
+  of = root,
+): Promise<WorkerProcess> => {
   const folder = await runFolder()
   const ours = { ...programEnvironment, [runVariable]: folder, TMPDIR: folder }
-  const child = spawn(process.execPath, [join(root, file)], {
+  const child = spawn(process.execPath, [join(of, file)], {
     env: { ...ours, LOG_LEVEL: 'warn', GENERAL_RATE_LIMITS: 'off', TRUST_PROXY: 'true', ...openLimits, ...env },
     detached: true,
   })
@@ -77,12 +82,17 @@ const startProgram = async (file: string, env: Record<string, string>, isReady: 
 
 /**
  * Starts the program as `npm start` does, and waits until it answers or ends. Without a DATA_DIR or a DATABASE_URL it starts on data that a
- * first start has made, which saves that start; a test of the first start names a folder of its own.
+ * first start has made, which saves that start; a test of the first start names a folder of its own. `of` is the program's folder.
  */
-export const startServer = async (env: Record<string, string> = {}): Promise<ServerProcess> => {
+export const startServer = async (env: Record<string, string> = {}, of = root): Promise<ServerProcess> => {
   const port = env['PORT'] ?? String(await freePort())
   const dataDir = env['DATA_DIR'] ?? (env['DATABASE_URL'] ? await temporaryFolder() : await copyOfData())
-  const started = await startProgram('server/main.ts', { ...env, PORT: port, DATA_DIR: dataDir }, 'Trellis is running')
+  const started = await startProgram(
+    'server/main.ts',
+    { ...env, PORT: port, DATA_DIR: dataDir },
+    'Trellis is running',
+    of,
+  )
   return { ...started, url: `http://127.0.0.1:${port}`, dataDir }
 }
 
