@@ -156,8 +156,7 @@ export const dropFormer = async (cluster: Cluster, admin: pg.Client, template: s
   const { rows } = await admin.query<{ name: string }>(
     `select d.datname as name
        from pg_catalog.pg_database d
-      -- earlier releases kept one, under the name "old"
-      where starts_with(d.datname, $1) and substr(d.datname, length($1) + 1) ~ '^_(old|former_[0-9]+)$'`,
+      where starts_with(d.datname, $1) and substr(d.datname, length($1) + 1) ~ '^_former_[0-9]+$'`,
     [template],
   )
   for (const { name } of rows)

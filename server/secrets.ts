@@ -33,7 +33,7 @@ export type Secrets = {
   deriveAll(purpose: string, length?: number): Buffer[]
   /** AES-256-GCM under a key of its own, bound to `purpose`: `v2.<key id>.<nonce>.<tag>.<ciphertext>`, the last three in base64url. */
   encrypt(purpose: string, text: string): string
-  /** Throws when the text was changed, or encrypted under a key that is not here or for another purpose. Also opens `v1`, which names no key. */
+  /** Throws when the text was changed, or encrypted under a key that is not here or for another purpose. */
   decrypt(purpose: string, sealed: string): string
   /** HMAC-SHA-256 in hex, for codes too short to be hidden by a plain hash; under the oldest key. */
   mac(purpose: string, text: string): string
@@ -93,26 +93,16 @@ export const createSecrets = (text: string): Secrets => {
       return sealedBeginning(current.id) + [nonce, cipher.getAuthTag(), body].map(encoded).join('.')
     },
     decrypt(purpose, sealed) {
-      const [version, ...rest] = sealed.split('.')
-      const parts = version === 'v2' ? rest.slice(1) : rest
-      const [nonce, tag, body] = parts
-      if ((version !== 'v1' && version !== 'v2') || !nonce || !tag || body === undefined || parts.length !== 3)
-        throw new Error('not a sealed text of version 1 or 2')
-      // a text of version 1 may be of any key; GCM opens it with the right one alone
-      const candidates = version === 'v1' ? keys.toReversed() : keys.filter(({ id }) => id === rest[0])
-      if (candidates.length === 0) throw new Error(`encrypted under a key that SECRETS_KEY does not hold: ${rest[0]}`)
-      for (const [index, { sealing }] of candidates.entries()) {
-        try {
-          const decipher = createDecipheriv('aes-256-gcm', sealing, Buffer.from(nonce, 'base64url'), {
-            authTagLength: 16,
-          })
-          decipher.setAAD(Buffer.from(purpose)).setAuthTag(Buffer.from(tag, 'base64url'))
-          return Buffer.concat([decipher.update(Buffer.from(body, 'base64url')), decipher.final()]).toString('utf8')
-        } catch (error) {
-          if (index === candidates.length - 1) throw error
-        }
-      }
-      throw new Error('unreachable')
+      const [version, keyId, nonce, tag, body, ...more] = sealed.split('.')
+      if (version !== 'v2' || !nonce || !tag || body === undefined || more.length > 0)
+        throw new Error('not a sealed text')
+      const key = keys.find(({ id }) => id === keyId)
+      if (!key) throw new Error(`encrypted under a key that SECRETS_KEY does not hold: ${keyId}`)
+      const decipher = createDecipheriv('aes-256-gcm', key.sealing, Buffer.from(nonce, 'base64url'), {
+        authTagLength: 16,
+      })
+      decipher.setAAD(Buffer.from(purpose)).setAuthTag(Buffer.from(tag, 'base64url'))
+      return Buffer.concat([decipher.update(Buffer.from(body, 'base64url')), decipher.final()]).toString('utf8')
     },
     mac: (purpose, plain) => macOf(oldest, purpose, plain),
     checkOf(keyId) {

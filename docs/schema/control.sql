@@ -40,23 +40,6 @@ create policy "the project cache records the use of keys" on app.api_keys for up
   using (true)
   with check (true);
 
--- Where each month of the former chain began and ended; its rows have a hash in app.audit_events.
-create table app.audit_chains (
-  scope uuid not null,
-  month date not null,
-  opening_hash text not null,
-  opening_position bigint not null,
-  last_hash text not null,
-  last_position bigint not null,
-  last_at timestamp with time zone not null,
-  constraint audit_chains_pkey PRIMARY KEY (scope, month)
-);
-alter table app.audit_chains enable row level security;
-create policy "developers read their former chains" on app.audit_chains for select to control_developer
-  using (((scope = ( SELECT internal.developer_id() AS developer_id)) OR (scope = ANY (( SELECT internal.organization_ids() AS organization_ids)::uuid[])) OR (scope IN ( SELECT p.id
-   FROM app.projects p
-  WHERE (p.organization_id = ANY (( SELECT internal.organization_ids() AS organization_ids)::uuid[]))))));
-
 -- Rows of the trail that wait for their seal: the SHA-256 of each, written in the same transaction. A row that is changed, removed or put in before it is sealed differs from this.
 create table app.audit_digests (
   "position" bigint not null,
@@ -77,7 +60,7 @@ create table app.audit_events (
   id uuid not null,
   -- Whose trail this is: in control a project, or a developer's own account; a project's database has one, the nil uuid.
   scope uuid not null,
-  -- Orders rows of one time: a value of app.audit_positions; in rows of the former chain, the place in it.
+  -- Orders rows of one time: a value of app.audit_positions.
   "position" bigint not null,
   occurred_at timestamp with time zone not null,
   actor json not null,
@@ -89,8 +72,6 @@ create table app.audit_events (
   user_agent text,
   request_id text,
   status integer not null,
-  -- Null: the seal is in app.audit_seals. In rows of the former chain, sha256(hash of the row before || row).
-  hash text,
   constraint audit_events_pkey PRIMARY KEY (id, occurred_at),
   constraint audit_events_one_at_each_position UNIQUE (scope, "position", occurred_at)
 ) partition by range (occurred_at);

@@ -30,7 +30,6 @@ begin
   delete from app.audit_digests d where d.scope = any (account_trail_remove.scopes);
   delete from app.audit_seals s where s.scope = any (account_trail_remove.scopes);
   delete from app.audit_heads h where h.scope = any (account_trail_remove.scopes);
-  delete from app.audit_chains c where c.scope = any (account_trail_remove.scopes);
   delete from app.audit_events e where e.scope = any (account_trail_remove.scopes);
 end $$;
 comment on function internal.account_trail_remove is

@@ -149,8 +149,7 @@ language plpgsql volatile security definer set search_path = '' as $$
 begin
   perform internal.check_caller('worker', 'traffic is reported by servers');
   insert into app.traffic_reports as t (project_id, day, reporter, api_requests, failed_requests, egress_bytes)
-  -- servers of a former version do not report those that failed
-  select c.project_id, c.day, traffic_report.reporter, c.api_requests, coalesce(c.failed_requests, 0), c.egress_bytes
+  select c.project_id, c.day, traffic_report.reporter, c.api_requests, c.failed_requests, c.egress_bytes
     from json_to_recordset(traffic_report.counted) as c (project_id uuid, day date, api_requests bigint, failed_requests bigint, egress_bytes bigint)
     join app.projects p on p.id = c.project_id
    where p.deleted_at is null

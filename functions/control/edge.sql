@@ -27,9 +27,6 @@ language sql stable as $$
            'effective_tier', internal.effective_tier(p.tier, p.comped), 'comped', p.comped, 'user_search_enabled', p.user_search_enabled,
            'graphql_enabled', p.graphql_enabled,
            'rest_enabled', p.rest_enabled,
-           -- for servers of a former release
-           'signing', (select json_build_object('key_id', s.key_id, 'public_jwk', s.public_jwk, 'sealed', s.sealed)
-                         from internal.signing_keys(p.id) s where s.use_from <= internal.now() order by s.use_from desc limit 1),
            'signing_keys', (select json_agg(json_build_object('key_id', s.key_id, 'public_jwk', s.public_jwk, 'sealed', s.sealed,
                                                               'use_from', internal.iso(s.use_from)) order by s.use_from desc)
                               from internal.signing_keys(p.id) s),

@@ -105,12 +105,11 @@ comment on function api.health is 'Whether a template exists, how many projects 
 
 create or replace function internal.is_attempt(t app.tenants, attempt int) returns boolean
 language sql immutable
--- a worker of the former version does not say which attempt it makes
-return (is_attempt.t).status = 'provisioning' and (is_attempt.t).attempt = coalesce(is_attempt.attempt, (is_attempt.t).attempt);
+return (is_attempt.t).status = 'provisioning' and is_attempt.attempt = (is_attempt.t).attempt;
 comment on function internal.is_attempt is
   'Whether this attempt at creating a database is the current one: a worker that stalled may resume during a later one.';
 
-create or replace function api.provision_step(project_id uuid, step text, status text, attempt int default null) returns api.reply
+create or replace function api.provision_step(project_id uuid, step text, status text, attempt int) returns api.reply
 language plpgsql volatile as $$
 begin
   update app.tenants t
@@ -130,8 +129,8 @@ end $$;
 comment on function api.provision_step is
   'Records that a step of this attempt is running, has succeeded or has failed: true; false when the attempt is over, and nothing is written.';
 
-create or replace function api.provision_end(project_id uuid, schema_version text default null, content_hash text default null,
-                                             error_code text default null, error_message text default null, attempt int default null)
+create or replace function api.provision_end(project_id uuid, attempt int, schema_version text default null, content_hash text default null,
+                                             error_code text default null, error_message text default null)
 returns api.reply
 language plpgsql volatile as $$
 begin

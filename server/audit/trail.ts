@@ -24,8 +24,7 @@ const order = 'occurred_at,position,id'
 export const Cursor = z
   .string()
   .max(200)
-  // a cursor of the former version is the key alone
-  .transform((text) => readCursor(order, text)?.join(' ') ?? Buffer.from(text, 'base64url').toString())
+  .transform((text) => readCursor(order, text)?.join(' ') ?? '')
   .refine(isKey, 'is not a cursor of this list')
 const cursorOf = (key: string) => writeCursor(order, key.split(' '))
 

@@ -3,14 +3,13 @@ import type { Secrets } from '#server/secrets.ts'
 type Surroundings = { readonly secrets: Secrets; readonly publicUrl: string; readonly now: () => Date }
 
 /**
- * What a picture or a link of a tracked message says: which message, of a link where it leads, and when the message was sent, in seconds. Links of
- * earlier versions have no time.
+ * What a picture or a link of a tracked message says: which message, of a link where it leads, and when the message was sent, in seconds.
  */
 export type Tracked = {
   readonly project: string
   readonly message: string
   readonly url: string | null
-  readonly sentAt: number | null
+  readonly sentAt: number
 }
 
 /** As long as messages are kept: internal.purge__email. */
@@ -18,8 +17,7 @@ const lifetimeSeconds = 90 * 86_400
 const secondsOf = (now: Date) => Math.floor(now.getTime() / 1000)
 
 /** Whether the time of a link is over. */
-export const isOver = ({ sentAt }: Tracked, now: Date): boolean =>
-  sentAt !== null && secondsOf(now) >= sentAt + lifetimeSeconds
+export const isOver = ({ sentAt }: Tracked, now: Date): boolean => secondsOf(now) >= sentAt + lifetimeSeconds
 
 const purpose = 'mail tracking'
 
@@ -31,7 +29,7 @@ const trackedUrl = (
 
 /** Reads a token; null for one that was not made here. */
 export const readTracked = (secrets: Secrets, token: string): Tracked | null => {
-  if (!/^(v1|v2\.[0-9a-f]{8})(\.[\w-]+){3}$/.test(token)) return null
+  if (!/^v2\.[0-9a-f]{8}(\.[\w-]+){3}$/.test(token)) return null
   try {
     const [project, message, url, sentAt] = JSON.parse(secrets.decrypt(purpose, token)) as [
       project?: string,
@@ -39,7 +37,7 @@ export const readTracked = (secrets: Secrets, token: string): Tracked | null => 
       url?: string | null,
       sentAt?: number,
     ]
-    return project && message ? { project, message, url: url ?? null, sentAt: sentAt ?? null } : null
+    return project && message && sentAt ? { project, message, url: url ?? null, sentAt } : null
   } catch {
     return null
   }

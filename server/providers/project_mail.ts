@@ -67,7 +67,7 @@ export const unsubscribeUrl = ({ secrets, publicUrl }: Omit<Surroundings, 'now'>
 
 /** Reads a link to unsubscribe; null for one that was not made here. */
 export const readUnsubscription = (secrets: Secrets, token: string): Unsubscription | null => {
-  if (!/^(v1|v2\.[0-9a-f]{8})(\.[\w-]+){3}$/.test(token)) return null
+  if (!/^v2\.[0-9a-f]{8}(\.[\w-]+){3}$/.test(token)) return null
   try {
     const [project, address, category] = JSON.parse(secrets.decrypt(unsubscribePurpose, token)) as string[]
     return project && address && category ? { project, address, category } : null

@@ -40,11 +40,6 @@ return (
    where c ->> 'name' = list_key.key);
 comment on function internal.list_key is 'The key of a counter as an argument in a compiled list, of an argument of this; empty where key is null.';
 
--- the declarations of former versions: with two, a call would name neither
-drop function if exists internal.list_declare(text, anyelement, text, text[], text[], text[], text, boolean, boolean, text, boolean);
-drop function if exists internal.list_declare(text, anyelement, text, text[], text[], text[], text, boolean, boolean, text, boolean, boolean, text[]);
-drop function if exists internal.list_declare(text, anyelement, text, text[], text[], text[], text, boolean, boolean, text, boolean, boolean, text[], text[]);
-
 create or replace function internal.list_declare(name text, shape anyelement, shown text, order_by text[], required text[] default '{}',
                                                  filters text[] default '{}', condition text default null, by_cursor boolean default false,
                                                  has_since boolean default false, direction text default 'desc', is_skewed boolean default false,

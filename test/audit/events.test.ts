@@ -323,7 +323,6 @@ describe('verifying', () => {
       [`update app.audit_events set changes = '{"n": [1, 2]}' where target_id = '5'`, fifth],
       [`update app.audit_events set status = 500 where target_id = '5'`, fifth],
       [`update app.audit_events set actor = '{"type": "system"}' where target_id = '5'`, fifth],
-      [`update app.audit_events set hash = repeat('0', 64) where target_id = '5'`, fifth],
       [`update app.audit_events set occurred_at = occurred_at - interval '1 second' where target_id = '5'`, fifth],
       [`update app.audit_events set scope = gen_random_uuid() where target_id = '5'`, fifth],
       [`update app.audit_events set id = '${stranger}' where target_id = '5'`, isSealed ? fifth : stranger],

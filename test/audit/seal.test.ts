@@ -215,54 +215,6 @@ describe.each(places)('the seals of %s', (place) => {
     expect(await verify(project)).toMatchObject({ verified: false, first_broken_id: ids[11], unsealed: 0 })
     for (const table of tables) await sql(`drop table app."${table}${copy}"`)
   })
-
-  test('stand beside a chain of former rows, which is verified as it was', async () => {
-    const { project, sql, scope, write, idOf } = await start()
-    // as the former version wrote them
-    await sql(
-      `do $$
-       declare head record; e app.audit_events; hash text := '';
-       begin
-         for n in 1..3 loop
-           e.id := internal.new_id(); e.scope := '${scope}'; e.position := n; e.occurred_at := now() - interval '1 hour'; e.actor := '{"type": "system"}';
-           e.action := 'test.former'; e.target_type := 'tests'; e.target_id := (100 + n)::text; e.changes := '{}'; e.status := 200;
-           hash := internal.audit_hash(hash, e); e.hash := hash;
-           insert into app.audit_events select e.*;
-         end loop;
-         insert into app.audit_chains values ('${scope}', date_trunc('month', e.occurred_at at time zone 'UTC')::date, '', 0, e.hash, 3, e.occurred_at);
-       end $$`,
-    )
-    await write(1, 3)
-    await seal(project)
-    const [second, third] = [await idOf(102), await idOf(103)]
-    // three of the former chain, three of tests, and what control knows of a new project
-    expect(await verify(project)).toMatchObject({ verified: true, checked: 3 + 3 + 3, unsealed: 0 })
-    const former = [
-      [
-        `update app.audit_events set ip = '::1' where id = '${second}'`,
-        `update app.audit_events set ip = null where id = '${second}'`,
-        second,
-      ],
-      [
-        `update app.audit_events set position = 5 where id = '${second}'`,
-        `update app.audit_events set position = 2 where id = '${second}'`,
-        third,
-      ],
-      [
-        `update app.audit_chains set last_position = 2 where scope = '${scope}'`,
-        `update app.audit_chains set last_position = 3 where scope = '${scope}'`,
-        third,
-      ],
-      [`update app.audit_chains set last_hash = 'x' where scope = '${scope}'`, '', null],
-    ] as const
-    for (const [attack, undo, broken] of former) {
-      await sql(attack)
-      expect([attack, await verify(project)]).toMatchObject([attack, { verified: false, first_broken_id: broken }])
-      if (!undo) continue
-      await sql(undo)
-      expect(await verify(project)).toMatchObject({ verified: true })
-    }
-  })
 })
 
 test('in control each scope has a chain of its own, sealed in one step', async () => {

@@ -192,13 +192,13 @@ describe('is append-only', () => {
   } as const
   const changes = [
     `insert into app.audit_events select * from app.audit_events limit 1`,
-    `insert into app.audit_events (id, scope, position, occurred_at, actor, action, target_type, status, hash)
-       values (gen_random_uuid(), gen_random_uuid(), 1, now(), '{}', 'a', 'b', 200, 'c')`,
+    `insert into app.audit_events (id, scope, position, occurred_at, actor, action, target_type, status)
+       values (gen_random_uuid(), gen_random_uuid(), 1, now(), '{}', 'a', 'b', 200)`,
     `update app.audit_events set ip = ''`,
     'delete from app.audit_events',
     'truncate app.audit_events',
     'delete from app.audit_events_default',
-    ...['audit_chains', 'audit_heads', 'audit_digests', 'audit_seals', 'audit_seals_default'].flatMap((table) => [
+    ...['audit_heads', 'audit_digests', 'audit_seals', 'audit_seals_default'].flatMap((table) => [
       `insert into app.${table} select * from app.${table}`,
       `update app.${table} set scope = scope`,
       `delete from app.${table}`,

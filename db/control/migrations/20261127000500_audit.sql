@@ -13,7 +13,6 @@ create table app.audit_events (
   user_agent  text,
   request_id  text,
   status      int not null,
-  hash        text,
   primary key (id, occurred_at),
   constraint audit_events_one_at_each_position unique (scope, position, occurred_at)
 ) partition by range (occurred_at);
@@ -21,9 +20,7 @@ comment on table app.audit_events is
   'Who changed what: one row for each change that an administrator makes, in the change''s own transaction. Append-only; numbered and hashed by app.audit_seals. Partitioned by month, kept 400 days.';
 comment on column app.audit_events.scope is
   'Whose trail this is: in control a project, or a developer''s own account; a project''s database has one, the nil uuid.';
-comment on column app.audit_events.position is 'Orders rows of one time: a value of app.audit_positions; in rows of the former chain, the place in it.';
-comment on column app.audit_events.hash is
-  'Null: the seal is in app.audit_seals. In rows of the former chain, sha256(hash of the row before || row).';
+comment on column app.audit_events.position is 'Orders rows of one time: a value of app.audit_positions.';
 -- serves the list: newest first
 create index audit_events_newest on app.audit_events (scope, occurred_at desc, position desc);
 -- serves the history of one object, and what one person did
@@ -34,20 +31,7 @@ create index audit_events_of_actor on app.audit_events (scope, (actor ->> 'id'),
 create table app.audit_events_default partition of app.audit_events default;
 alter table app.audit_events_default enable row level security;
 
-create table app.audit_chains (
-  scope            uuid not null,
-  month            date not null,
-  opening_hash     text not null,
-  opening_position bigint not null,
-  last_hash        text not null,
-  last_position    bigint not null,
-  last_at          timestamptz not null,
-  primary key (scope, month)
-);
-comment on table app.audit_chains is 'Where each month of the former chain began and ended; its rows have a hash in app.audit_events.';
-
 -- Rows are written without a hash; a sealer numbers and hashes them after their commit, so that no transaction waits for another.
--- Rows of the former chain keep their position and hash, and are verified as before.
 create sequence app.audit_positions as bigint;
 comment on sequence app.audit_positions is 'The order in which rows were written, over all trails of this database. Gaps are rows of undone transactions.';
 
@@ -101,5 +85,4 @@ drop table app.audit_heads;
 drop table app.audit_seals;
 drop table app.audit_digests;
 drop sequence app.audit_positions;
-drop table app.audit_chains;
 drop table app.audit_events;

@@ -72,9 +72,6 @@ begin
   delete from app.audit_heads h
    where h.month < oldest
      and exists (select from app.audit_heads later where later.scope = h.scope and later.month > h.month);
-  delete from app.audit_chains m
-   where m.month < oldest
-     and exists (select from app.audit_chains later where later.scope = m.scope and later.month > m.month);
 end $$;
 comment on function internal.purge_audit is 'Drops the months whose days are all older than 400 days.';
 

@@ -1,56 +1,11 @@
--- Verification of the hash chain: four passes, one after the other, in batches. The former chain; the seals, each with its row; the rows, each with its seal or
--- digest; the digests that wait, each with its row. A changed, removed or inserted row fails one of them.
-create or replace function internal.audit_hash(previous text, event app.audit_events) returns text
-language sql stable as $$
-  select encode(sha256(convert_to(coalesce(audit_hash.previous, '') || internal.audit_canonical(audit_hash.event), 'UTF8')), 'hex')
-$$;
-comment on function internal.audit_hash is 'The hash of a row of the former chain: sha256(hash of the previous row || the row), in hex.';
-
+-- Verification of the hash chain: three passes, one after the other, in batches. The seals, each with its row; the rows, each with its
+-- seal or digest; the digests that wait, each with its row. A changed, removed or inserted row fails one of them.
 create or replace function internal.audit_key_of(occurred_at timestamptz, place bigint, event_id uuid) returns text
 language sql stable as $$
   select to_char(audit_key_of.occurred_at at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.US"Z"') || ' '
          || lpad(audit_key_of.place::text, 19, '0') || ' ' || audit_key_of.event_id
 $$;
 comment on function internal.audit_key_of is 'The sort key in the list of a row of which only these values are known.';
-
-create or replace function internal.audit_verify_former(scope uuid, since timestamptz, until timestamptz, after_position bigint, page_limit int,
-                                                        out seen bigint, out counted bigint, out last_position bigint, out broken json)
-language plpgsql stable as $$
-begin
-  with chosen as materialized (
-    select e as event, e.position as at
-      from app.audit_events e
-     where e.scope = audit_verify_former.scope and e.hash is not null and e.position > audit_verify_former.after_position
-       and (audit_verify_former.since is null or e.occurred_at >= audit_verify_former.since)
-       and (audit_verify_former.until is null or e.occurred_at < audit_verify_former.until)
-     order by e.position
-     limit audit_verify_former.page_limit
-  ), neighbours as (
-    select c.event, c.at, lag((c.event).hash) over by_position as hash_before, lag(c.at) over by_position as position_before
-      from chosen c
-    window by_position as (order by c.at)
-  ), expected as (
-    select n.event, n.at, m.opening_hash,
-           case when n.position_before = n.at - 1 then n.hash_before
-                else (select p.hash from app.audit_events p where p.scope = audit_verify_former.scope and p.position = n.at - 1) end as hash_before
-      from neighbours n
-      -- the first seal of a month contains the last hash of the previous month, which is kept after that month is dropped
-      left join app.audit_chains m on m.scope = audit_verify_former.scope and m.opening_position = n.at - 1
-  ), evaluated as (
-    select x.event, x.at,
-           coalesce(x.hash_before, x.opening_hash) is not null
-           and (x.hash_before is null or x.opening_hash is null or x.hash_before = x.opening_hash)
-           and (x.event).hash = internal.audit_hash(coalesce(x.opening_hash, x.hash_before), x.event)
-           -- no seal may follow the recorded end
-           and x.at <= (select max(m.last_position) from app.audit_chains m where m.scope = audit_verify_former.scope) as is_whole
-      from expected x
-  )
-  select count(*), count(*), max(j.at),
-         (array_agg(json_build_object('id', (j.event).id, 'key', internal.audit_key(j.event)) order by j.at) filter (where j.is_whole is not true))[1]
-    into seen, counted, last_position, broken
-    from evaluated j;
-end $$;
-comment on function internal.audit_verify_former is 'Verifies rows of the former chain: the hash of each follows from the previous one.';
 
 create or replace function internal.audit_verify_seals(scope uuid, since timestamptz, until timestamptz, after_position bigint, page_limit int,
                                                        out seen bigint, out counted bigint, out last_position bigint, out broken json)
@@ -85,7 +40,7 @@ begin
            and (x.hash_before is null or x.opening_hash is null or x.hash_before = x.opening_hash)
            and (x.seal).hash = internal.audit_seal_hash(coalesce(x.opening_hash, x.hash_before), x.seal)
            and x.at <= x.last_position
-           and (x.is_dropped or (x.event).hash is null and internal.audit_digest(x.event) = (x.seal).digest) as is_whole
+           and (x.is_dropped or internal.audit_digest(x.event) = (x.seal).digest) as is_whole
       from expected x
   )
   select count(*), count(*) filter (where not j.is_dropped), max(j.at),
@@ -103,7 +58,7 @@ begin
   with chosen as materialized (
     select e as event, e.id, e.position as at, e.occurred_at
       from app.audit_events e
-     where e.scope = audit_verify_rows.scope and e.hash is null and e.position > audit_verify_rows.after_position
+     where e.scope = audit_verify_rows.scope and e.position > audit_verify_rows.after_position
        and (audit_verify_rows.since is null or e.occurred_at >= audit_verify_rows.since)
        and (audit_verify_rows.until is null or e.occurred_at < audit_verify_rows.until)
      order by e.position
@@ -138,7 +93,7 @@ begin
   )
   select count(*), count(*), max(c.position),
          (array_agg(json_build_object('id', c.event_id, 'key', internal.audit_key_of(c.occurred_at, c.position, c.event_id)) order by c.position)
-           filter (where ((c.event).hash is null and (c.event).scope = audit_verify_digests.scope and (c.event).position = c.position
+           filter (where ((c.event).scope = audit_verify_digests.scope and (c.event).position = c.position
                           and c.position between 1 and 999999999999999
                           and internal.audit_digest(c.event) = c.digest) is not true))[1]
     into seen, counted, last_position, broken
@@ -149,15 +104,6 @@ comment on function internal.audit_verify_digests is 'Verifies digests that wait
 create or replace function internal.audit_is_cut(scope uuid, since timestamptz, until timestamptz) returns boolean
 language sql stable as $$
   select exists (
-    select from app.audit_chains m
-     where m.scope = audit_is_cut.scope
-       and (audit_is_cut.since is null or m.last_at >= audit_is_cut.since)
-       and (audit_is_cut.until is null or m.last_at < audit_is_cut.until)
-       and m.month >= internal.audit_oldest_month()
-       and not exists (select from app.audit_events e
-                        where e.scope = audit_is_cut.scope and e.position = m.last_position and e.occurred_at = m.last_at
-                          and e.hash = m.last_hash))
-  or exists (
     select from app.audit_heads h
      where h.scope = audit_is_cut.scope
        and (audit_is_cut.since is null or h.last_at >= audit_is_cut.since)
@@ -231,7 +177,6 @@ begin
       select pg_column_size(e.changes)
         from app.audit_events e
        where e.scope = audit_verify_limit.scope and e.position > audit_verify_limit.after_position
-         and (e.hash is null) = (audit_verify_limit.walk = 'rows')
          and (audit_verify_limit.since is null or e.occurred_at >= audit_verify_limit.since)
          and (audit_verify_limit.until is null or e.occurred_at < audit_verify_limit.until)
        order by e.position limit audit_verify_limit.page_limit);
@@ -253,7 +198,7 @@ returns api.reply
 language plpgsql stable as $$
 declare
   own_scope constant uuid := internal.audit_scope();
-  walks constant text[] := array['former', 'seals', 'rows', 'digests'];
+  walks constant text[] := array['seals', 'rows', 'digests'];
   -- after_position encodes the pass and its progress in one number that fits a double
   walk_size constant bigint := 1000000000000000;
   walk int := audit_verify.after_position / walk_size;

@@ -57,13 +57,6 @@ $$;
 comment on function api.collection_statement is
   'For the server: the statement of a request that is not in its cache. Refuses 404 COLLECTION_NOT_FOUND, and as internal.collection_compile.';
 
-create or replace function api.collection_compile(kind text, collection text, request json) returns api.reply
-language sql stable as $$
-  select internal.reply(200, internal.collection_compile(collection_compile.kind, collection_compile.collection, collection_compile.request, 'wire')::json)
-$$;
-comment on function api.collection_compile is
-  'As api.collection_statement, for servers of the former version that still run beside this one, which read only envelopes.';
-
 create or replace function internal.collection_values(params jsonb, request json) returns text[]
 language sql stable as $$
   select coalesce(array_agg(
