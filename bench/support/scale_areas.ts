@@ -11,12 +11,12 @@ export const areaDefinitions = `
   insert into app.push_categories (key) values ('news');
   insert into app.push_automations (key, trigger, message)
   values ('after-lesson', '{"event_name": "lesson_abandoned"}', '{"title": "Go on", "body": "A lesson waits."}');
-  insert into app.push_campaigns (name, message, audience, status, created_at, scheduled_at, started_at, finished_at)
-  select 'Campaign ' || n, '{"title": "News", "body": "There is something new."}', '{"all": true}', case when n % 20 = 0 then 'draft' else 'sent' end,
+  insert into app.campaigns (channel, name, message, audience, status, created_at, scheduled_at, started_at, finished_at)
+  select 'push', 'Campaign ' || n, '{"title": "News", "body": "There is something new."}', '{"all": true}', case when n % 20 = 0 then 'draft' else 'sent' end,
          t.at, t.at, t.at, t.at + interval '10 minutes'
     from generate_series(1, 2000) n, lateral (select now() - interval '1 day' - n * interval '6 hours' as at) t;
   insert into app.email_templates (key, name, subject, text) values ('weekly', 'Weekly', 'This week', 'There is something new.');
-  insert into app.push_campaigns (channel, name, message, audience, status, created_at, scheduled_at, started_at, finished_at)
+  insert into app.campaigns (channel, name, message, audience, status, created_at, scheduled_at, started_at, finished_at)
   select 'email', 'Mail ' || n, '{"template_key": "weekly", "category": "news", "track": true}', '{"all": true}', 'sent', t.at, t.at, t.at, t.at + interval '1 hour'
     from generate_series(1, 200) n, lateral (select now() - interval '1 day' - n * interval '60 hours' as at) t;
   insert into app.webhooks (event_name, target_url, secret_id) values ('song_deleted', 'https://hooks.example/trellis', internal.new_id());
@@ -62,37 +62,37 @@ export const areaRows: readonly (readonly [name: string, sql: string])[] = [
   ],
   [
     'deliveries of a campaign',
-    `insert into app.push_deliveries (queue_id, campaign_id, app_user_id, status, due_at, sent_at, received_at, opened_at, created_at)
-     select c.id, c.id, p.id, case p.n % 10 when 0 then 'failed' when 1 then 'opened' when 2 then 'opened' else 'sent' end, c.started_at, c.started_at,
+    `insert into app.campaign_deliveries (channel, queue_id, campaign_id, app_user_id, status, due_at, sent_at, received_at, opened_at, created_at)
+     select 'push', c.id, c.id, p.id, case p.n % 10 when 0 then 'failed' when 1 then 'opened' when 2 then 'opened' else 'sent' end, c.started_at, c.started_at,
             c.started_at, case when p.n % 10 in (1, 2) then c.started_at + interval '1 hour' end, c.started_at
-       from bench.people p, (select k.* from app.push_campaigns k where k.channel = 'push' and k.status = 'sent' order by k.created_at desc limit 1) c where p.n <= $1::int`,
+       from bench.people p, (select k.* from app.campaigns k where k.channel = 'push' and k.status = 'sent' order by k.created_at desc limit 1) c where p.n <= $1::int`,
   ],
   [
     'deliveries of a campaign of mail',
-    `insert into app.push_deliveries (channel, queue_id, campaign_id, app_user_id, status, due_at, sent_at, opened_at, created_at)
+    `insert into app.campaign_deliveries (channel, queue_id, campaign_id, app_user_id, status, due_at, sent_at, opened_at, created_at)
      select 'email', c.id, c.id, p.id, case p.n % 20 when 0 then 'failed' when 2 then 'opened' else 'sent' end, c.started_at, c.started_at,
             case when p.n % 20 = 2 then c.started_at + interval '1 hour' end, c.started_at
-       from bench.people p, (select k.* from app.push_campaigns k where k.channel = 'email' order by k.created_at desc limit 1) c
+       from bench.people p, (select k.* from app.campaigns k where k.channel = 'email' order by k.created_at desc limit 1) c
       where p.n <= $1::int and p.n % 2 = 0`,
   ],
   [
     'counts of deliveries',
-    `insert into app.push_counts (source_id, hour, variant, targeted, sent, failed, opened)
+    `insert into app.campaign_counts (source_id, hour, variant, targeted, sent, failed, opened)
      select d.campaign_id, h.hour, '', count(*), count(*) filter (where d.status <> 'failed'), count(*) filter (where d.status = 'failed'),
             count(*) filter (where d.status = 'opened')
-       from app.push_deliveries d, lateral (values ('-infinity'::timestamptz), (date_trunc('hour', d.sent_at))) h (hour) where $1::int > 0 group by 1, 2`,
+       from app.campaign_deliveries d, lateral (values ('-infinity'::timestamptz), (date_trunc('hour', d.sent_at))) h (hour) where $1::int > 0 group by 1, 2`,
   ],
   [
     'deliveries of single messages',
-    `insert into app.push_deliveries (queue_id, app_user_id, message, status, due_at, sent_at, created_at)
-     select '00000000-0000-0000-0000-000000000000', p.id, '{"title": "Hello", "body": "A friend wrote."}', 'sent', t.at, t.at, t.at
+    `insert into app.campaign_deliveries (channel, queue_id, app_user_id, message, status, due_at, sent_at, created_at)
+     select 'push', '00000000-0000-0000-0000-000000000000', p.id, '{"title": "Hello", "body": "A friend wrote."}', 'sent', t.at, t.at, t.at
        from bench.people p, lateral (select now() - p.n * interval '2 seconds' as at) t where p.n <= $1::int`,
   ],
   [
     'inboxes',
     `insert into app.push_inbox_items (app_user_id, delivery_id, title, body, is_read, created_at, expires_at)
      select d.app_user_id, d.id, 'News', 'There is something new.', d.status = 'opened', d.sent_at, d.sent_at + interval '30 days'
-       from app.push_deliveries d where d.channel = 'push' and $1::int > 0`,
+       from app.campaign_deliveries d where d.channel = 'push' and $1::int > 0`,
   ],
   [
     'preferences of push',

@@ -274,7 +274,7 @@ const filledBare = [
   'app.feed_entries',
   'app.app_sessions',
   'app.media_assets',
-  'app.push_deliveries',
+  'app.campaign_deliveries',
   'app.push_inbox_items',
   'app.email_messages',
   'app.webhook_deliveries',

@@ -160,13 +160,13 @@ const planned = async (project: Filled): Promise<string> => {
   if (status >= 300) return String(status)
   const seconds = await until(async () => {
     const { rows } = await project.admin.query(
-      'select from app.push_plans p where p.campaign_id = $1 and p.planned_at is not null',
+      'select from app.campaign_plans p where p.campaign_id = $1 and p.planned_at is not null',
       [id],
     )
     return rows.length > 0
   }, began)
   const { rows } = await project.admin.query<{ n: string }>(
-    'select count(*) as n from app.push_deliveries d where d.campaign_id = $1',
+    'select count(*) as n from app.campaign_deliveries d where d.campaign_id = $1',
     [id],
   )
   await asked(project, 'POST', `/push/campaigns/${id}/cancel`)

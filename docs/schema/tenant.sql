@@ -390,6 +390,143 @@ create policy "dashboards read every row" on app.bundle_contents for select to a
 create policy "users read contents of bundles" on app.bundle_contents for select to app_user
   using (true);
 
+-- Token buckets: "channel push" and the like for all that a channel sends, and the id of each campaign with a throttle. "campaigns" is a lock.
+create table app.campaign_buckets (
+  name text not null,
+  tokens numeric not null,
+  filled_at timestamp with time zone not null,
+  constraint campaign_buckets_pkey PRIMARY KEY (name)
+);
+alter table app.campaign_buckets enable row level security;
+
+-- @name push_counts
+-- Counts of the deliveries of a campaign or an automation, by variant and hour. Each is the sum of its slots, of which concurrent writers take
+-- different ones.
+create table app.campaign_counts (
+  slot bigint not null generated always as identity,
+  source_id uuid not null,
+  hour timestamp with time zone not null,
+  variant text not null,
+  targeted bigint not null default 0,
+  sent bigint not null default 0,
+  failed bigint not null default 0,
+  skipped bigint not null default 0,
+  opened bigint not null default 0,
+  converted bigint not null default 0,
+  clicked bigint not null default 0,
+  constraint campaign_counts_pkey PRIMARY KEY (slot)
+);
+CREATE INDEX campaign_counts_of_source ON app.campaign_counts USING btree (source_id, hour, variant);
+alter table app.campaign_counts enable row level security;
+create policy "administrators read counts" on app.campaign_counts for select to app_admin
+  using (true);
+create policy "dashboards read every row" on app.campaign_counts for select to app_dashboard
+  using (true);
+
+-- @name push_deliveries
+-- One message to one user: pending, sending (queued, or marked before a provider is called), then sent, skipped or failed. Kept for 90 days.
+create table app.campaign_deliveries (
+  id uuid not null default internal.new_id(),
+  queue_id uuid not null,
+  channel text not null,
+  campaign_id uuid,
+  automation_id uuid,
+  app_user_id uuid not null,
+  variant text,
+  message jsonb,
+  context jsonb,
+  is_test boolean not null default false,
+  inbox boolean not null default true,
+  status text not null default 'pending'::text,
+  reason text,
+  code text,
+  tries smallint not null default 0,
+  due_at timestamp with time zone not null,
+  attempt_id uuid,
+  attempts jsonb not null default '[]'::jsonb,
+  sent_at timestamp with time zone,
+  received_at timestamp with time zone,
+  opened_at timestamp with time zone,
+  clicked_at timestamp with time zone,
+  converted_at timestamp with time zone,
+  created_at timestamp with time zone not null default internal.now(),
+  constraint campaign_deliveries_pkey PRIMARY KEY (id),
+  constraint campaign_deliveries_once_per_campaign UNIQUE (campaign_id, app_user_id),
+  constraint campaign_deliveries_app_user_id_fkey FOREIGN KEY (app_user_id) REFERENCES app.users(id) ON DELETE CASCADE,
+  constraint campaign_deliveries_automation_id_fkey FOREIGN KEY (automation_id) REFERENCES app.push_automations(id) ON DELETE CASCADE,
+  constraint campaign_deliveries_campaign_id_fkey FOREIGN KEY (campaign_id) REFERENCES app.campaigns(id) ON DELETE CASCADE,
+  constraint campaign_deliveries_status_known CHECK ((status = ANY (ARRAY['pending'::text, 'sending'::text, 'sent'::text, 'opened'::text, 'converted'::text, 'skipped'::text, 'failed'::text])))
+);
+CREATE INDEX campaign_deliveries_by_status ON app.campaign_deliveries USING btree (campaign_id, status, app_user_id) WHERE (campaign_id IS NOT NULL);
+CREATE INDEX campaign_deliveries_created ON app.campaign_deliveries USING brin (created_at);
+CREATE INDEX campaign_deliveries_due ON app.campaign_deliveries USING btree (queue_id, due_at, id) WHERE (status = ANY (ARRAY['pending'::text, 'sending'::text]));
+CREATE INDEX campaign_deliveries_of_automation ON app.campaign_deliveries USING btree (automation_id, app_user_id) WHERE (automation_id IS NOT NULL);
+CREATE INDEX campaign_deliveries_of_user ON app.campaign_deliveries USING btree (app_user_id, id);
+alter table app.campaign_deliveries enable row level security;
+create policy "administrators read deliveries" on app.campaign_deliveries for select to app_admin
+  using (true);
+create policy "dashboards read every row" on app.campaign_deliveries for select to app_dashboard
+  using (true);
+
+-- How far a campaign's audience has become deliveries: users up to cursor_id. The audience is compiled once, when the campaign starts.
+create table app.campaign_plans (
+  campaign_id uuid not null,
+  query text not null,
+  parameters jsonb not null,
+  user_ids uuid[],
+  cursor_id uuid not null default '00000000-0000-0000-0000-000000000000'::uuid,
+  planned_at timestamp with time zone,
+  constraint campaign_plans_pkey PRIMARY KEY (campaign_id),
+  constraint campaign_plans_campaign_id_fkey FOREIGN KEY (campaign_id) REFERENCES app.campaigns(id) ON DELETE CASCADE
+);
+alter table app.campaign_plans enable row level security;
+
+-- @name push_campaigns
+-- One message to many users, once, by a channel. A deleted campaign keeps its row until its deliveries are deleted.
+create table app.campaigns (
+  id uuid not null default internal.new_id(),
+  channel text not null,
+  workflow_id text,
+  name text not null,
+  -- What is sent: its keys are those of the channel. Each variant has one in its message, with the keys that differ.
+  message jsonb not null,
+  audience jsonb not null,
+  exclude_segment_id uuid,
+  send_at timestamp with time zone,
+  mode text not null default 'absolute'::text,
+  local_time text,
+  weekdays integer[],
+  throttle_per_minute integer,
+  quiet_hours jsonb,
+  frequency_cap jsonb,
+  variants jsonb not null default '[]'::jsonb,
+  goal_event text,
+  inbox boolean not null default true,
+  status text not null default 'draft'::text,
+  failure text,
+  is_deleted boolean not null default false,
+  created_at timestamp with time zone not null default internal.now(),
+  updated_at timestamp with time zone not null default internal.now(),
+  scheduled_at timestamp with time zone,
+  started_at timestamp with time zone,
+  finished_at timestamp with time zone,
+  constraint campaigns_pkey PRIMARY KEY (id),
+  -- 409 ALREADY_SCHEDULED workflow_id: A campaign with this workflow id exists.
+  constraint campaigns_workflow_id_unique UNIQUE (channel, workflow_id),
+  constraint campaigns_mode_known CHECK ((mode = ANY (ARRAY['absolute'::text, 'user_local'::text]))),
+  -- 400 VALIDATION_ERROR name: must be one line of text.
+  constraint campaigns_name_is_one_line CHECK (internal.is_line(name)),
+  constraint campaigns_status_known CHECK ((status = ANY (ARRAY['draft'::text, 'scheduled'::text, 'sending'::text, 'paused'::text, 'sent'::text, 'cancelled'::text, 'failed'::text])))
+);
+CREATE INDEX campaigns_by_status ON app.campaigns USING btree (channel, status, created_at DESC, id DESC);
+CREATE INDEX campaigns_of_channel ON app.campaigns USING btree (channel, created_at DESC, id DESC);
+CREATE INDEX campaigns_with_goal ON app.campaigns USING btree (goal_event) WHERE (goal_event IS NOT NULL);
+alter table app.campaigns enable row level security;
+create policy "administrators read campaigns" on app.campaigns for select to app_admin
+  using (true);
+create policy "dashboards read every row" on app.campaigns for select to app_dashboard
+  using (true);
+
 -- What an item costs, in each currency that buys it: one of them is paid.
 create table app.catalog_item_prices (
   catalog_item_id uuid not null,
@@ -1089,7 +1226,7 @@ create table app.email_messages (
   constraint email_messages_pkey PRIMARY KEY (id),
   constraint email_messages_once_per_delivery UNIQUE (delivery_id),
   constraint email_messages_app_user_id_fkey FOREIGN KEY (app_user_id) REFERENCES app.users(id) ON DELETE CASCADE,
-  constraint email_messages_delivery_id_fkey FOREIGN KEY (delivery_id) REFERENCES app.push_deliveries(id) ON DELETE SET NULL,
+  constraint email_messages_delivery_id_fkey FOREIGN KEY (delivery_id) REFERENCES app.campaign_deliveries(id) ON DELETE SET NULL,
   constraint email_messages_category_form CHECK ((category ~ '^[a-z][a-z0-9_-]{0,63}$'::text)),
   constraint email_messages_from_at_most_400 CHECK ((char_length(from_address) <= 400)),
   constraint email_messages_headers_is_object CHECK ((jsonb_typeof(headers) = 'object'::text)),
@@ -1338,6 +1475,7 @@ create table app.event_plans (
   feeds boolean,
   realtime boolean,
   push boolean,
+  campaigns boolean,
   constraint event_plans_pkey PRIMARY KEY (event_name)
 );
 alter table app.event_plans enable row level security;
@@ -2687,62 +2825,14 @@ create policy "administrators read automations" on app.push_automations for sele
 create policy "dashboards read every row" on app.push_automations for select to app_dashboard
   using (true);
 
--- Token buckets of throttles: "project", and the id of each campaign with a throttle; and the circuit breaker of each provider: "provider apns".
-create table app.push_buckets (
-  name text not null,
-  tokens numeric not null,
-  filled_at timestamp with time zone not null,
+-- The circuit breaker of each provider: how many requests in a row it has failed, and until when none is made.
+create table app.push_breakers (
+  provider text not null,
   failures integer not null default 0,
   open_until timestamp with time zone,
-  constraint push_buckets_pkey PRIMARY KEY (name)
+  constraint push_breakers_pkey PRIMARY KEY (provider)
 );
-alter table app.push_buckets enable row level security;
-
--- One message to many users, once. A deleted campaign keeps its row until its deliveries are deleted.
-create table app.push_campaigns (
-  id uuid not null default internal.new_id(),
-  workflow_id text,
-  name text not null,
-  -- What is sent: of push the message; of mail {template_key, category, variables?, from?, reply_to?, track}. Each variant has one in its message.
-  message jsonb not null,
-  audience jsonb not null,
-  exclude_segment_id uuid,
-  send_at timestamp with time zone,
-  mode text not null default 'absolute'::text,
-  local_time text,
-  weekdays integer[],
-  throttle_per_minute integer,
-  quiet_hours jsonb,
-  frequency_cap jsonb,
-  variants jsonb not null default '[]'::jsonb,
-  goal_event text,
-  inbox boolean not null default true,
-  status text not null default 'draft'::text,
-  failure text,
-  is_deleted boolean not null default false,
-  created_at timestamp with time zone not null default internal.now(),
-  updated_at timestamp with time zone not null default internal.now(),
-  scheduled_at timestamp with time zone,
-  started_at timestamp with time zone,
-  finished_at timestamp with time zone,
-  channel text not null default 'push'::text,
-  constraint push_campaigns_pkey PRIMARY KEY (id),
-  -- 409 ALREADY_SCHEDULED workflow_id: A campaign with this workflow id exists.
-  constraint push_campaigns_workflow_id_unique UNIQUE (channel, workflow_id),
-  constraint push_campaigns_channel_known CHECK ((channel = ANY (ARRAY['push'::text, 'email'::text]))),
-  constraint push_campaigns_mode_known CHECK ((mode = ANY (ARRAY['absolute'::text, 'user_local'::text]))),
-  -- 400 VALIDATION_ERROR name: must be one line of text.
-  constraint push_campaigns_name_is_one_line CHECK (internal.is_line(name)),
-  constraint push_campaigns_status_known CHECK ((status = ANY (ARRAY['draft'::text, 'scheduled'::text, 'sending'::text, 'paused'::text, 'sent'::text, 'cancelled'::text, 'failed'::text])))
-);
-CREATE INDEX push_campaigns_by_status ON app.push_campaigns USING btree (channel, status, created_at DESC, id DESC);
-CREATE INDEX push_campaigns_of_channel ON app.push_campaigns USING btree (channel, created_at DESC, id DESC);
-CREATE INDEX push_campaigns_with_goal ON app.push_campaigns USING btree (goal_event) WHERE (goal_event IS NOT NULL);
-alter table app.push_campaigns enable row level security;
-create policy "administrators read campaigns" on app.push_campaigns for select to app_admin
-  using (true);
-create policy "dashboards read every row" on app.push_campaigns for select to app_dashboard
-  using (true);
+alter table app.push_breakers enable row level security;
 
 -- The categories that messages of the project have used.
 create table app.push_categories (
@@ -2751,74 +2841,6 @@ create table app.push_categories (
   constraint push_categories_pkey PRIMARY KEY (key)
 );
 alter table app.push_categories enable row level security;
-
--- Counts of the deliveries of a campaign or an automation, by variant and hour. Each is the sum of its slots, of which concurrent writers take
--- different ones.
-create table app.push_counts (
-  slot bigint not null generated always as identity,
-  source_id uuid not null,
-  hour timestamp with time zone not null,
-  variant text not null,
-  targeted bigint not null default 0,
-  sent bigint not null default 0,
-  failed bigint not null default 0,
-  skipped bigint not null default 0,
-  opened bigint not null default 0,
-  converted bigint not null default 0,
-  clicked bigint not null default 0,
-  constraint push_counts_pkey PRIMARY KEY (slot)
-);
-CREATE INDEX push_counts_of_source ON app.push_counts USING btree (source_id, hour, variant);
-alter table app.push_counts enable row level security;
-create policy "administrators read counts" on app.push_counts for select to app_admin
-  using (true);
-create policy "dashboards read every row" on app.push_counts for select to app_dashboard
-  using (true);
-
--- One message to one user: pending, sending (marked before a provider is called), then sent, skipped or failed. Kept for 90 days.
-create table app.push_deliveries (
-  id uuid not null default internal.new_id(),
-  queue_id uuid not null,
-  campaign_id uuid,
-  automation_id uuid,
-  app_user_id uuid not null,
-  variant text,
-  message jsonb,
-  context jsonb,
-  is_test boolean not null default false,
-  inbox boolean not null default true,
-  status text not null default 'pending'::text,
-  reason text,
-  code text,
-  tries smallint not null default 0,
-  due_at timestamp with time zone not null,
-  attempt_id uuid,
-  attempts jsonb not null default '[]'::jsonb,
-  sent_at timestamp with time zone,
-  received_at timestamp with time zone,
-  opened_at timestamp with time zone,
-  converted_at timestamp with time zone,
-  created_at timestamp with time zone not null default internal.now(),
-  channel text not null default 'push'::text,
-  clicked_at timestamp with time zone,
-  constraint push_deliveries_pkey PRIMARY KEY (id),
-  constraint push_deliveries_once_per_campaign UNIQUE (campaign_id, app_user_id),
-  constraint push_deliveries_app_user_id_fkey FOREIGN KEY (app_user_id) REFERENCES app.users(id) ON DELETE CASCADE,
-  constraint push_deliveries_automation_id_fkey FOREIGN KEY (automation_id) REFERENCES app.push_automations(id) ON DELETE CASCADE,
-  constraint push_deliveries_campaign_id_fkey FOREIGN KEY (campaign_id) REFERENCES app.push_campaigns(id) ON DELETE CASCADE,
-  constraint push_deliveries_channel_known CHECK ((channel = ANY (ARRAY['push'::text, 'email'::text]))),
-  constraint push_deliveries_status_known CHECK ((status = ANY (ARRAY['pending'::text, 'sending'::text, 'sent'::text, 'opened'::text, 'converted'::text, 'skipped'::text, 'failed'::text])))
-);
-CREATE INDEX push_deliveries_by_status ON app.push_deliveries USING btree (campaign_id, status, app_user_id) WHERE (campaign_id IS NOT NULL);
-CREATE INDEX push_deliveries_created ON app.push_deliveries USING brin (created_at);
-CREATE INDEX push_deliveries_due ON app.push_deliveries USING btree (queue_id, due_at, id) WHERE (status = ANY (ARRAY['pending'::text, 'sending'::text]));
-CREATE INDEX push_deliveries_of_automation ON app.push_deliveries USING btree (automation_id, app_user_id) WHERE (automation_id IS NOT NULL);
-CREATE INDEX push_deliveries_of_user ON app.push_deliveries USING btree (app_user_id, id);
-alter table app.push_deliveries enable row level security;
-create policy "administrators read deliveries" on app.push_deliveries for select to app_admin
-  using (true);
-create policy "dashboards read every row" on app.push_deliveries for select to app_dashboard
-  using (true);
 
 -- Messages that users find in the app: 500 for each user, for 90 days.
 create table app.push_inbox_items (
@@ -2844,19 +2866,6 @@ CREATE INDEX push_inbox_items_unread ON app.push_inbox_items USING btree (app_us
 alter table app.push_inbox_items enable row level security;
 create policy "users read their own inbox" on app.push_inbox_items for select to app_user
   using ((app_user_id = ( SELECT internal.user_id() AS user_id)));
-
--- How far a campaign's audience has become deliveries: users up to cursor_id. The audience is compiled once, when the campaign starts.
-create table app.push_plans (
-  campaign_id uuid not null,
-  query text not null,
-  parameters jsonb not null,
-  user_ids uuid[],
-  cursor_id uuid not null default '00000000-0000-0000-0000-000000000000'::uuid,
-  planned_at timestamp with time zone,
-  constraint push_plans_pkey PRIMARY KEY (campaign_id),
-  constraint push_plans_campaign_id_fkey FOREIGN KEY (campaign_id) REFERENCES app.push_campaigns(id) ON DELETE CASCADE
-);
-alter table app.push_plans enable row level security;
 
 -- What users want to be pushed. A user without a row wants everything.
 create table app.push_preferences (
@@ -4346,6 +4355,25 @@ create policy "dashboards read every row" on app.xp_transactions for select to a
   using (true);
 create policy "users read their own ledger" on app.xp_transactions for select to app_user
   using ((app_user_id = ( SELECT internal.user_id() AS user_id)));
+
+-- The registry of channels, filled beside the policies of each area: their own reasons to skip a user, how many messages a second a project sends, how many of a campaign may
+-- wait for their outcome, for how long a worker holds what it has claimed, and the task that sends. docs/campaigns.md has the functions that go with a row.
+create table internal.campaign_channels (
+  channel text not null,
+  skip_reasons text[] not null,
+  sends_per_second integer not null,
+  most_waiting integer,
+  lease interval,
+  has_clicks boolean not null default false,
+  is_estimated boolean not null default false,
+  send_task text not null default 'campaigns__send'::text,
+  declared_in text not null,
+  constraint campaign_channels_pkey PRIMARY KEY (channel),
+  constraint campaign_channels_channel_form CHECK ((channel ~ '^[a-z][a-z0-9_]{0,31}$'::text)),
+  constraint campaign_channels_most_waiting_positive CHECK ((most_waiting > 0)),
+  constraint campaign_channels_sends_per_second_positive CHECK ((sends_per_second > 0))
+);
+alter table internal.campaign_channels enable row level security;
 
 -- The registry of what promotion copies and what is not one row of one table: collections with their columns, the table of levels, prompts with their versions.
 -- An area declares its own in its policy file, beside the functions internal.promotion_rows__<kind>() and internal.promotion_write__<kind>(op, key, wanted), and

@@ -10,6 +10,7 @@ export const registries = [
   'internal.composed_definitions',
   'internal.feed_events',
   'internal.moderated_texts',
+  'internal.campaign_channels',
 ] as const
 
 /** An object that the loader manages: see sql/cluster/state.sql. */

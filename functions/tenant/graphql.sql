@@ -3,7 +3,9 @@
 create or replace function internal.graphql_tables() returns json
 language sql stable security definer set search_path = '' as $$
   with tables as (
-    select c.oid, c.relname::text as name, c.relnamespace = 'app'::regnamespace as is_ours, d.id, d.created_at
+    -- a table of ours may show another name: the smart tag in its comment
+    select c.oid, coalesce(case when c.relnamespace = 'app'::regnamespace then substring(obj_description(c.oid, 'pg_class') from '^@name (\w+)') end, c.relname) as name,
+           c.relnamespace = 'app'::regnamespace as is_ours, d.id, d.created_at
       from pg_catalog.pg_class c
       left join app.collections d on d.name = c.relname and c.relnamespace = 'collections'::regnamespace
      where c.relnamespace in ('app'::regnamespace, 'collections'::regnamespace) and c.relkind in ('r', 'p', 'v', 'm', 'f') and not c.relispartition)

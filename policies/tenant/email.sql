@@ -27,8 +27,9 @@ grant execute on function internal.email_mark, internal.email_escape, internal.e
   internal.email_template_check, internal.email_template_json, internal.email_template_pick, internal.email_sample_url, internal.email_missing_check,
   internal.email_event, internal.email_message_json, internal.email_messages_page, internal.email_queue, internal.email_recipients_lock,
   internal.email_rate_check, internal.email_audit, internal.email_message_cancel,
-  internal.email_campaign_content, internal.email_template_before_delete, internal.email_delivery_json, internal.email_deliveries_page,
-  api.email_campaign_deliveries, api.email_template_preview, api.email_send, api.email_send_batch, api.email_messages, api.email_message_get, api.email_message_cancel
+  internal.campaign_content__email, internal.email_template_before_delete, internal.email_delivery_json, internal.campaign_deliveries__email,
+  internal.email_deliveries_page,
+  api.email_template_preview, api.email_send, api.email_send_batch, api.email_messages, api.email_message_get, api.email_message_cancel
   to app_admin;
 grant execute on function api.email_message_from, api.email_attempt_begin, api.email_attempt_end, internal.email_is_suppressed,
   api.email_track, internal.purge__email
@@ -53,3 +54,7 @@ insert into internal.definitions (kind, table_name, singular, plural, key_column
 values ('email_template', 'app.email_templates', 'template', 'templates', 'key', 'key', '{key}', '{version}', 200, 60, current_setting('trellis.file'));
 select internal.definition_declare('email_template');
 grant execute on function internal.email_has_own_server, api.email_has_own_server to app_admin;
+
+-- of a campaign nothing more is rendered while a thousand messages wait for the mail server
+insert into internal.campaign_channels (channel, skip_reasons, sends_per_second, most_waiting, has_clicks, declared_in)
+values ('email', '{no_address,suppressed,opted_out}', 10, 1000, true, current_setting('trellis.file'));

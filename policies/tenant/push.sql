@@ -1,13 +1,8 @@
 alter table app.push_templates enable row level security;
 select internal.checks_declare('app.push_templates');
-alter table app.push_campaigns enable row level security;
-select internal.checks_declare('app.push_campaigns', but => '{mode,status,channel}');
-alter table app.push_plans enable row level security;
 alter table app.push_automations enable row level security;
 select internal.checks_declare('app.push_automations');
-alter table app.push_deliveries enable row level security;
-alter table app.push_counts enable row level security;
-alter table app.push_buckets enable row level security;
+alter table app.push_breakers enable row level security;
 alter table app.push_preferences enable row level security;
 alter table app.push_categories enable row level security;
 alter table app.push_inbox_items enable row level security;
@@ -20,45 +15,30 @@ create policy "administrators read automations" on app.push_automations for sele
 create policy "administrators add automations" on app.push_automations for insert to app_admin with check (true);
 create policy "administrators change automations" on app.push_automations for update to app_admin using (true) with check (true);
 create policy "administrators delete automations" on app.push_automations for delete to app_admin using (true);
-create policy "administrators read campaigns" on app.push_campaigns for select to app_admin using (true);
-create policy "administrators read deliveries" on app.push_deliveries for select to app_admin using (true);
-create policy "administrators read counts" on app.push_counts for select to app_admin using (true);
 create policy "users read their own inbox" on app.push_inbox_items for select to app_user
   using (app_user_id = (select internal.user_id()));
 
-grant select on app.push_campaigns, app.push_deliveries, app.push_counts to app_admin;
 grant select on app.push_inbox_items to app_user;
 
 grant execute on function internal.push_template_check, internal.push_template_after_write, internal.push_template_before_delete,
-  internal.push_automation_check, internal.push_titles_check, internal.push_automation_after_write, internal.push_categories_note,
-  internal.push_filter_check, internal.push_counts_json, internal.push_campaign_json, internal.push_campaign_create, internal.push_deliver,
-  internal.push_campaign_found, internal.push_campaign_is_listed, internal.push_campaigns_page, internal.push_delivery_json,
-  internal.push_deliveries_page, internal.push_user_deliveries_page, internal.push_stats_json, internal.push_rates_json, internal.push_lease,
-  api.push_campaign_create, api.push_campaign_update, api.push_campaign_schedule, api.push_campaign_move, api.push_campaign_duplicate,
-  api.push_campaign_delete, api.push_campaign_preview, api.push_campaign_test, api.push_send, api.push_campaigns, api.push_campaign_get,
-  api.push_campaign_deliveries, api.push_deliveries, api.push_campaign_stats, api.push_automation_stats
+  internal.push_automation_check, internal.push_titles_check, internal.push_automation_after_write, internal.push_categories_note, internal.push_deliver,
+  internal.campaign_content__push, internal.push_delivery_json, internal.campaign_deliveries__push, internal.push_deliveries_page,
+  internal.push_user_deliveries_page, internal.push_lease,
+  api.push_send, api.push_deliveries, api.push_automation_stats
   to app_admin;
 grant execute on function internal.push_preferences_json, internal.push_inbox_json, internal.push_inbox_is_current, internal.push_inbox_page,
   internal.push_inbox_unread_page, internal.push_report,
   api.push_preferences_get, api.push_preferences_put, api.push_inbox, api.push_inbox_unread_count, api.push_inbox_read, api.push_inbox_read_all,
   api.push_inbox_delete, api.push_opened, api.push_received
   to app_user;
-grant execute on function internal.purge__push, api.push_plan_step, api.push_claim, api.push_record, api.push_providers to app_worker;
+grant execute on function internal.purge__push, api.push_record, api.push_providers to app_worker;
 
 select internal.graphql_declare('app.push_automations');
-select internal.graphql_declare('app.push_campaigns');
-select internal.graphql_declare('app.push_counts');
-select internal.graphql_declare('app.push_deliveries');
 select internal.graphql_declare('app.push_templates');
 
 insert into internal.user_data
   (table_name, user_column, section, export_columns, secret_columns, reset_section, on_merge, on_delete, declared_in)
 values
-  ('app.push_deliveries', 'app_user_id', 'push_deliveries',
-   array['id', 'channel', 'campaign_id', 'automation_id', 'app_user_id', 'variant', 'message', 'is_test', 'status', 'reason', 'code', 'due_at', 'sent_at',
-         'received_at', 'opened_at', 'clicked_at', 'converted_at', 'created_at'],
-   array['queue_id', 'context', 'inbox', 'tries', 'attempt_id', 'attempts'],
-   'push', 'one for each campaign', 'cascade', current_setting('trellis.file')),
   ('app.push_preferences', 'app_user_id', 'push_preferences', array['app_user_id', 'enabled', 'categories', 'quiet_hours', 'updated_at'], '{}',
    'push', 'keep survivor', 'cascade', current_setting('trellis.file')),
   ('app.push_inbox_items', 'app_user_id', 'push_inbox_items',
@@ -73,3 +53,6 @@ values ('push_automation', 'app.push_automations', 'automation', 'push automatio
         current_setting('trellis.file'));
 select internal.definition_declare('push_template');
 select internal.definition_declare('push_automation');
+
+insert into internal.campaign_channels (channel, skip_reasons, sends_per_second, lease, is_estimated, send_task, declared_in)
+values ('push', '{no_token,opted_out}', 1000, internal.push_lease(), true, 'push__send', current_setting('trellis.file'));

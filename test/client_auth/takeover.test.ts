@@ -132,11 +132,11 @@ const ends = {
   realtime_tickets: 'of a session: a connection is closed when that has ended',
 }
 const contents =
-  `ai_invocations app_sessions blocks challenge_participants conversation_participants currency_balances currency_lots
+  `ai_invocations app_sessions blocks campaign_deliveries challenge_participants conversation_participants currency_balances currency_lots
   currency_transactions email_messages email_preferences engagement_events entitlement_grants event_ids feed_entries flag_evaluations
   flag_exposures flag_overrides flag_users friend_codes friendships group_members inventory_ledger_rows inventory_stacks
   leaderboard_entries ledger_requests media_assets merged_names message_reactions messages moderation_items moderation_reports
-  moderation_trust_levels onboarding_progress push_deliveries push_inbox_items push_preferences referral_codes reward_grants
+  moderation_trust_levels onboarding_progress push_inbox_items push_preferences referral_codes reward_grants
   role_assignments segment_members streak_freezes streak_milestones streak_pauses streak_periods streak_timezones subscription_events
   subscriptions user_achievements user_event_counters user_streaks webhook_deliveries xp_rule_days xp_totals xp_transactions`.split(
     /\s+/,

@@ -35,8 +35,8 @@ describe('sending', () => {
     const claims = { 'app.caller': 'worker', 'app.clock': harness.now().toISOString() }
     const pairs = await Promise.all([0, 1].map(async () => [await reader(on), await reader(on)] as const))
     const { id } = await mailCampaign(on, { send_now: true })
-    await on.as('app_worker', claims, 'select api.push_plan_step($1)', [id])
-    await on.as('app_worker', claims, 'select api.push_claim($1, 500, false)', [id])
+    await on.as('app_worker', claims, 'select api.campaign_plan_step($1)', [id])
+    await on.as('app_worker', claims, 'select api.campaign_claim($1, 500, false)', [id])
     const messageOf = async (user: { id: string }) =>
       (await on.sql('select id from app.email_messages where app_user_id = $1', [user.id]))[0].id as string
     const [[kept, merged], [waits, arrived]] = pairs as [(typeof pairs)[number], (typeof pairs)[number]]
@@ -54,7 +54,7 @@ describe('sending', () => {
       status: 'sent',
       counts: { targeted: 4, sent: 2, skipped: 2, failed: 0 },
     })
-    const left = await on.sql('select app_user_id, status from app.push_deliveries order by app_user_id')
+    const left = await on.sql('select app_user_id, status from app.campaign_deliveries order by app_user_id')
     expect(left.map(({ app_user_id }) => app_user_id).sort()).toEqual([kept.id, waits.id].sort())
   })
 
@@ -63,8 +63,8 @@ describe('sending', () => {
     const claims = { 'app.caller': 'worker', 'app.clock': harness.now().toISOString() }
     const [survivor, other] = [await reader(on), await reader(on)]
     const { id } = await mailCampaign(on, { send_now: true })
-    await on.as('app_worker', claims, 'select api.push_plan_step($1)', [id])
-    await on.as('app_worker', claims, 'select api.push_claim($1, 500, false)', [id])
+    await on.as('app_worker', claims, 'select api.campaign_plan_step($1)', [id])
+    await on.as('app_worker', claims, 'select api.campaign_claim($1, 500, false)', [id])
     const [message] = await on.sql('select id from app.email_messages where app_user_id = $1', [other.id])
     await on.as('app_worker', claims, 'select api.email_attempt_begin($1)', [message.id])
     await on.sql('select internal.merge__push_deliveries($1, $2)', [survivor.id, other.id])
@@ -151,14 +151,14 @@ describe('sending', () => {
     await on.as(
       'app_worker',
       { 'app.caller': 'worker', 'app.clock': '2026-12-05T23:30:00Z' },
-      'select api.push_plan_step($1)',
+      'select api.campaign_plan_step($1)',
       [id],
     )
     // after the plan: what becomes of users until their message is due counts
     await on.sql('update app.users set is_banned = true where id = $1', [banned!.id])
     await on.drain()
     const rows = await on.sql(
-      'select app_user_id as id, status, reason from app.push_deliveries where campaign_id = $1',
+      'select app_user_id as id, status, reason from app.campaign_deliveries where campaign_id = $1',
       [id],
     )
     const outcome = Object.fromEntries(rows.map((row) => [row.id, row.reason ?? row.status]))
@@ -255,7 +255,7 @@ describe('sending', () => {
     const user = await reader(on)
     const fields = { frequency_cap: { max: 1, hours: 24 }, goal_event: 'bought', send_now: true }
     await on.sql(
-      `insert into app.push_deliveries (queue_id, app_user_id, status, sent_at, due_at) values (gen_random_uuid(), $1, 'sent', $2, $2)`,
+      `insert into app.campaign_deliveries (queue_id, channel, app_user_id, status, sent_at, due_at) values (gen_random_uuid(), 'push', $1, 'sent', $2, $2)`,
       [user.id, new Date(second)],
     )
     const one = await mailCampaign(on, fields)
@@ -284,7 +284,7 @@ describe('sending', () => {
     })
     await on.drain()
     const rows = await on.sql(
-      `select d.variant, d.reason, m.template_key, m.category, count(*)::int as n from app.push_deliveries d
+      `select d.variant, d.reason, m.template_key, m.category, count(*)::int as n from app.campaign_deliveries d
          left join app.email_messages m on m.delivery_id = d.id where d.campaign_id = $1 group by 1, 2, 3, 4 order by 1`,
       [id],
     )
@@ -346,7 +346,7 @@ describe('what is cancelled', () => {
     await on.drain()
     expect(
       await on.sql(
-        'select (select count(*)::int from app.push_deliveries) as d, (select count(*)::int from app.email_messages) as m',
+        'select (select count(*)::int from app.campaign_deliveries) as d, (select count(*)::int from app.email_messages) as m',
       ),
     ).toEqual([{ d: 0, m: 10 }])
   })
@@ -356,8 +356,8 @@ describe('what is cancelled', () => {
     const user = await reader(on)
     const { id } = await mailCampaign(on, { send_now: true })
     const claims = { 'app.caller': 'worker', 'app.clock': harness.now().toISOString() }
-    await on.as('app_worker', claims, 'select api.push_plan_step($1)', [id])
-    await on.as('app_worker', claims, 'select api.push_claim($1, 500, false)', [id])
+    await on.as('app_worker', claims, 'select api.campaign_plan_step($1)', [id])
+    await on.as('app_worker', claims, 'select api.campaign_claim($1, 500, false)', [id])
     const [{ id: message }] = await on.sql('select id from app.email_messages')
     await on.as('app_worker', claims, 'select api.email_attempt_begin($1)', [message])
     await on.admin.post(`${campaigns}/${id}/cancel`)
@@ -375,11 +375,11 @@ test('two workers at once queue one message for each user', async () => {
   await on.sql(`select internal.set_setting('email.sends_per_second', '1000')`)
   const { id } = await mailCampaign(on, { send_now: true })
   const claims = { 'app.caller': 'worker', 'app.clock': harness.now().toISOString() }
-  await on.as('app_worker', claims, 'select api.push_plan_step($1)', [id])
-  const claim = () => on.as('app_worker', claims, 'select api.push_claim($1, 8, false)', [id])
+  await on.as('app_worker', claims, 'select api.campaign_plan_step($1)', [id])
+  const claim = () => on.as('app_worker', claims, 'select api.campaign_claim($1, 8, false)', [id])
   // one that is killed before its commit leaves nothing behind, and those behind it go on
   const killed = await openTransaction(on, 'app_worker', claims)
-  await killed.query('select api.push_claim($1, 8, false)', [id])
+  await killed.query('select api.campaign_claim($1, 8, false)', [id])
   const others = Array.from({ length: 5 }, claim)
   await untilBlocked(on, 3)
   await killed.kill()

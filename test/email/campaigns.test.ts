@@ -84,7 +84,7 @@ test('a draft names a template, is read, changed, listed, copied and deleted', a
   expect((await admin.delete('/email/templates/other')).status).toBe(200)
   expectRefusal(await admin.get(path), 404, 'NOT_FOUND')
   await project.drain()
-  expect(await project.sql(`select id from app.push_campaigns where channel = 'email'`)).toEqual([])
+  expect(await project.sql(`select id from app.campaigns where channel = 'email'`)).toEqual([])
   const trail = await admin.get('/audit-events?limit=100')
   expect(trail.data.map(({ action }: { action: string }) => action)).toContain('email.create')
 })
@@ -161,11 +161,9 @@ test('a workflow id makes one campaign of mail, however many callers race, and o
   await on.drain()
   expect(mail.to(user.email)).toHaveLength(1)
   await on.sql(
-    `insert into app.push_campaigns (channel, name, message, audience) select 'email', 'c', '{}', '{"all": true}' from generate_series(1, 99)`,
+    `insert into app.campaigns (channel, name, message, audience) select 'email', 'c', '{}', '{"all": true}' from generate_series(1, 99)`,
   )
   expectRefusal(await on.admin.post(campaigns, { ...body, workflow_id: null }), 409, 'LIMIT_REACHED', { limit: 100 })
-  const [{ id }] = await on.sql(
-    `select id from app.push_campaigns where workflow_id = 'welcome-1' and channel = 'email'`,
-  )
+  const [{ id }] = await on.sql(`select id from app.campaigns where workflow_id = 'welcome-1' and channel = 'email'`)
   expectRefusal(await on.admin.post(`${campaigns}/${id}/duplicate`), 409, 'LIMIT_REACHED')
 })

@@ -300,8 +300,8 @@ test('of a campaign opens and clicks are counted, and prove what was uncertain',
   // an attempt without an outcome failed; whoever opens the message proves that it arrived
   const again = await mailCampaign(on, { track: true, audience: { user_ids: [one.id] }, send_now: true })
   const claims = { 'app.caller': 'worker', 'app.clock': harness.now().toISOString() }
-  await on.as('app_worker', claims, 'select api.push_plan_step($1)', [again.id])
-  await on.as('app_worker', claims, 'select api.push_claim($1, 500, false)', [again.id])
+  await on.as('app_worker', claims, 'select api.campaign_plan_step($1)', [again.id])
+  await on.as('app_worker', claims, 'select api.campaign_claim($1, 500, false)', [again.id])
   const [{ id: message }] = await on.sql(`select m.id from app.email_messages m where m.status = 'queued'`)
   await on.as('app_worker', claims, 'select api.email_attempt_begin($1)', [message])
   await on.drain()

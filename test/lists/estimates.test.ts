@@ -57,7 +57,7 @@ await project.sql(`
     update app.users u set last_seen_at = now() - case when p.n / 50 % 3 = 0 then interval '99 days' else interval '40 hours' end from public.people p where p.id = u.id;
     alter table app.users enable trigger user;
     insert into app.push_tokens (app_user_id, token, platform) select p.id, 'token-' || p.n, 'ios' from public.people p where p.n / 50 % 4 = 1;
-    insert into app.push_campaigns (name, message, audience) values ('All', '{"title": "News", "body": "New"}', '{"all": true}');
+    insert into app.campaigns (channel, name, message, audience) values ('push', 'All', '{"title": "News", "body": "New"}', '{"all": true}');
     alter table app.engagement_events enable trigger user;
     alter table app.leaderboard_entries enable trigger user;
   end $do$`)
@@ -152,7 +152,7 @@ describe('of many users an estimate answers what all rows would', () => {
   test('whom a campaign would reach', async () => {
     const reached = async (affordable: number) => {
       const [row] = await project.sql<{ answer: any }>(
-        'select internal.push_preview((select c from app.push_campaigns c), null, $1) as answer',
+        'select internal.campaign_preview((select c from app.campaigns c), null, $1) as answer',
         [affordable],
       )
       return row?.answer

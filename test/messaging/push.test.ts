@@ -19,7 +19,7 @@ type Pushed = { title: string; body: string; data: Record<string, unknown> }
 /** What the devices of a user were sent, the oldest first; and what was not sent, with why. */
 const got = async (user: User): Promise<(Pushed | string)[]> => {
   const rows = await project.sql(
-    `select status, reason, attempts -> 0 -> 'payload' as payload from app.push_deliveries where app_user_id = $1 order by id`,
+    `select status, reason, attempts -> 0 -> 'payload' as payload from app.campaign_deliveries where app_user_id = $1 order by id`,
     [user.id],
   )
   return rows.map(({ status, reason, payload }) =>
@@ -50,9 +50,10 @@ test('a message is pushed to the other participants, with its sender and its con
   await project.drain()
   const expected = { title: name, body: 'Hello {{display_name}}', data: id }
   expect([await got(ann), await got(bob)]).toEqual([[], [expected]])
-  const [{ message: stored }] = await project.sql('select message from app.push_deliveries where app_user_id = $1', [
-    bob.id,
-  ])
+  const [{ message: stored }] = await project.sql(
+    'select message from app.campaign_deliveries where app_user_id = $1',
+    [bob.id],
+  )
   expect(stored).toMatchObject({ category: 'message', data: { conversation_id: id, message_id: message.id } })
   // a task that runs again, as after a crash, pushes nothing twice
   await project.sql(`select set_config('app.caller', 'worker', false), api.message_push($1, true)`, [message.id])
@@ -178,7 +179,7 @@ test('costs no task where nobody has a device, and no delivery where nobody send
   await device(two)
   await send(one, await conversationOf(one, [two]), 'Hello')
   await production.drain()
-  expect(await production.sql('select 1 from app.push_deliveries')).toEqual([])
+  expect(await production.sql('select 1 from app.campaign_deliveries')).toEqual([])
 })
 
 test('an automation with the key message takes the place of ours: its text, filter, delay and inbox', async () => {

@@ -54,7 +54,7 @@ test('segments and filters choose the audience, without banned users and those o
     expectRefusal(await admin.delete(`/segments/${out.id}`), 409, 'SEGMENT_IN_USE')
     expect((await admin.post(`${campaigns}/${id}/schedule`, {})).status).toBe(202)
     await project.drain()
-    expect(await project.sql('select app_user_id from app.push_deliveries where campaign_id = $1', [id])).toEqual([
+    expect(await project.sql('select app_user_id from app.campaign_deliveries where campaign_id = $1', [id])).toEqual([
       { app_user_id: pro.id },
     ])
   }
@@ -96,7 +96,7 @@ describe('who is skipped', () => {
     const third = await campaignOf(project, fields)
     await project.drain()
     expect(await deliveriesOf(project, third.id)).toEqual([{ status: 'skipped', reason: 'capped', code: null, n: 5 }])
-    await project.sql(`update app.push_deliveries set sent_at = sent_at - interval '25 hours'`)
+    await project.sql(`update app.campaign_deliveries set sent_at = sent_at - interval '25 hours'`)
     const fourth = await campaignOf(project, fields)
     await project.drain()
     expect((await shown(project, fourth.id)).counts.sent).toBe(5)
@@ -116,7 +116,7 @@ describe('who is skipped', () => {
     await many.drain()
     const rows = await many.sql(
       `select variant, status, reason, count(*)::int as n, min(attempts -> 0 -> 'payload' -> 'aps' -> 'alert' ->> 'title') as title
-         from app.push_deliveries where campaign_id = $1 group by 1, 2, 3 order by 1`,
+         from app.campaign_deliveries where campaign_id = $1 group by 1, 2, 3 order by 1`,
       [id],
     )
     expect(rows.map(({ n: _, ...row }) => row)).toEqual([
@@ -130,7 +130,7 @@ describe('who is skipped', () => {
     expect(b).toBeGreaterThan(60)
     expect(held).toBeGreaterThan(60)
     const [converted] = await many.sql(
-      `select app_user_id as id from app.push_deliveries where variant = 'a' order by id limit 1`,
+      `select app_user_id as id from app.campaign_deliveries where variant = 'a' order by id limit 1`,
     )
     const event = { app_user_id: converted.id, event_name: 'bought' }
     await many.admin.post('/events', event)
@@ -150,8 +150,8 @@ describe('who is skipped', () => {
     expect(data.hours).toHaveLength(1)
     expect(data.hours[0]).toMatchObject({ sent: a + b, converted: 1 })
     // 24 hours later the event has nothing to do with the message
-    await many.sql(`update app.push_deliveries set sent_at = sent_at - interval '24 hours'`)
-    const [other] = await many.sql(`select app_user_id as id from app.push_deliveries where variant = 'b' limit 1`)
+    await many.sql(`update app.campaign_deliveries set sent_at = sent_at - interval '24 hours'`)
+    const [other] = await many.sql(`select app_user_id as id from app.campaign_deliveries where variant = 'b' limit 1`)
     await many.admin.post('/events', { app_user_id: other.id, event_name: 'bought' })
     expect((await many.admin.get(`${campaigns}/${id}/stats`)).data.converted).toBe(1)
     expectRefusal(await many.admin.get(`${campaigns}/${randomUUID()}/stats`), 404, 'NOT_FOUND')

@@ -19,7 +19,7 @@ const say = (user: User, event_name: string, properties: object = {}) =>
 const got = (user: User) =>
   project.sql(
     `select automation_id, status, reason, attempts -> 0 -> 'payload' -> 'aps' -> 'alert' ->> 'title' as title
-       from app.push_deliveries where app_user_id = $1 order by id`,
+       from app.campaign_deliveries where app_user_id = $1 order by id`,
     [user.id],
   )
 const name = () => `event_${randomUUID().slice(0, 8)}`

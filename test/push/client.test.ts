@@ -178,7 +178,7 @@ test('an outcome that was unknown is known when the message is opened', async ()
   await project.drain()
   const [delivery] = (await admin.get(`/push/deliveries?user_id=${user.id}`)).data
   await project.sql(
-    `update app.push_deliveries set status = 'failed', code = 'OUTCOME_UNKNOWN', sent_at = null where id = $1`,
+    `update app.campaign_deliveries set status = 'failed', code = 'OUTCOME_UNKNOWN', sent_at = null where id = $1`,
     [delivery.id],
   )
   await user.post(`/client/push/deliveries/${delivery.id}/opened`)
@@ -201,7 +201,7 @@ test('users who merge keep one delivery of a campaign, and the newest 500 items'
     other.id,
   ])
   const rows = await project.sql(
-    'select campaign_id is null as is_direct from app.push_deliveries where app_user_id = $1 order by 1',
+    'select campaign_id is null as is_direct from app.campaign_deliveries where app_user_id = $1 order by 1',
     [survivor.id],
   )
   expect(rows).toEqual([{ is_direct: false }, { is_direct: true }])
@@ -218,13 +218,13 @@ test('of two users who merge while a campaign waits for both, one gets it, and i
   })
   // later than the start
   const claims = { 'app.caller': 'worker', 'app.clock': new Date(harness.now().getTime() + 1000).toISOString() }
-  await project.as('app_worker', claims, 'select api.push_plan_step($1)', [id])
+  await project.as('app_worker', claims, 'select api.campaign_plan_step($1)', [id])
   // claimed for both of a pair: what becomes of the one that goes nobody will know
   await project.sql(
-    `update app.push_deliveries set due_at = due_at - interval '1 hour' where campaign_id = $1 and app_user_id = any ($2)`,
+    `update app.campaign_deliveries set due_at = due_at - interval '1 hour' where campaign_id = $1 and app_user_id = any ($2)`,
     [id, [sent.id, unsent.id]],
   )
-  await project.as('app_worker', claims, 'select api.push_claim($1, 2, true)', [id])
+  await project.as('app_worker', claims, 'select api.campaign_claim($1, 2, false)', [id])
   const pairs = [
     [survivor, other],
     [sent, unsent],
@@ -234,7 +234,7 @@ test('of two users who merge while a campaign waits for both, one gets it, and i
   harness.setTime(new Date(harness.now().getTime() + 180_000))
   await project.drain()
   harness.setTime(null)
-  const left = await project.sql('select app_user_id, status from app.push_deliveries where campaign_id = $1', [id])
+  const left = await project.sql('select app_user_id, status from app.campaign_deliveries where campaign_id = $1', [id])
   expect(left).toHaveLength(2)
   expect(left).toEqual(expect.arrayContaining(pairs.map(([stays]) => ({ app_user_id: stays.id, status: 'sent' }))))
   expect(await shown(project, id)).toMatchObject({

@@ -44,7 +44,7 @@ const killAt = async (running: WorkerProcess, most: number) => {
 /** What a killed worker held is due again: as when its leases have ended. */
 const endLeases = async () => {
   await endHeartbeats(harness)
-  await project.sql(`update app.push_deliveries set due_at = now() where status = 'sending'`)
+  await project.sql(`update app.campaign_deliveries set due_at = now() where status = 'sending'`)
   await project.sql(`update app.outbox set locked_until = null, attempts = 0`)
 }
 
@@ -85,7 +85,7 @@ test('a plan goes on where a killed worker has left it', async () => {
   await crowd(planned, 500)
   const { id } = await campaignOf(planned, { send_now: true })
   const claims = { 'app.caller': 'worker', 'app.clock': harness.now().toISOString() }
-  const step = 'select r.body from api.push_plan_step($1, 150) r'
+  const step = 'select r.body from api.campaign_plan_step($1, 150) r'
   expect((await planned.as('app_worker', claims, step, [id]))[0].body.data).toEqual({ is_over: false, planned: 150 })
   // killed before its commit: nothing of the step is left
   const killed = await openTransaction(planned, 'app_worker', claims)
@@ -102,10 +102,10 @@ test('two workers at once share a campaign, and claim no delivery twice', async 
   await crowd(shared, 300)
   const { id } = await campaignOf(shared, { send_now: true })
   const claims = { 'app.caller': 'worker', 'app.clock': harness.now().toISOString() }
-  await shared.as('app_worker', claims, 'select api.push_plan_step($1)', [id])
+  await shared.as('app_worker', claims, 'select api.campaign_plan_step($1)', [id])
   const claim = () =>
     shared
-      .as('app_worker', claims, 'select r.body from api.push_claim($1, 50, true) r', [id])
+      .as('app_worker', claims, 'select r.body from api.campaign_claim($1, 50, false) r', [id])
       .then(([row]) => row.body.data)
   const answers = await Promise.all(Array.from({ length: 8 }, claim))
   const ids = answers.flatMap(({ deliveries }) => deliveries.map((each: { id: string }) => each.id))
@@ -122,7 +122,9 @@ test('a user who is deleted while messages go out takes the deliveries along, an
   ])
   expect(answers.map(({ status }) => status)).toEqual([200, 200, 200])
   await busy.drain()
-  const rows = await busy.sql('select app_user_id as id, status from app.push_deliveries where campaign_id = $1', [id])
+  const rows = await busy.sql('select app_user_id as id, status from app.campaign_deliveries where campaign_id = $1', [
+    id,
+  ])
   expect(rows.map((row) => row.id).sort()).toEqual(
     users
       .slice(3)

@@ -90,8 +90,8 @@ describe('APNs', () => {
     apns.goAway()
     harness.advance(51 * 60)
     await project.sql(
-      `insert into app.push_deliveries (queue_id, app_user_id, message, due_at)
-       values ('00000000-0000-0000-0000-000000000000', $1, $2, now())`,
+      `insert into app.campaign_deliveries (queue_id, channel, app_user_id, message, due_at)
+       values ('00000000-0000-0000-0000-000000000000', 'push', $1, $2, now())`,
       [user.id, JSON.stringify(message)],
     )
     await project.sql(`select internal.enqueue('push__direct')`)
@@ -251,7 +251,7 @@ describe('APNs', () => {
       { status: 'skipped', reason: 'cancelled', code: null, n: 1 },
     ])
     expect(apns.pushes).toHaveLength(0)
-    expect(JSON.stringify(await project.sql('select * from app.push_deliveries'))).not.toContain('PRIVATE KEY')
+    expect(JSON.stringify(await project.sql('select * from app.campaign_deliveries'))).not.toContain('PRIVATE KEY')
   })
 })
 
@@ -310,7 +310,7 @@ describe('FCM', () => {
     await send([user])
     harness.advance(300)
     await project.drain()
-    expect(await project.sql('select status, code from app.push_deliveries')).toEqual([
+    expect(await project.sql('select status, code from app.campaign_deliveries')).toEqual([
       { status: 'failed', code: 'OUTCOME_UNKNOWN' },
     ])
     expect(fcm.pushes).toHaveLength(1)

@@ -10,7 +10,7 @@ const project = await harness.project({ environment: 'development' })
 const campaigns = '/push/campaigns'
 const admin = project.admin
 const attemptsOf = async (id: string) =>
-  (await project.sql('select attempts from app.push_deliveries where id = $1', [id]))[0]?.attempts
+  (await project.sql('select attempts from app.campaign_deliveries where id = $1', [id]))[0]?.attempts
 
 test('a draft has defaults, is read, changed, listed, copied and deleted', async () => {
   const made = await admin.post(campaigns, { name: 'Draft', message, audience: { all: true } })
@@ -55,7 +55,7 @@ test('a draft has defaults, is read, changed, listed, copied and deleted', async
   expect((await admin.delete(path)).data).toEqual({ deleted: true })
   expectRefusal(await admin.get(path), 404, 'NOT_FOUND')
   await project.drain()
-  expect(await project.sql('select id from app.push_campaigns where id = $1', [made.data.id])).toEqual([])
+  expect(await project.sql('select id from app.campaigns where id = $1', [made.data.id])).toEqual([])
 })
 
 test('fields are refused by name', async () => {
@@ -161,7 +161,7 @@ describe('sending', () => {
     for (const answer of answers.filter(({ status }) => status === 409))
       expectRefusal(answer, 409, 'ALREADY_SCHEDULED', { field: 'workflow_id' })
     await project.drain()
-    expect(await project.sql('select status from app.push_deliveries where app_user_id = $1', [user.id])).toEqual([
+    expect(await project.sql('select status from app.campaign_deliveries where app_user_id = $1', [user.id])).toEqual([
       { status: 'sent' },
     ])
   })
@@ -185,7 +185,7 @@ describe('sending', () => {
     expect((await live.admin.post('/integrations', { provider: 'log', config: {} })).status).toBe(201)
     expect((await live.admin.post('/push/send', { ...to, message })).status).toBe(202)
     await live.drain()
-    expect(await live.sql('select status from app.push_deliveries')).toEqual([{ status: 'sent' }])
+    expect(await live.sql('select status from app.campaign_deliveries')).toEqual([{ status: 'sent' }])
   })
 })
 

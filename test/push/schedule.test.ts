@@ -63,13 +63,13 @@ describe('states', () => {
     expect((await shown(throttled, id)).counts).toMatchObject({ targeted: 10, sent: 3, skipped: 7 })
     expect((await throttled.admin.delete(`${campaigns}/${id}`)).status).toBe(200)
     await throttled.drain()
-    expect(await throttled.sql('select count(*)::int as n from app.push_deliveries')).toEqual([{ n: 0 }])
+    expect(await throttled.sql('select count(*)::int as n from app.campaign_deliveries')).toEqual([{ n: 0 }])
   })
 
   test('at most 100 campaigns in 24 hours', async () => {
     const busy = await harness.project({ environment: 'development' })
     await busy.sql(
-      `insert into app.push_campaigns (name, message, audience) select 'c', '{"title": "t", "body": "b"}', '{"all": true}' from generate_series(1, 98)`,
+      `insert into app.campaigns (channel, name, message, audience) select 'push', 'c', '{"title": "t", "body": "b"}', '{"all": true}' from generate_series(1, 98)`,
     )
     const body = { name: 'x', message, audience: { all: true } }
     const answers = await Promise.all(Array.from({ length: 6 }, () => busy.admin.post(campaigns, body)))
@@ -78,7 +78,7 @@ describe('states', () => {
     expectRefusal(refused!, 409, 'LIMIT_REACHED', { limit: 100 })
     const made = answers.find(({ status }) => status === 201)
     expectRefusal(await busy.admin.post(`${campaigns}/${made!.data.id}/duplicate`), 409, 'LIMIT_REACHED')
-    await busy.sql(`update app.push_campaigns set created_at = created_at - interval '24 hours'`)
+    await busy.sql(`update app.campaigns set created_at = created_at - interval '24 hours'`)
     expect((await busy.admin.post(campaigns, body)).status).toBe(201)
   })
 })
@@ -95,7 +95,7 @@ test('user_local sends at the local time of each user, on the days that are name
   })
   await local.drain()
   const due = Object.fromEntries(
-    (await local.sql('select app_user_id, due_at from app.push_deliveries where campaign_id = $1', [id])).map(
+    (await local.sql('select app_user_id, due_at from app.campaign_deliveries where campaign_id = $1', [id])).map(
       ({ app_user_id, due_at }) => [app_user_id, (due_at as Date).toISOString()],
     ),
   )
@@ -105,12 +105,12 @@ test('user_local sends at the local time of each user, on the days that are name
     '2026-12-04T09:30:00.000Z',
   ])
   const sent = async () =>
-    (await local.sql(`select count(*)::int as n from app.push_deliveries where status = 'sent'`))[0]?.n
+    (await local.sql(`select count(*)::int as n from app.campaign_deliveries where status = 'sent'`))[0]?.n
   harness.setTime('2026-12-04T08:30:00Z')
   await local.drain()
   expect(await sent()).toBe(1)
   harness.setTime('2026-12-04T14:31:00Z')
   await local.drain()
   expect(await sent()).toBe(3)
-  expect(await local.sql('select status from app.push_campaigns')).toEqual([{ status: 'sent' }])
+  expect(await local.sql('select status from app.campaigns')).toEqual([{ status: 'sent' }])
 })

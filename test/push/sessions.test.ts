@@ -39,7 +39,7 @@ const reached = async (userId: string) => {
   expect(sent.status, sent.text).toBe(202)
   await project.drain()
   const rows = await project.sql(
-    `select t.token from app.push_deliveries d cross join lateral jsonb_array_elements(d.attempts) e
+    `select t.token from app.campaign_deliveries d cross join lateral jsonb_array_elements(d.attempts) e
        join app.push_tokens t on t.id = (e ->> 'push_token_id')::uuid where d.id = $1 order by 1`,
     [sent.data.delivery_ids[0]],
   )
@@ -142,7 +142,7 @@ test('what waits for a device whose session has ended is not sent', async () => 
   const sent = await admin.post('/push/send', { user_ids: [first.id], message })
   await app.post('/client/auth/logout', { refresh_token: first.refreshToken })
   await project.drain()
-  const [delivery] = await project.sql('select status, reason, attempts from app.push_deliveries where id = $1', [
+  const [delivery] = await project.sql('select status, reason, attempts from app.campaign_deliveries where id = $1', [
     sent.data.delivery_ids[0],
   ])
   expect(delivery).toEqual({ status: 'skipped', reason: 'no_token', attempts: [] })
@@ -157,7 +157,7 @@ test('private messages are not pushed after a logout', async () => {
   await other.post(`/client/messaging/conversations/${talk.data.id}/messages`, { body: 'private' })
   await project.drain()
   expect(
-    await project.sql(`select from app.push_deliveries where app_user_id = $1 and attempts <> '[]'`, [first.id]),
+    await project.sql(`select from app.campaign_deliveries where app_user_id = $1 and attempts <> '[]'`, [first.id]),
   ).toEqual([])
 })
 

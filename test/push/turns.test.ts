@@ -20,9 +20,10 @@ test('a turn that finds only what another turn is sending comes back in seconds,
   const project = await projectAt('2026-12-01T10:00:00Z')
   await crowd(project, 3)
   const { id } = await campaignOf(project, { send_now: true })
-  await project.as('app_worker', claims(), 'select api.push_plan_step($1)', [id])
+  await project.as('app_worker', claims(), 'select api.campaign_plan_step($1)', [id])
   const claim = async () =>
-    (await project.as('app_worker', claims(), 'select r.body from api.push_claim($1, 500, true) r', [id]))[0].body.data
+    (await project.as('app_worker', claims(), 'select r.body from api.campaign_claim($1, 500, false) r', [id]))[0].body
+      .data
   const one = await claim()
   expect(one.deliveries).toHaveLength(3)
   const two = await claim()
@@ -45,7 +46,7 @@ test('a claim that is answered after the outcomes which it did not see is made a
     if (name === 'push_record') await seen.promise
     const reply = await services.database.call(...args)
     if (name === 'push_record') recorded.resolve()
-    if (name === 'push_claim') {
+    if (name === 'campaign_claim') {
       claimed += 1
       // the second claim has read the delivery as being sent; its answer arrives after the outcome is recorded
       if (claimed === 2) {
@@ -68,9 +69,9 @@ test('due_at is when a delivery was claimed, also while it is sent and afterward
   const user = await pushed(project)
   const { id } = await campaignOf(project, { send_now: true })
   const due = async () => (await project.admin.get(`/push/campaigns/${id}/deliveries`)).data[0]
-  await project.as('app_worker', claims(), 'select api.push_plan_step($1)', [id])
+  await project.as('app_worker', claims(), 'select api.campaign_plan_step($1)', [id])
   harness.setTime('2026-12-02T10:00:07Z')
-  await project.as('app_worker', claims(), 'select api.push_claim($1, 500, true)', [id])
+  await project.as('app_worker', claims(), 'select api.campaign_claim($1, 500, false)', [id])
   expect(await due()).toMatchObject({ status: 'sending', due_at: '2026-12-02T10:00:07.000Z' })
   harness.setTime('2026-12-02T10:02:08Z')
   await project.drain()
@@ -95,7 +96,7 @@ test('a workflow id that is taken says so also when the day has no campaign left
   const post = (fields: object) => project.admin.post('/push/campaigns', { ...body, ...fields })
   expect((await post({})).status).toBe(201)
   await project.sql(
-    `insert into app.push_campaigns (name, message, audience) select 'c', '{"title": "t", "body": "b"}', '{"all": true}' from generate_series(1, 99)`,
+    `insert into app.campaigns (channel, name, message, audience) select 'push', 'c', '{"title": "t", "body": "b"}', '{"all": true}' from generate_series(1, 99)`,
   )
   expectRefusal(await post({}), 409, 'ALREADY_SCHEDULED', { field: 'workflow_id' })
   expectRefusal(await post({ workflow_id: 'other' }), 409, 'LIMIT_REACHED', { limit: 100 })

@@ -128,7 +128,7 @@ test('a conversation of a blocked pair sends nothing to either, whoever writes t
   expect(heard.flat().filter(({ event }) => event.startsWith('message.'))).toEqual([])
   expect(
     await project.sql(
-      `select from app.push_deliveries where context ->> 'conversation_id' = $1 and context ->> 'body' <> 'before'`,
+      `select from app.campaign_deliveries where context ->> 'conversation_id' = $1 and context ->> 'body' <> 'before'`,
       [id],
     ),
   ).toEqual([])

@@ -22,9 +22,9 @@ const sums: [name: string, add: string, sum: string][] = [
   ],
   ['media_usage_add', 'internal.media_usage_add(1, 2, 3)', 'select sum(registered_bytes) from app.media_totals'],
   [
-    'push_count',
-    `internal.push_count('${key}', 'a', sent => 1)`,
-    `select sum(sent) from app.push_counts where hour = '-infinity'`,
+    'campaign_count',
+    `internal.campaign_count('${key}', 'a', sent => 1)`,
+    `select sum(sent) from app.campaign_counts where hour = '-infinity'`,
   ],
 ]
 const sumOf = async (sum: string) => Number((await other?.query(sum))?.rows[0].sum ?? 0)

@@ -324,7 +324,7 @@ export const rules: readonly Rule[] = [
             where c.relnamespace = 'app'::regnamespace and c.relkind in ('r', 'p') and a.attname ~ '(^|_)(name|title|subject|label)$'
               and a.attname not in ('event_name', 'database_name', 'table_name', 'index_name')
               and c.relname || '.' || a.attname not in (
-                'clusters.name', 'timezones.name', 'graphql_names.name', 'row_counters.name', 'row_counts.name', 'merged_names.name', 'push_buckets.name',
+                'clusters.name', 'timezones.name', 'graphql_names.name', 'row_counters.name', 'row_counts.name', 'merged_names.name', 'campaign_buckets.name',
                 'collection_indexes.name', 'email_messages.subject', 'push_inbox_items.title')
               and not exists (
                 select from pg_constraint k

@@ -31,7 +31,7 @@ export const crowd = async (project: Project, count: number, platform = 'android
 
 export const deliveriesOf = (project: Project, campaignId: string) =>
   project.sql<{ status: string; reason: string | null; code: string | null; n: number }>(
-    `select status, reason, code, count(*)::int as n from app.push_deliveries where campaign_id = $1 group by 1, 2, 3 order by 1, 2, 3`,
+    `select status, reason, code, count(*)::int as n from app.campaign_deliveries where campaign_id = $1 group by 1, 2, 3 order by 1, 2, 3`,
     [campaignId],
   )
 

@@ -123,7 +123,8 @@ create table app.event_plans (
   webhooks     uuid[],
   feeds        boolean,
   realtime     boolean,
-  push         boolean
+  push         boolean,
+  campaigns    boolean
 ) with (toast_tuple_target = 8160);
 comment on table app.event_plans is
   'What each area has to do for an event of this name, computed from its definitions: one row is read for an event, and a name without a row moves nothing. A column is

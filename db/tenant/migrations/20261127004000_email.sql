@@ -41,7 +41,7 @@ create table app.email_messages (
   sent_at          timestamptz,
   created_at       timestamptz not null default internal.now(),
   updated_at       timestamptz not null default internal.now(),
-  delivery_id      uuid references app.push_deliveries on delete set null,
+  delivery_id      uuid references app.campaign_deliveries on delete set null,
   track            boolean not null default false,
   opened_at        timestamptz,
   clicked_at       timestamptz,

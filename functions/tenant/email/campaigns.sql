@@ -1,17 +1,16 @@
--- Campaigns of mail: what they have of their own. States, plans, waves, throttles, variants and goals are those of functions/tenant/push, for rows with the
--- channel email. A claim turns due deliveries into messages, each in the transaction that moves its delivery to sending; the message then takes the path of
--- every other, and its outcome ends the delivery. Locks: the bucket "email", users, messages, deliveries.
-create or replace function internal.email_campaign_content(message jsonb, variants jsonb) returns json
+-- Mail as a channel of campaigns: docs/campaigns.md says what each function is. A claim turns due deliveries into messages, each in the transaction that moves its
+-- delivery to sending; the message then takes the path of every other, and its outcome ends the delivery. Locks: users, messages, deliveries.
+create or replace function internal.campaign_content__email(c app.campaigns) returns json
 language sql immutable as $$
   select json_build_object(
     'template_key', m ->> 'template_key', 'category', m ->> 'category', 'variables', coalesce(m -> 'variables', '{}'), 'from', m ->> 'from',
     'reply_to', m ->> 'reply_to', 'track', coalesce((m ->> 'track')::boolean, false),
     'variants', (select coalesce(json_agg(json_build_object('key', v.value -> 'key', 'weight', v.value -> 'weight',
                                                             'template_key', v.value -> 'message' -> 'template_key') order by v.n), '[]')
-                   from jsonb_array_elements(email_campaign_content.variants) with ordinality v (value, n)))
-    from (select email_campaign_content.message) c (m)
+                   from jsonb_array_elements((campaign_content__email.c).variants) with ordinality v (value, n)))
+    from (select (campaign_content__email.c).message) m (m)
 $$;
-comment on function internal.email_campaign_content is 'What a campaign of mail sends, as responses show it.';
+comment on function internal.campaign_content__email is 'What a campaign of mail sends, as responses show it.';
 
 create or replace function internal.email_campaign_template(field text, key text) returns jsonb
 language plpgsql volatile security definer set search_path = '' as $$
@@ -31,10 +30,10 @@ comment on function internal.email_campaign_template is
   'A template as campaigns name it: {template_key, category}. Refuses 400 VALIDATION_ERROR for one that is not there, and for a transactional one. Locks
    the template against deletion. Granted to nobody.';
 
-create or replace function internal.email_campaign_patched(c app.push_campaigns, patch jsonb) returns app.push_campaigns
+create or replace function internal.campaign_patched__email(c app.campaigns, patch jsonb) returns app.campaigns
 language plpgsql volatile security definer set search_path = '' as $$
 declare
-  p constant jsonb := email_campaign_patched.patch;
+  p constant jsonb := campaign_patched__email.patch;
 begin
   c.message := jsonb_strip_nulls(
     coalesce(c.message, '{"track": false}')
@@ -49,7 +48,7 @@ begin
   c.inbox := false;
   return c;
 end $$;
-comment on function internal.email_campaign_patched is
+comment on function internal.campaign_patched__email is
   'A campaign of mail with the content of a request, and its templates'' categories as they are now. Refuses 400 VALIDATION_ERROR. Locks the templates against
    deletion. Granted to nobody.';
 
@@ -58,7 +57,7 @@ language plpgsql volatile security definer set search_path = '' as $$
 begin
   -- a campaign that is just naming it waits for this lock, and then does not find it
   perform from app.email_templates t where t.id = (email_template_before_delete.doomed).id for update;
-  if exists (select from app.push_campaigns c
+  if exists (select from app.campaigns c
               where c.channel = 'email' and c.status in ('draft', 'scheduled', 'sending', 'paused') and not c.is_deleted
                 and (c.message ->> 'template_key' = (email_template_before_delete.doomed).key
                      or c.variants @> jsonb_build_array(jsonb_build_object('message', jsonb_build_object('template_key', (email_template_before_delete.doomed).key))))) then
@@ -95,139 +94,72 @@ $$;
 comment on function internal.email_skip_reason is
   'Why a user gets no mail of a category: no_address, suppressed (a bounce, a complaint, or by hand), opted_out; null where nothing speaks against it. Granted to nobody.';
 
-create or replace function internal.email_claim_rows(c app.push_campaigns, allowed int) returns json
+create or replace function internal.campaign_reached__email(content jsonb, user_ids uuid[])
+returns table (app_user_id uuid, refused text, own_quiet_hours jsonb, unreachable text)
+language sql stable as $$
+  select u.id, internal.email_skip_reason(u.email, campaign_reached__email.content ->> 'category', u.id), null::jsonb, null::text
+    from app.users u
+   where u.id = any (campaign_reached__email.user_ids)
+$$;
+comment on function internal.campaign_reached__email is 'Who gets no mail of the category of a message: no_address, suppressed, opted_out. Granted to nobody.';
+
+create or replace function internal.campaign_send__email(c app.campaigns, content jsonb, delivery_ids uuid[])
+returns table (delivery_id uuid, status text, detail text)
 language plpgsql volatile security definer set search_path = '' as $$
 declare
-  at constant timestamptz := internal.now();
-  -- what waits for the mail server: with a thousand messages nothing more is rendered
-  waiting constant int := (select count(*) from (select from app.push_deliveries d where d.campaign_id = c.id and d.status = 'sending' limit 1000) w);
-  places constant int := least(email_claim_rows.allowed, 1000 - waiting);
-  ids uuid[];
   due record;
   queued app.email_messages;
-  next_status text;
-  why text;
-  taken int := 0;
-  ended jsonb[] := '{}';
 begin
-  if places <= 0 then
-    return '{"deliveries": [], "picked": 0, "taken": 0}';
-  end if;
-  -- users are locked as merges lock them: one that is just merged or deleted is passed over
-  ids := array(
-    select d.id
-      from app.push_deliveries d
-      join app.users u on u.id = d.app_user_id
-     where d.queue_id = c.id and d.status = 'pending' and d.channel = 'email' and d.due_at <= at
-     order by d.due_at, d.id
-     limit 200
-       for update of d skip locked for no key update of u skip locked);
   for due in
-    select d.id, d.variant, u as them, k.content,
-           case when u.is_banned then 'opted_out'
-                else coalesce(internal.email_skip_reason(u.email, k.content ->> 'category', u.id),
-                  case when internal.push_is_quiet(c.quiet_hours, (at at time zone coalesce(z.name, 'UTC'))::time) then 'quiet_hours'
-                       when c.frequency_cap is not null
-                            and (select count(*) from app.push_deliveries o
-                                  where o.app_user_id = u.id and o.id <> d.id and o.channel = 'email'
-                                    and (o.sent_at > at - make_interval(hours => (c.frequency_cap ->> 'hours')::int) or o.status = 'sending'))
-                                >= (c.frequency_cap ->> 'max')::int
-                       then 'capped' end) end as reason
-      from app.push_deliveries d
+    select d.id, u as them
+      from app.campaign_deliveries d
       join app.users u on u.id = d.app_user_id
-      left join app.timezones z on z.name = u.timezone
-     cross join lateral (
-       select c.message || coalesce((select e.value -> 'message' from jsonb_array_elements(c.variants) e where e.value ->> 'key' = d.variant), '{}') as content) k
-     where d.id = any (ids)
+     where d.id = any (campaign_send__email.delivery_ids)
      order by d.due_at, d.id
   loop
-    exit when due.reason is null and taken >= places;
-    next_status := 'skipped';
-    why := null;
-    if due.reason is null then
-      begin
-        queued := internal.email_campaign_queue(due.content, due.them, due.id);
-        next_status := case queued.status when 'queued' then 'sending' else 'skipped' end;
-      exception when sqlstate 'TR000' then
-        -- a template that cannot be rendered for this user fails this message, not the campaign
-        get stacked diagnostics why = pg_exception_detail;
-        next_status := 'failed';
-      end;
-      taken := taken + 1;
-    end if;
-    update app.push_deliveries d
-       set status = next_status, tries = d.tries + 1,
-           reason = case next_status when 'skipped' then coalesce(due.reason, 'suppressed') end,
-           code = case next_status when 'failed' then why::json ->> 'code' end
-     where d.id = due.id;
-    ended := ended || jsonb_build_object('variant', due.variant, 'status', next_status);
+    delivery_id := due.id;
+    detail := null;
+    begin
+      queued := internal.email_campaign_queue(campaign_send__email.content, due.them, due.id);
+      status := case queued.status when 'queued' then 'sending' else 'skipped' end;
+      detail := case when status = 'skipped' then 'suppressed' end;
+    exception when sqlstate 'TR000' then
+      -- a template that cannot be rendered for this user fails this message, not the campaign
+      get stacked diagnostics detail = pg_exception_detail;
+      status := 'failed';
+      detail := detail::json ->> 'code';
+    end;
+    return next;
   end loop;
-  perform internal.push_count(c.id, g.variant, skipped => g.skipped, failed => g.failed)
-     from (select e ->> 'variant' as variant, count(*) filter (where e ->> 'status' = 'skipped') as skipped,
-                  count(*) filter (where e ->> 'status' = 'failed') as failed
-             from unnest(ended) e group by 1) g
-    where g.skipped + g.failed > 0;
-  return json_build_object('deliveries', '[]'::json, 'picked', cardinality(ended), 'taken', taken);
 end $$;
-comment on function internal.email_claim_rows is
-  'Turns up to so many due deliveries of a campaign into queued messages, and skips those that must not be sent, 200 of both at most: {deliveries, picked, taken},
-   deliveries being empty. A template that lacks a variable for a user fails the delivery with the code of the refusal. Granted to nobody.';
-
-create or replace function internal.email_next_at(campaign_id uuid) returns timestamptz
-language sql stable security definer set search_path = '' as $$
-  select case when w.waiting >= 1000 or p.due_at is null and w.waiting > 0 then greatest(p.due_at, internal.now() + interval '10 seconds') else p.due_at end
-    from (select count(*) as waiting
-            from (select from app.push_deliveries d where d.campaign_id = email_next_at.campaign_id and d.status = 'sending' limit 1000) s) w
-    left join lateral (
-      select d.due_at from app.push_deliveries d
-       where d.queue_id = email_next_at.campaign_id and d.status = 'pending' and d.channel = 'email'
-       order by d.due_at limit 1) p on true
-$$;
-comment on function internal.email_next_at is
-  'When a campaign has more to do: when the next delivery is due, or in ten seconds while messages wait for the mail server; null when nothing is left. Granted to nobody.';
+comment on function internal.campaign_send__email is
+  'Queues the messages of some deliveries; a template that lacks a variable for a user fails the delivery, with the code of the refusal. Granted to nobody.';
 
 create or replace function internal.tg_email_messages__delivery() returns trigger
 language plpgsql volatile security definer set search_path = '' as $$
-declare
-  next_status constant text := case new.status when 'sent' then 'sent' when 'failed' then 'failed' else 'skipped' end;
-  d app.push_deliveries;
 begin
-  update app.push_deliveries e
-     set status = case when next_status = 'sent' and e.converted_at is not null then 'converted'
-                       when next_status = 'sent' and e.opened_at is not null then 'opened' else next_status end,
-         reason = case when next_status = 'skipped' then new.status end,
-         code = case when next_status = 'failed' then case when new.last_error like 'OUTCOME_UNKNOWN%' then 'OUTCOME_UNKNOWN' else 'NOT_ACCEPTED' end end,
-         sent_at = coalesce(e.sent_at, new.sent_at)
-   where e.id = new.delivery_id and e.status = 'sending'
-  returning e.* into d;
-  perform internal.push_count(d.campaign_id, d.variant, sent => (next_status = 'sent')::int, failed => (next_status = 'failed')::int,
-                              skipped => (next_status = 'skipped')::int)
-    where d.id is not null;
-  -- the last one ends the campaign. Where two are the last at the same time, the campaign looks for itself within ten seconds
-  if d.campaign_id is not null
-     and not exists (select from app.push_deliveries o where o.queue_id = d.queue_id and o.status in ('pending', 'sending')) then
-    perform internal.enqueue('push__send', d.campaign_id::text);
-  end if;
+  perform internal.campaign_delivery_ended(
+    new.delivery_id, case new.status when 'sent' then 'sent' when 'failed' then 'failed' else 'skipped' end,
+    case when new.status <> 'failed' then new.status when new.last_error like 'OUTCOME_UNKNOWN%' then 'OUTCOME_UNKNOWN' else 'NOT_ACCEPTED' end, new.sent_at);
   return null;
 end $$;
 comment on function internal.tg_email_messages__delivery is
-  'The outcome of a campaign''s message is that of its delivery: sent, failed (OUTCOME_UNKNOWN, NOT_ACCEPTED), or skipped (suppressed, cancelled). The last one
-   queues the end of the campaign.';
+  'The outcome of a campaign''s message is that of its delivery: sent, failed (OUTCOME_UNKNOWN, NOT_ACCEPTED), or skipped (suppressed, cancelled).';
 create or replace trigger tg_email_messages__delivery
   after update of status on app.email_messages
   for each row when (new.delivery_id is not null and old.status = 'queued' and new.status <> 'queued')
   execute function internal.tg_email_messages__delivery();
 
-create or replace function internal.email_campaign_cancel(campaign_id uuid, most int) returns int
+create or replace function internal.campaign_cancelled__email(campaign_id uuid, most int) returns int
 language plpgsql volatile security definer set search_path = '' as $$
 declare
   ids constant uuid[] := array(
     select m.id
-      from app.push_deliveries d
+      from app.campaign_deliveries d
       join app.email_messages m on m.delivery_id = d.id
-     where d.campaign_id = email_campaign_cancel.campaign_id and d.status = 'sending' and m.status = 'queued'
+     where d.campaign_id = campaign_cancelled__email.campaign_id and d.status = 'sending' and m.status = 'queued'
        and coalesce(m.attempting_at, '-infinity') < internal.now() - interval '5 minutes'
-     limit email_campaign_cancel.most);
+     limit campaign_cancelled__email.most);
   doomed uuid;
   n int := 0;
 begin
@@ -243,102 +175,66 @@ begin
   end loop;
   return n;
 end $$;
-comment on function internal.email_campaign_cancel is
+comment on function internal.campaign_cancelled__email is
   'Cancels messages of a campaign that no worker is sending; returns how many. What is being sent at this moment ends by itself. Locks users, messages,
    deliveries. Granted to nobody.';
 
-create or replace function internal.email_is_attempted(delivery_id uuid) returns boolean
+create or replace function internal.campaign_in_hand__email(delivery_ids uuid[]) returns uuid[]
 language sql stable security definer set search_path = '' as $$
-  select exists (
-    select from app.email_messages m
-     where m.delivery_id = email_is_attempted.delivery_id and m.status = 'queued' and m.attempting_at is not null)
+  select array(
+    select m.delivery_id from app.email_messages m
+     where m.delivery_id = any (campaign_in_hand__email.delivery_ids) and m.status = 'queued' and m.attempting_at is not null)
 $$;
-comment on function internal.email_is_attempted is 'Whether a worker is sending the message of a delivery at this moment. Granted to nobody.';
+comment on function internal.campaign_in_hand__email is 'Those of some deliveries whose message a worker is sending at this moment. Granted to nobody.';
 
-create or replace function internal.email_deliveries_drop(delivery_ids uuid[]) returns void
+create or replace function internal.campaign_dropped__email(delivery_ids uuid[]) returns void
 language plpgsql volatile security definer set search_path = '' as $$
 declare
   waiting uuid;
 begin
   for waiting in
     select m.id from app.email_messages m
-     where m.delivery_id = any (email_deliveries_drop.delivery_ids) and m.status = 'queued' and m.attempting_at is null
+     where m.delivery_id = any (campaign_dropped__email.delivery_ids) and m.status = 'queued' and m.attempting_at is null
      order by m.id
        for update
   loop
     perform internal.email_message_end(waiting, 'cancelled');
   end loop;
 end $$;
-comment on function internal.email_deliveries_drop is
+comment on function internal.campaign_dropped__email is
   'Cancels the messages of deliveries that are about to go, except one that a worker sends at this moment. The caller has locked their users. Granted to nobody.';
 
-create or replace function internal.email_campaign_is_over(delivery_id uuid) returns boolean
-language sql stable security definer set search_path = '' as $$
-  select exists (
-    select from app.push_deliveries d join app.push_campaigns c on c.id = d.campaign_id
-     where d.id = email_campaign_is_over.delivery_id and (c.is_deleted or c.status in ('cancelled', 'failed')))
+create or replace function internal.campaign_figures__email(user_ids uuid[], scale numeric) returns json
+language sql stable as $$
+  select json_build_object('addresses', round(campaign_figures__email.scale * count(u.email)))
+    from app.users u where u.id = any (campaign_figures__email.user_ids)
 $$;
-comment on function internal.email_campaign_is_over is 'Whether the campaign of a delivery was cancelled or deleted: then its message is not tried again. Granted to nobody.';
+comment on function internal.campaign_figures__email is 'How many users have an address, for a preview: {addresses}. Granted to nobody.';
 
-create or replace function internal.email_preview(c app.push_campaigns, user_id uuid) returns json
+create or replace function internal.campaign_rendered__email(c app.campaigns, shown app.users) returns json
 language plpgsql volatile security definer set search_path = '' as $$
 declare
-  campaign constant app.push_campaigns := email_preview.c;
-  compiled record;
-  counted json;
-  shown app.users;
+  m constant jsonb := (campaign_rendered__email.c).message;
+  reader constant app.users := campaign_rendered__email.shown;
+  given constant jsonb := internal.email_campaign_variables(reader.properties, reader.display_name, m -> 'variables')
+                          || jsonb_build_object('unsubscribe_url', internal.email_sample_url());
   picked record;
   subject record;
   html record;
   body record;
-  given jsonb;
 begin
-  select a.* into compiled from internal.push_audience_compile(campaign.audience, campaign.exclude_segment_id) a;
-  execute format($query$
-    with audience as materialized (%s
-    ), known as (
-      select i.id, u.email, coalesce(u.properties ->> 'locale', 'default') as locale,
-             coalesce(internal.email_skip_reason(u.email, $6, u.id),
-               case when internal.push_is_quiet($7, ($5 at time zone coalesce(z.name, 'UTC'))::time) then 'quiet'
-                    when $8 is not null and (select count(*) from app.push_deliveries o
-                                              where o.app_user_id = i.id and o.channel = 'email'
-                                                and o.sent_at > $5 - make_interval(hours => ($8 ->> 'hours')::int)) >= ($8 ->> 'max')::int
-                    then 'capped' end) as reason
-        from audience i
-        join app.users u on u.id = i.id
-        left join app.timezones z on z.name = u.timezone
-    )
-    select json_build_object(
-      'audience_count', count(*), 'addresses', count(k.email),
-      'by_locale', (select coalesce(json_object_agg(l.locale, l.n), '{}')
-                      from (select left(g.locale, 35) as locale, count(*) as n from known g group by 1 order by 2 desc, 1 limit 50) l),
-      'skipped', json_build_object('no_address', count(*) filter (where k.reason = 'no_address'), 'suppressed', count(*) filter (where k.reason = 'suppressed'),
-                                   'opted_out', count(*) filter (where k.reason = 'opted_out'), 'quiet', count(*) filter (where k.reason = 'quiet'),
-                                   'capped', count(*) filter (where k.reason = 'capped')))
-      from known k
-  $query$, compiled.query)
-     into counted
-    using internal.segment_bind(compiled.parameters), null::uuid, null::uuid, internal.push_audience_user_ids(campaign.audience), internal.now(),
-          campaign.message ->> 'category', campaign.quiet_hours, campaign.frequency_cap;
-  if email_preview.user_id is not null then
-    select u.* into shown from app.users u where u.id = email_preview.user_id;
-    perform internal.check_found(found, 'user', 'USER_NOT_FOUND');
-  end if;
-  select * into picked from internal.email_template_pick(campaign.message ->> 'template_key', array[shown.properties ->> 'locale']);
-  given := internal.email_campaign_variables(shown.properties, shown.display_name, campaign.message -> 'variables')
-           || jsonb_build_object('unsubscribe_url', internal.email_sample_url());
+  select * into picked from internal.email_template_pick(m ->> 'template_key', array[reader.properties ->> 'locale']);
   subject := internal.email_render(picked.subject, given, 'header');
   html := internal.email_render(picked.html, given, 'html');
   body := internal.email_render(picked.text, given, 'text');
-  return internal.json_merge(counted, json_build_object('rendered', json_build_object(
+  return json_build_object(
     'subject', subject.rendered, 'html', html.rendered, 'text', body.rendered, 'locale', picked.locale,
-    'missing', array(select distinct m from unnest(subject.missing || html.missing || body.missing) m order by m))));
+    'missing', array(select distinct n from unnest(subject.missing || html.missing || body.missing) n order by n));
 end $$;
-comment on function internal.email_preview is
-  'Whom a campaign of mail would reach now: {audience_count, addresses, by_locale (50), skipped, rendered}. rendered is the message for a user, or for one without
-   properties, with the names of the variables that are missing. Refuses 404 USER_NOT_FOUND, 400 VALIDATION_ERROR. Granted to nobody.';
+comment on function internal.campaign_rendered__email is
+  'The message of a campaign for a user, or for one without properties, with the names of the variables that are missing. Refuses 400 VALIDATION_ERROR. Granted to nobody.';
 
-create or replace function internal.email_campaign_test(c app.push_campaigns, user_ids uuid[]) returns json
+create or replace function internal.campaign_test__email(c app.campaigns, user_ids uuid[], is_production boolean) returns json
 language plpgsql volatile security definer set search_path = '' as $$
 declare
   wanted uuid;
@@ -347,17 +243,16 @@ declare
   queued app.email_messages;
   made uuid[] := '{}';
 begin
-  perform internal.push_developer_check();
   perform internal.email_rate_check();
-  perform internal.lock_users(email_campaign_test.user_ids);
-  for wanted in select i.id from unnest(email_campaign_test.user_ids) with ordinality i (id, n) group by i.id order by min(i.n) loop
+  perform internal.lock_users(campaign_test__email.user_ids);
+  for wanted in select i.id from unnest(campaign_test__email.user_ids) with ordinality i (id, n) group by i.id order by min(i.n) loop
     select u.* into them from app.users u where u.id = wanted;
     perform internal.check_found(found, 'user', 'USER_NOT_FOUND');
     -- a queue of its own: no worker claims it
-    insert into app.push_deliveries (queue_id, channel, app_user_id, is_test, inbox, status, tries, due_at)
+    insert into app.campaign_deliveries (queue_id, channel, app_user_id, is_test, inbox, status, tries, due_at)
     values (internal.new_id(), 'email', them.id, true, false, 'sending', 1, internal.now())
     returning id into tested;
-    queued := internal.email_campaign_queue((email_campaign_test.c).message, them, tested);
+    queued := internal.email_campaign_queue((campaign_test__email.c).message, them, tested);
     if queued.status = 'suppressed' then
       perform internal.fail(409, 'SUPPRESSED', 'This address gets no mail of this category.');
     end if;
@@ -366,11 +261,11 @@ begin
   perform internal.email_audit(queued.id, cardinality(made));
   return json_build_object('delivery_ids', made);
 end $$;
-comment on function internal.email_campaign_test is
+comment on function internal.campaign_test__email is
   'Queues the message of a campaign to some users now, all or none: {delivery_ids}. Refuses 404 USER_NOT_FOUND, 400 TEMPLATE_VARIABLE_MISSING, VALIDATION_ERROR (a
    user without an address), 409 SUPPRESSED, 429 RATE_LIMITED. Locks the users. Granted to nobody.';
 
-create or replace function internal.email_delivery_json(d app.push_deliveries) returns json
+create or replace function internal.email_delivery_json(d app.campaign_deliveries) returns json
 language sql stable as $$
   select json_build_object(
     'id', (email_delivery_json.d).id, 'campaign_id', (email_delivery_json.d).campaign_id, 'app_user_id', (email_delivery_json.d).app_user_id,
@@ -382,15 +277,13 @@ language sql stable as $$
 $$;
 comment on function internal.email_delivery_json is 'A delivery of mail as administrators see it, with the id of its message.';
 
--- served by push_deliveries_once_per_campaign, or push_deliveries_by_status
-select internal.list_declare('email_deliveries_page', null::app.push_deliveries, 'email_delivery_json', '{app_user_id}', required => '{campaign_id}',
+-- served by campaign_deliveries_once_per_campaign, or campaign_deliveries_by_status
+select internal.list_declare('email_deliveries_page', null::app.campaign_deliveries, 'email_delivery_json', '{app_user_id}', required => '{campaign_id}',
                              filters => '{status}', by_cursor => true);
 
-create or replace function api.email_campaign_deliveries(campaign_id uuid, status text default null, cursor text default null, page_limit int default 50)
-returns api.reply
+create or replace function internal.campaign_deliveries__email(campaign_id uuid, status text, cursor text, page_limit bigint) returns api.reply
 language sql stable as $$
-  select internal.email_deliveries_page((internal.push_campaign_found(email_campaign_deliveries.campaign_id, 'email')).id, email_campaign_deliveries.status,
-                                        email_campaign_deliveries.cursor, email_campaign_deliveries.page_limit)
+  select internal.email_deliveries_page(campaign_deliveries__email.campaign_id, campaign_deliveries__email.status, campaign_deliveries__email.cursor,
+                                       campaign_deliveries__email.page_limit)
 $$;
-comment on function api.email_campaign_deliveries is
-  'Deliveries of a campaign of mail in the order of their users, the newest user first, by cursor and status. Refuses 404 NOT_FOUND, 400 INVALID_INPUT.';
+comment on function internal.campaign_deliveries__email is 'A page of the deliveries of a campaign, as the channel shows them. Refuses 400 INVALID_INPUT.';

@@ -284,7 +284,7 @@ begin
   if m.id is null or m.status <> 'queued' then
     return internal.reply(200, null);
   end if;
-  if m.attempting_at is null and internal.email_campaign_is_over(m.delivery_id) then
+  if m.attempting_at is null and internal.campaign_is_over(m.delivery_id) then
     perform internal.email_message_end(m.id, 'cancelled');
     return internal.reply(200, null);
   end if;

@@ -87,7 +87,6 @@ declare
   is_hard constant boolean := kind = 'complaint' or kind = 'bounce' and coalesce(email_provider_event.event ->> 'bounce_type', 'hard') in ('hard', 'permanent');
   named constant uuid := internal.as_uuid(substring(email_provider_event.event ->> 'message_id' from '^<?([0-9A-Fa-f-]{36})(?:@[^>]*)?>?$'));
   m app.email_messages;
-  d app.push_deliveries;
   address text;
   them uuid;
 begin
@@ -113,11 +112,7 @@ begin
           or kind = 'bounce' and is_hard and e.status in ('sent', 'delivered'));
   -- what came back was not sent; what was opened before has come
   if found and kind = 'bounce' and m.delivery_id is not null then
-    update app.push_deliveries e
-       set status = 'failed', code = 'BOUNCED'
-     where e.id = m.delivery_id and e.status = 'sent'
-    returning e.* into d;
-    perform internal.push_count(d.campaign_id, d.variant, sent => -1, failed => 1) where d.id is not null;
+    perform internal.campaign_delivery_failed(m.delivery_id, 'BOUNCED');
   end if;
   if is_hard and address is not null then
     insert into app.email_suppressions (address, reason)

@@ -5,9 +5,8 @@ language plpgsql volatile security definer set search_path = '' as $$
 declare
   is_click constant boolean := email_track.url is not null;
   m app.email_messages;
-  d app.push_deliveries;
+  d app.campaign_deliveries;
   is_new_link boolean;
-  had_failed boolean;
 begin
   perform internal.check_caller('worker', 'opens and clicks are recorded by the server');
   select e.* into m from app.email_messages e where e.id = email_track.message_id and e.track;
@@ -37,17 +36,7 @@ begin
                   || case when is_new_link then internal.email_event('clicked', email_track.url) else '[]' end,
          updated_at = internal.now()
    where e.id = m.id;
-  select e.status = 'failed' into had_failed from app.push_deliveries e where e.id = m.delivery_id for no key update;
-  update app.push_deliveries e
-     set opened_at = coalesce(e.opened_at, internal.now()), clicked_at = case when is_click then coalesce(e.clicked_at, internal.now()) else e.clicked_at end,
-         sent_at = case when had_failed then coalesce(e.sent_at, internal.now()) else e.sent_at end,
-         code = case when e.status = 'failed' then null else e.code end,
-         status = case when e.status in ('sent', 'failed') then 'opened' else e.status end
-   where e.id = m.delivery_id
-  returning e.* into d;
-  perform internal.push_count(d.campaign_id, d.variant, opened => (m.opened_at is null)::int, clicked => (is_click and m.clicked_at is null)::int,
-                              sent => had_failed::int, failed => -had_failed::int)
-    where d.id is not null;
+  d := internal.campaign_delivery_opened(m.delivery_id, m.opened_at is null, is_click and m.clicked_at is null);
   if m.opened_at is null then
     perform internal.emit(m.app_user_id, 'svc.email.opened', jsonb_build_object('message_id', m.id, 'campaign_id', d.campaign_id, 'variant', d.variant))
       where m.app_user_id is not null;

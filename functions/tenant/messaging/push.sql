@@ -94,16 +94,17 @@ begin
        -- as the foreign key would lock them; who is just deleted is left out
        for key share of u
   ), sent as (
-    insert into app.push_deliveries (id, queue_id, automation_id, app_user_id, message, context, inbox, due_at)
+    insert into app.campaign_deliveries (id, queue_id, channel, automation_id, app_user_id, message, context, inbox, due_at)
     -- the same id whenever the task runs again: as the message's ordered by time, and of its own in the end
-    select (left(m.id::text, 19) || '8' || right(k.hash, 3) || '-' || left(k.hash, 12))::uuid, '00000000-0000-0000-0000-000000000000', automation.id, r.id,
+    select (left(m.id::text, 19) || '8' || right(k.hash, 3) || '-' || left(k.hash, 12))::uuid, '00000000-0000-0000-0000-000000000000',
+           'push', automation.id, r.id,
            base || jsonb_build_object('data', coalesce(nullif(base -> 'data', 'null'), '{}') || jsonb_build_object('conversation_id', c.id, 'message_id', m.id)),
            r.context, inbox, internal.now()
       from recipients r
      cross join lateral (select md5(m.id::text || r.id) as hash) k
      where coalesce(automation.trigger -> 'filter', 'null') = 'null' or internal.filter_truth(automation.trigger -> 'filter', r.context)
      order by r.id
-    on conflict on constraint push_deliveries_pkey do nothing
+    on conflict on constraint campaign_deliveries_pkey do nothing
     returning app_user_id
   )
   select count(*) into made from sent;

@@ -110,33 +110,25 @@ comment on function api.push_inbox_delete is 'Deletes an item of the caller. Ref
 create or replace function internal.push_report(delivery_id uuid, is_opened boolean) returns void
 language plpgsql volatile security definer set search_path = '' as $$
 declare
-  d app.push_deliveries;
+  d app.campaign_deliveries;
 begin
   perform internal.lock_users(array[internal.user_id()]);
   select e.* into d
-    from app.push_deliveries e
+    from app.campaign_deliveries e
    where e.id = push_report.delivery_id and e.app_user_id = internal.user_id()
      -- what no device was ever sent, none can have received
      and e.status <> 'skipped' and (e.status <> 'pending' or e.tries > 0)
      for no key update;
   perform internal.check_found(d.id is not null, 'delivery');
   if not push_report.is_opened then
-    update app.push_deliveries e set received_at = internal.now() where e.id = d.id and e.received_at is null;
+    update app.campaign_deliveries e set received_at = internal.now() where e.id = d.id and e.received_at is null;
     return;
   elsif d.opened_at is not null then
     return;
   end if;
-  update app.push_deliveries e
-     set opened_at = internal.now(),
-         -- an outcome that was unknown is known now
-         sent_at = case when e.status = 'failed' then coalesce(e.sent_at, internal.now()) else e.sent_at end,
-         code = case when e.status = 'failed' then null else e.code end,
-         status = case when e.status in ('sent', 'failed') then 'opened' else e.status end
-   where e.id = d.id;
+  perform internal.campaign_delivery_opened(d.id);
   perform internal.emit(d.app_user_id, 'svc.push.opened', jsonb_build_object(
     'delivery_id', d.id, 'campaign_id', d.campaign_id, 'automation_id', d.automation_id, 'variant', d.variant));
-  perform internal.push_count(coalesce(d.campaign_id, d.automation_id), d.variant, opened => 1, sent => (d.status = 'failed')::int,
-                              failed => -(d.status = 'failed')::int);
 end $$;
 comment on function internal.push_report is
   'Notes that a message of the caller was received or opened; the first time counts, and emits svc.push.opened. Refuses 404 NOT_FOUND, also for a delivery

@@ -17,17 +17,6 @@ language sql volatile security definer set search_path = '' as $$
 $$;
 comment on function internal.push_categories_note is 'Remembers the categories of messages, for the list that users choose from.';
 
-create or replace function internal.push_filter_check(field text, filter jsonb) returns void
-language plpgsql volatile as $$
-declare
-  problem constant text := internal.filter_problem(push_filter_check.filter::json);
-begin
-  if problem is not null then
-    perform internal.invalid(push_filter_check.field, problem);
-  end if;
-end $$;
-comment on function internal.push_filter_check is 'Refuses 400 VALIDATION_ERROR for an invalid filter.';
-
 create or replace function internal.push_titles_check(message jsonb) returns void
 language plpgsql volatile as $$
 declare
@@ -103,7 +92,7 @@ begin
     -- a message that causes itself would not come to rest
     perform internal.invalid('trigger.event_name', 'must not be an event of push itself');
   elsif made.trigger -> 'filter' <> 'null' then
-    perform internal.push_filter_check('trigger.filter', made.trigger -> 'filter');
+    perform internal.campaign_filter_check('trigger.filter', made.trigger -> 'filter');
   end if;
   return made;
 end $$;
@@ -120,13 +109,7 @@ comment on function internal.push_automation_after_write is 'Remembers the categ
 
 create or replace function internal.segment_used__push(segment_id uuid) returns text[]
 language sql stable security definer set search_path = '' as $$
-  select array(
-    select c.channel || ' campaign ' || c.id
-      from app.push_campaigns c
-     where not c.is_deleted and c.status in ('draft', 'scheduled', 'sending', 'paused')
-       and (c.exclude_segment_id = segment_used__push.segment_id or c.audience ->> 'segment_id' = segment_used__push.segment_id::text)
-     order by c.id)
-    || array(select 'push automation ' || a.key from app.push_automations a
-              where a.trigger ->> 'segment_id' = segment_used__push.segment_id::text order by a.key)
+  select array(select 'push automation ' || a.key from app.push_automations a
+                where a.trigger ->> 'segment_id' = segment_used__push.segment_id::text order by a.key)
 $$;
-comment on function internal.segment_used__push is 'Campaigns that are not over, and automations, that name a segment.';
+comment on function internal.segment_used__push is 'Automations that name a segment.';

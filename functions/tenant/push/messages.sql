@@ -70,30 +70,3 @@ begin
 end $$;
 comment on function internal.push_rendered is
   'A message for one user: title and body in the locale of the property locale, else in its language, else as they are; placeholders filled in.';
-
-create or replace function internal.push_is_quiet(hours jsonb, at time) returns boolean
-language sql immutable parallel safe
-return case
-  when push_is_quiet.hours ->> 'start' is null then false
-  when (push_is_quiet.hours ->> 'start')::time <= (push_is_quiet.hours ->> 'end')::time
-  then push_is_quiet.at >= (push_is_quiet.hours ->> 'start')::time and push_is_quiet.at < (push_is_quiet.hours ->> 'end')::time
-  else push_is_quiet.at >= (push_is_quiet.hours ->> 'start')::time or push_is_quiet.at < (push_is_quiet.hours ->> 'end')::time end;
-comment on function internal.push_is_quiet is 'Whether a time of day is within quiet hours {start, end}, which may go past midnight. Equal ends are no time at all.';
-
-create or replace function internal.push_local_due(at timestamptz, zone text, local_time time, weekdays int[]) returns timestamptz
-language plpgsql stable parallel safe as $$
-declare
-  day date := (push_local_due.at at time zone push_local_due.zone)::date;
-  candidate timestamptz;
-begin
-  for n in 0 .. 8 loop
-    candidate := ((day + n) + push_local_due.local_time) at time zone push_local_due.zone;
-    if candidate >= push_local_due.at
-       and (push_local_due.weekdays is null or extract(isodow from day + n)::int = any (push_local_due.weekdays)) then
-      return candidate;
-    end if;
-  end loop;
-  return push_local_due.at;
-end $$;
-comment on function internal.push_local_due is
-  'The next time at which clocks of a zone show local_time, from a time on, on one of these days of the week (1 is Monday), or on any.';

@@ -1,12 +1,17 @@
 -- Sending. A worker claims due deliveries, which marks them as sending before any provider is called, and records what the provider answered. A delivery whose
 -- worker died in between is claimed again when its lease ends: its devices of APNs, which shows a notification with the same collapse id once, and of the log
 -- are sent to again; FCM has no such key, so its outcome is unknown and it is never sent to again. A provider that is busy or away is tried again for hours, as
--- long as the message is worth it: until its ttl_seconds after the first attempt, and while the user would still be sent it. Claims of a project come one after the other, by the lock
--- of its bucket, so caps are exact. Locks: the buckets, users, deliveries, devices.
+-- long as the message is worth it: until its ttl_seconds after the first attempt, and while the user would still be sent it. Claims of push come one after the other, by
+-- the lock of its bucket in functions/tenant/campaigns/claim.sql, so caps are exact. Locks: the bucket, users, deliveries, devices, breakers.
 create or replace function internal.push_lease() returns interval
 language sql immutable parallel safe
 return interval '2 minutes';
 comment on function internal.push_lease is 'How long a worker has for the deliveries that it has claimed.';
+
+create or replace function internal.push_is_refused(enabled boolean, categories jsonb, category text) returns boolean
+language sql immutable parallel safe
+return not coalesce(push_is_refused.enabled, true) or jsonb_extract_path(push_is_refused.categories, push_is_refused.category) = 'false';
+comment on function internal.push_is_refused is 'Whether a user has switched push off, or this category; null, as false, where the user has said nothing.';
 
 create or replace function internal.push_retry_at(tries int, retry_after numeric) returns timestamptz
 language sql stable
@@ -16,28 +21,6 @@ return (select internal.now() + make_interval(secs => greatest(w.seconds, least(
 comment on function internal.push_retry_at is
   'When a delivery that was tried so many times is tried again: after 1 second to an hour, or after what the provider asks for, an hour at most. Null after 13 attempts, six hours.
    Granted to nobody.';
-
-create or replace function internal.push_bucket_fill(name text, per_second numeric) returns app.push_buckets
-language plpgsql volatile security definer set search_path = '' as $$
-declare
-  bucket app.push_buckets := internal.push_bucket_lock(push_bucket_fill.name);
-  -- what one second gives may come at once, and at least one message
-  most constant numeric := greatest(1, push_bucket_fill.per_second);
-begin
-  bucket.tokens := least(most, case when bucket.filled_at = '-infinity' then most
-    else bucket.tokens + greatest(0, extract(epoch from internal.now() - bucket.filled_at)) * push_bucket_fill.per_second end);
-  bucket.filled_at := internal.now();
-  return bucket;
-end $$;
-comment on function internal.push_bucket_fill is 'A token bucket as it is now, locked; its caller stores what it takes. Granted to nobody.';
-
-create or replace function internal.push_bucket_store(bucket app.push_buckets) returns void
-language sql volatile security definer set search_path = '' as $$
-  update app.push_buckets b
-     set tokens = (push_bucket_store.bucket).tokens, filled_at = (push_bucket_store.bucket).filled_at
-   where b.name = (push_bucket_store.bucket).name
-$$;
-comment on function internal.push_bucket_store is 'Stores a bucket after tokens were taken. Granted to nobody.';
 
 create or replace function internal.push_claim_rows(queue uuid, allowed int, uses_log boolean) returns json
 language plpgsql volatile security definer set search_path = ''
@@ -54,7 +37,7 @@ begin
   -- users are locked as foreign keys lock them: what is deleted or merged at this moment is passed over
   ids := array(
     select d.id
-      from app.push_deliveries d
+      from app.campaign_deliveries d
       join app.users u on u.id = d.app_user_id
      where d.queue_id = push_claim_rows.queue and d.status in ('pending', 'sending') and d.due_at <= at
      order by d.due_at, d.id
@@ -63,7 +46,7 @@ begin
   with picked as materialized (
     select d.id, d.app_user_id, d.campaign_id, d.automation_id, d.variant, d.message, d.context, d.is_test, d.inbox, d.status, d.tries, d.attempts,
            d.sent_at, d.due_at, u.properties, u.display_name, u.is_banned, u.timezone
-      from app.push_deliveries d
+      from app.campaign_deliveries d
       join app.users u on u.id = d.app_user_id
      where d.id = any (ids)
   ), one_per_user as materialized (
@@ -71,12 +54,12 @@ begin
     select distinct on (p.app_user_id) p.* from picked p order by p.app_user_id, p.due_at, p.id
   ), configured as materialized (
     select d.*, coalesce(d.message, v.message, c.message, a.message, t.message) as base, coalesce(c.quiet_hours, a.quiet_hours) as quiet,
-           coalesce(c.frequency_cap, a.frequency_cap) as cap, coalesce(p.enabled, true) as enabled, p.categories, p.quiet_hours as own_quiet,
+           coalesce(c.frequency_cap, a.frequency_cap) as cap, p.enabled, p.categories, p.quiet_hours as own_quiet,
            (at at time zone coalesce(z.name, 'UTC'))::time as local_time
       from one_per_user d
       left join app.timezones z on z.name = d.timezone
       left join app.push_preferences p on p.app_user_id = d.app_user_id
-      left join app.push_campaigns c on c.id = d.campaign_id
+      left join app.campaigns c on c.id = d.campaign_id
       left join app.push_automations a on a.id = d.automation_id
       left join app.push_templates t on t.key = a.template_key
       left join lateral (select e.value -> 'message' as message from jsonb_array_elements(c.variants) e where e.value ->> 'key' = d.variant) v on true
@@ -88,16 +71,11 @@ begin
                 when k.tries > 0 and k.message is not null and k.context ? 'message_id'
                      and not internal.message_push_is_wanted((k.context ->> 'message_id')::uuid, k.app_user_id) then 'cancelled'
                 when k.is_test then case when k.tries = 0 and d.tokens is null and d.lost is null then 'no_token' end
-                when not k.enabled or k.categories -> (k.base ->> 'category') = 'false' then 'opted_out'
-                when internal.push_is_quiet(k.quiet, k.local_time) or internal.push_is_quiet(k.own_quiet, k.local_time) then 'quiet_hours'
-                when k.tries > 0 then null
-                when k.cap is not null
-                     and (select count(*) from app.push_deliveries o
-                           where o.app_user_id = k.app_user_id and o.id <> k.id and o.channel = 'push'
-                             and (o.sent_at > at - make_interval(hours => (k.cap ->> 'hours')::int) or o.status = 'sending')) >= (k.cap ->> 'max')::int
-                then 'capped'
-                when d.tokens is null and d.lost is null then 'no_token' end as reason
+                when internal.push_is_refused(k.enabled, k.categories, k.base ->> 'category') then 'opted_out'
+                else coalesce(h.reason, case when k.tries = 0 and d.tokens is null and d.lost is null then 'no_token' end) end as reason
       from configured k
+     -- a cap counts a message once, however often it is tried
+     cross join lateral internal.campaign_held_back('push', k.quiet, k.own_quiet, k.local_time, case when k.tries = 0 then k.cap end, k.app_user_id, k.id, at) h
      cross join lateral (select internal.push_rendered(k.base, k.properties, k.display_name, k.context) as shown offset 0) r
      cross join lateral (
        select json_agg(json_build_object('id', n.id, 'token', n.token, 'provider', r.route))
@@ -119,7 +97,7 @@ begin
                      when j.reason is not null then 'skipped' else 'failed' end as next_status
       from checked j
   ), moved as (
-    update app.push_deliveries d
+    update app.campaign_deliveries d
        set status = case when n.next_status = 'sent' and d.opened_at is not null then 'opened' else n.next_status end,
            reason = case when n.next_status = 'skipped' then n.reason end,
            code = case when n.next_status = 'failed' then coalesce(n.lost -> 0 ->> 'code', n.attempts -> -1 ->> 'code', 'NO_DEVICE') end,
@@ -162,7 +140,7 @@ begin
      select o.id
        from unnest(ended.readers) r (id)
       cross join lateral (select x.id from app.push_inbox_items x where x.app_user_id = r.id order by x.created_at desc, x.id desc offset 500) o));
-  perform internal.push_count(g.source_id, g.variant, skipped => g.skipped, failed => g.failed, sent => g.sent)
+  perform internal.campaign_count(g.source_id, g.variant, skipped => g.skipped, failed => g.failed, sent => g.sent)
      from json_to_recordset(ended.counts) as g (source_id uuid, variant text, skipped bigint, failed bigint, sent bigint);
   return json_build_object('deliveries', coalesce(ended.deliveries, '[]'), 'picked', ended.picked);
 end $$;
@@ -172,102 +150,22 @@ comment on function internal.push_claim_rows is
 
 create or replace function internal.push_breaker_count(provider text, n int, failures int, retry_after numeric) returns void
 language plpgsql volatile security definer set search_path = '' as $$
-declare
-  bucket constant text := 'provider ' || push_breaker_count.provider;
 begin
   -- most batches have no failure, and no row either
-  if push_breaker_count.failures = 0 and not exists (select from app.push_buckets b where b.name = bucket and b.failures > 0) then
+  if push_breaker_count.failures = 0 and not exists (
+       select from app.push_breakers b where b.provider = push_breaker_count.provider and b.failures > 0) then
     return;
   end if;
-  perform internal.push_bucket_lock(bucket);
-  update app.push_buckets b
+  insert into app.push_breakers as b (provider) values (push_breaker_count.provider) on conflict do nothing;
+  update app.push_breakers b
      set failures = case when push_breaker_count.failures < push_breaker_count.n then 0 else b.failures + push_breaker_count.failures end,
          open_until = case when push_breaker_count.failures = push_breaker_count.n and b.failures + push_breaker_count.failures >= 50
                            then internal.now() + make_interval(secs => greatest(30, least(coalesce(push_breaker_count.retry_after, 0), 600))::double precision) end
-   where b.name = bucket;
+   where b.provider = push_breaker_count.provider;
 end $$;
 comment on function internal.push_breaker_count is
   'The circuit breaker of a provider: after 50 requests in a row that it failed, none for 30 seconds, or up to ten minutes where it asks for that, then ten at a time until one
    succeeds. Granted to nobody.';
-
-create or replace function api.push_claim(queue uuid, most int, uses_log boolean) returns api.reply
-language plpgsql volatile security definer set search_path = ''
-set enable_seqscan = off set enable_bitmapscan = off set enable_sort = off as $$
-declare
-  c app.push_campaigns;
-  project app.push_buckets;
-  throttle app.push_buckets;
-  allowed int;
-  taken int;
-  claimed json;
-  is_probe boolean := exists (select from app.push_buckets b where b.name in ('provider apns', 'provider fcm') and b.failures >= 50);
-  held_until timestamptz;
-  next_at timestamptz;
-  of_channel constant text := coalesce((select k.channel from app.push_campaigns k where k.id = push_claim.queue), 'push');
-  per_second constant numeric := coalesce((internal.setting(of_channel || '.sends_per_second') #>> '{}')::numeric, case of_channel when 'email' then 10 else 1000 end);
-begin
-  perform internal.check_caller('worker', 'messages are sent by workers');
-  project := internal.push_bucket_fill(case of_channel when 'email' then 'email' else 'project' end, per_second);
-  if push_claim.queue <> '00000000-0000-0000-0000-000000000000' then
-    -- read after the lock: what an administrator has stopped before is not sent
-    select k.* into c from app.push_campaigns k where k.id = push_claim.queue and not k.is_deleted;
-    if c.status is distinct from 'sending' then
-      return internal.reply(200, '{"deliveries": [], "next_at": null}');
-    end if;
-  end if;
-  select max(b.open_until) into held_until
-    from app.push_buckets b
-   where of_channel = 'push' and b.name in ('provider apns', 'provider fcm') and b.open_until > internal.now();
-  if held_until is not null then
-    return internal.reply(200, json_build_object('deliveries', '[]'::json, 'next_at', internal.iso(held_until)));
-  end if;
-  is_probe := is_probe and of_channel = 'push';
-  allowed := least(push_claim.most, floor(project.tokens),
-                   -- a provider that failed is tried with a few messages first
-                   case when is_probe then 10 end);
-  if c.throttle_per_minute is not null then
-    throttle := internal.push_bucket_fill(c.id::text, c.throttle_per_minute / 60.0);
-    allowed := least(allowed, floor(throttle.tokens));
-  end if;
-  claimed := case when allowed <= 0 then '{"deliveries": [], "picked": 0, "taken": 0}'
-                  when of_channel = 'email' then internal.email_claim_rows(c, allowed)
-                  else internal.push_claim_rows(push_claim.queue, allowed, push_claim.uses_log) end;
-  taken := coalesce((claimed ->> 'taken')::int, json_array_length(claimed -> 'deliveries'));
-  if is_probe and taken > 0 then
-    -- the next ones wait for what becomes of these, or of their worker
-    update app.push_buckets b set open_until = internal.now() + interval '30 seconds'
-     where b.name in ('provider apns', 'provider fcm') and b.failures >= 50;
-  end if;
-  project.tokens := project.tokens - taken;
-  perform internal.push_bucket_store(project);
-  if c.throttle_per_minute is not null then
-    throttle.tokens := throttle.tokens - taken;
-    perform internal.push_bucket_store(throttle);
-  end if;
-  -- when to come back: at the next due time, and not before there are tokens. What another turn is sending is over in seconds, long before its lease is
-  if of_channel = 'email' then
-    next_at := internal.email_next_at(push_claim.queue);
-  else
-    select case d.status when 'sending' then least(d.due_at, internal.now() + interval '5 seconds') else d.due_at end into next_at
-      from app.push_deliveries d where d.queue_id = push_claim.queue and d.status in ('pending', 'sending')
-     order by d.due_at limit 1;
-  end if;
-  if next_at is null and c.id is not null then
-    update app.push_campaigns k
-       set status = 'sent', finished_at = internal.now()
-     where k.id = c.id and k.status = 'sending'
-       and exists (select from app.push_plans p where p.campaign_id = k.id and p.planned_at is not null)
-       and not exists (select from app.push_deliveries d where d.queue_id = k.id and d.status in ('pending', 'sending'));
-  end if;
-  -- greatest passes over nulls, and nothing left is null
-  next_at := case when next_at is not null then greatest(next_at, internal.now() + make_interval(secs => greatest(
-    case when project.tokens < 1 then (1 - project.tokens) / per_second end,
-    case when throttle.tokens < 1 then (1 - throttle.tokens) * 60.0 / c.throttle_per_minute end, 0)::double precision)) end;
-  return internal.reply(200, json_build_object('deliveries', claimed -> 'deliveries', 'picked', claimed -> 'picked', 'next_at', internal.iso(next_at)));
-end $$;
-comment on function api.push_claim is
-  'For the worker: claims due deliveries of a campaign, or under the nil uuid of direct sends and automations: {deliveries, picked, next_at}. next_at
-   is when more may be due, null when nothing is left; a campaign whose last delivery is over is sent then. Serialises the claims of a project.';
 
 create or replace function api.push_record(results jsonb) returns api.reply
 language plpgsql volatile security definer set search_path = ''
@@ -283,12 +181,12 @@ begin
   perform internal.check_caller('worker', 'outcomes are recorded by workers');
   -- first the users, as whoever deletes or merges them does
   perform from app.users u
-    where u.id = any (array(select d.app_user_id from app.push_deliveries d where d.id = any (ids)))
+    where u.id = any (array(select d.app_user_id from app.campaign_deliveries d where d.id = any (ids)))
     order by u.id
       for key share;
   with held as materialized (
     select d.id, d.campaign_id, d.automation_id, d.variant, d.tries, d.sent_at, d.opened_at, d.due_at, d.status, by_id -> d.id::text -> 'tokens' as tokens
-      from app.push_deliveries d
+      from app.campaign_deliveries d
      where d.id = any (ids) and d.attempt_id = (by_id -> d.id::text ->> 'attempt_id')::uuid
      order by d.id
        for update of d
@@ -311,7 +209,7 @@ begin
       from decided d
      cross join lateral jsonb_array_elements(d.tokens) t
   ), moved as (
-    update app.push_deliveries d
+    update app.campaign_deliveries d
        set status = case when n.next_status = 'sent' and d.converted_at is not null then 'converted'
                          when n.next_status = 'sent' and d.opened_at is not null then 'opened' else n.next_status end,
            attempts = d.attempts || n.attempts,
@@ -339,20 +237,14 @@ begin
             from answered a where a.outcome = 'refused' and a.campaign_id is not null) as refused,
          (select count(*) from decided n where n.is_new) as sent
     into ended;
-  perform internal.push_count(g.source_id, g.variant, sent => g.sent, failed => g.failed)
+  perform internal.campaign_count(g.source_id, g.variant, sent => g.sent, failed => g.failed)
      from json_to_recordset(ended.counts) as g (source_id uuid, variant text, sent bigint, failed bigint);
   if ended.sent > 0 then
     perform internal.usage_add(internal.utc_day(at), 'push_sent', ended.sent);
   end if;
   perform internal.push_breaker_count(b.provider, b.n, b.failures, b.retry_after)
      from json_to_recordset(ended.providers) as b (provider text, n int, failures int, retry_after numeric);
-  if ended.refused is not null then
-    update app.push_campaigns c
-       set status = 'failed', failure = r.value ->> 'code', finished_at = at
-      from jsonb_array_elements(ended.refused) r
-     where c.id = (r.value ->> 'id')::uuid and c.status in ('sending', 'paused');
-    perform internal.enqueue('push__plan', r.value ->> 'id') from jsonb_array_elements(ended.refused) r;
-  end if;
+  perform internal.campaign_fail((r.value ->> 'id')::uuid, r.value ->> 'code') from jsonb_array_elements(ended.refused) r;
   return internal.reply(200, json_build_object('recorded', (select count(*) from jsonb_array_elements(push_record.results))));
 end $$;
 comment on function api.push_record is
@@ -376,7 +268,7 @@ declare
   users uuid[];
   made uuid[];
 begin
-  perform internal.push_developer_check();
+  perform internal.check_caller('developer', 'messages are sent by administrators');
   select array_agg(u.id order by o.n) into users
     from (select distinct on (i.id) i.id, i.n from unnest(push_deliver.user_ids) with ordinality as i (id, n) order by i.id, i.n) o
     join app.users u on u.id = o.id;
@@ -388,8 +280,8 @@ begin
     select distinct p.platform from app.push_tokens p where p.app_user_id = any (users) and p.is_active));
   perform internal.push_categories_note(array[m]);
   with sent as (
-    insert into app.push_deliveries (queue_id, app_user_id, message, is_test, inbox, due_at)
-    select '00000000-0000-0000-0000-000000000000', i.id, m, push_deliver.is_test, push_deliver.keeps_inbox, internal.now()
+    insert into app.campaign_deliveries (queue_id, channel, app_user_id, message, is_test, inbox, due_at)
+    select '00000000-0000-0000-0000-000000000000', 'push', i.id, m, push_deliver.is_test, push_deliver.keeps_inbox, internal.now()
       from unnest(users) with ordinality as i (id, n) order by i.n
     returning id
   )
@@ -418,23 +310,3 @@ begin
 end $$;
 comment on function api.push_send is
   'Sends a message to up to 100 users, 202 {delivery_ids}. Refuses 404 USER_NOT_FOUND, 400 PUSH_NOT_CONFIGURED, VALIDATION_ERROR, 409 IDEMPOTENCY_CONFLICT.';
-
-create or replace function api.push_campaign_test(campaign_id uuid, user_ids json, is_production boolean, channel text default 'push')
-returns api.reply
-language plpgsql volatile security definer set search_path = '' as $$
-declare
-  user_ids_given constant uuid[] := array(select u::uuid from json_array_elements_text(push_campaign_test.user_ids) u);
-  campaign app.push_campaigns;
-begin
-  select c.* into campaign
-    from app.push_campaigns c
-   where c.id = push_campaign_test.campaign_id and c.channel = push_campaign_test.channel and not c.is_deleted;
-  perform internal.check_found(campaign.id is not null, 'campaign');
-  if campaign.channel = 'email' then
-    return internal.reply(202, internal.email_campaign_test(campaign, user_ids_given));
-  end if;
-  return internal.reply(202, internal.push_deliver(user_ids_given, campaign.message, true, false, push_campaign_test.is_production));
-end $$;
-comment on function api.push_campaign_test is
-  'Sends the message of a campaign to some users, as a direct send: 202 {delivery_ids}. Refuses 404 NOT_FOUND and what internal.push_deliver or
-   internal.email_campaign_test refuses.';

@@ -7,14 +7,14 @@ import { CampaignFilter, DeliveryFilter, DeliveryIds, Scheduled } from '#server/
 
 type Refusals = NonNullable<Declaration['refusals']>
 type Channel = {
-  readonly channel: 'push' | 'email'
+  /** As in internal.campaign_channels. */
+  readonly channel: string
   /** What a draft holds. */
   readonly fields: z.ZodRawShape
   readonly Campaign: z.ZodType
   readonly Preview: z.ZodType
   readonly Delivery: z.ZodType
   readonly Stats: z.ZodType
-  readonly deliveries: string
   readonly example: Readonly<Record<string, unknown>>
   /** Codes of 400 that making and changing a campaign has after its `check`, and that starting one has. */
   readonly contentCodes: readonly string[]
@@ -36,7 +36,7 @@ export const campaignRoutes = (of: Channel): readonly Declared[] => {
   const campaign = '/campaigns/:campaignId'
   type Args = NonNullable<Declaration['args']>
   const inChannel: Args = () => ({ channel })
-  /** A project in production needs a real provider of push; in development the log takes what would be sent. */
+  /** A channel may ask more of a project in production, such as a real provider. */
   const environment: Args = ({ resolved }) => ({
     channel,
     is_production: resolved.project?.environment === 'production',
@@ -45,11 +45,13 @@ export const campaignRoutes = (of: Channel): readonly Declared[] => {
   const write = (
     call: string,
     args: Args,
-    codes: Refusals,
+    /** Of the function, where a handler calls it. */
+    ofCall: Refusals,
+    codes: readonly string[] = [],
   ): Pick<Declaration, 'call' | 'args' | 'handle' | 'refusals'> =>
     check
       ? {
-          refusals: { ...codes, 400: ['AUDIENCE_EMPTY', ...of.contentCodes] },
+          refusals: { ...ofCall, 400: ['AUDIENCE_EMPTY', ...of.contentCodes, ...codes] },
           handle: async (context) => {
             await check(context)
             const { campaignId: id } = context.params
@@ -61,7 +63,7 @@ export const campaignRoutes = (of: Channel): readonly Declared[] => {
             })
           },
         }
-      : { call, args }
+      : { call, args, ...(codes.length > 0 ? { refusals: { 400: codes } } : {}) }
 
   /** The call of a route that sends, after `checkStart` where there is one. */
   const start = (
@@ -76,7 +78,7 @@ export const campaignRoutes = (of: Channel): readonly Declared[] => {
           refusals: mergeRefusals(mergeRefusals(of.startRefusals, ofCall), others),
           handle: async (context) => {
             const campaign_id = context.params['campaignId']
-            const found = await context.call('push_campaign_get', { campaign_id, channel }, { readOnly: true })
+            const found = await context.call('campaign_get', { campaign_id, channel }, { readOnly: true })
             await checkStart(context, dataOf<Record<string, unknown>>(found))
             return context.call(call, { campaign_id, ...context.body, ...args(context) })
           },
@@ -85,7 +87,7 @@ export const campaignRoutes = (of: Channel): readonly Declared[] => {
 
   const move = (verb: 'cancel' | 'pause' | 'resume', summary: string) =>
     route(`POST ${campaign}/${verb}`, summary, {
-      call: 'push_campaign_move',
+      call: 'campaign_move',
       args: () => ({ channel, verb }),
       replies: { 200: data(Campaign) },
     })
@@ -102,20 +104,22 @@ export const campaignRoutes = (of: Channel): readonly Declared[] => {
       }),
       patch: true,
       example: { audience: { all: true }, ...of.example },
-      ...write('push_campaign_create', environment, {
-        ...of.startRefusals,
-        409: ['ALREADY_SCHEDULED', 'LIMIT_REACHED'],
-      }),
+      ...write(
+        'campaign_create',
+        environment,
+        { ...of.startRefusals, 409: ['ALREADY_SCHEDULED', 'LIMIT_REACHED'] },
+        of.startCodes,
+      ),
       replies: { 201: data(Campaign), 202: data(Scheduled) },
     }),
     route('GET /campaigns', 'Campaigns, newest first', {
-      call: 'push_campaigns',
+      call: 'campaigns',
       query: { status: CampaignFilter, ...Page },
       args: inChannel,
       replies: { 200: page(Campaign) },
     }),
     route(`GET ${campaign}`, 'A campaign with its counts', {
-      call: 'push_campaign_get',
+      call: 'campaign_get',
       args: inChannel,
       replies: { 200: data(Campaign) },
     }),
@@ -123,11 +127,11 @@ export const campaignRoutes = (of: Channel): readonly Declared[] => {
       body: z.object({ ...fields, send_at: Moment.nullish() }).partial(),
       patch: true,
       example: { name: 'Evening reminder' },
-      ...write('push_campaign_update', inChannel, { 409: ['CAMPAIGN_LOCKED'] }),
+      ...write('campaign_update', inChannel, { 409: ['CAMPAIGN_LOCKED'] }),
       replies: { 200: data(Campaign) },
     }),
     route(`DELETE ${campaign}`, 'Delete a campaign with its deliveries, except while it is sent', {
-      call: 'push_campaign_delete',
+      call: 'campaign_delete',
       args: inChannel,
       replies: { 200: Deleted },
     }),
@@ -135,7 +139,7 @@ export const campaignRoutes = (of: Channel): readonly Declared[] => {
       body: z.object({ send_at: Moment.nullish() }),
       example: { send_at: '2030-01-01T18:00:00Z' },
       ...start(
-        'push_campaign_schedule',
+        'campaign_schedule',
         environment,
         { 400: of.startCodes },
         { 400: ['AUDIENCE_EMPTY'], 409: ['ALREADY_SCHEDULED'] },
@@ -147,12 +151,12 @@ export const campaignRoutes = (of: Channel): readonly Declared[] => {
     move('pause', 'Pause a campaign that is being sent'),
     move('resume', 'Resume a paused campaign'),
     route(`POST ${campaign}/duplicate`, 'Copy a campaign as a draft', {
-      call: 'push_campaign_duplicate',
+      call: 'campaign_duplicate',
       args: inChannel,
       replies: { 201: data(Campaign) },
     }),
     route(`POST ${campaign}/preview`, 'Whom a campaign would reach now, and the message as `user_id` would see it', {
-      call: 'push_campaign_preview',
+      call: 'campaign_preview',
       readOnly: true,
       body: z.object({ user_id: Uuid.nullish() }),
       example: {},
@@ -163,7 +167,7 @@ export const campaignRoutes = (of: Channel): readonly Declared[] => {
       body: z.object({ user_ids: z.array(Uuid).min(1).max(10) }),
       example: { user_ids: [nobody] },
       ...start(
-        'push_campaign_test',
+        'campaign_test',
         (context) => ({
           ...environment(context),
           user_ids: JSON.stringify(context.body['user_ids']),
@@ -173,7 +177,8 @@ export const campaignRoutes = (of: Channel): readonly Declared[] => {
       replies: { 202: data(DeliveryIds) },
     }),
     route(`GET ${campaign}/deliveries`, 'Deliveries of a campaign in the order of their users', {
-      call: of.deliveries,
+      call: 'campaign_deliveries',
+      args: inChannel,
       query: { status: DeliveryFilter, cursor: Cursor, limit: Limit() },
       replies: { 200: cursorPage(of.Delivery) },
     }),
@@ -181,7 +186,7 @@ export const campaignRoutes = (of: Channel): readonly Declared[] => {
       `GET ${campaign}/stats`,
       'Counts and rates of a campaign, by variant and by hour; conversions within 24 hours',
       {
-        call: 'push_campaign_stats',
+        call: 'campaign_stats',
         stale: true,
         args: inChannel,
         replies: { 200: data(of.Stats) },

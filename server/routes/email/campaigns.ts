@@ -77,7 +77,6 @@ export const emailCampaigns = area({
       Preview,
       Delivery,
       Stats,
-      deliveries: 'email_campaign_deliveries',
       example: { name: 'News of May', template_key: 'news' },
       contentCodes: ['INVALID_SENDER'],
       startCodes: [],

@@ -24,7 +24,6 @@ export const pushCampaignRoutes: readonly Declared[] = [
     Preview,
     Delivery,
     Stats,
-    deliveries: 'push_campaign_deliveries',
     example: { name: 'Practice reminder', message },
     contentCodes: [],
     startCodes: ['PUSH_NOT_CONFIGURED'],

@@ -7,11 +7,11 @@ type Step = { readonly is_over: boolean; readonly next_at?: string | null }
 const timeoutMs = 60_000
 
 /** Makes the deliveries of a campaign in steps; also ends those that a cancelled campaign has left, and deletes those of a deleted one. */
-export const pushPlan = outboxTask(
-  'push__plan',
+export const campaignsPlan = outboxTask(
+  'campaigns__plan',
   async ({ step }, { key }) => {
     for (;;) {
-      const { is_over, next_at } = dataOf<Step>(await step('push_plan_step', { campaign_id: key }, { timeoutMs }))
+      const { is_over, next_at } = dataOf<Step>(await step('campaign_plan_step', { campaign_id: key }, { timeoutMs }))
       if (is_over) return next_at ? new Date(next_at) : null
     }
   },
