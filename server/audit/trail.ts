@@ -1,10 +1,9 @@
 /** The audit trail of a project or an organization, read from both databases: lists, single events and exports. */
 import { z } from 'zod'
 import { type Arguments, dataOf, type Reply } from '#server/database/database.ts'
-import { pageBytes } from '#server/database/row_encoder.ts'
 import { refusal } from '#server/errors.ts'
 import { type Column, linesOf } from '#server/http/csv.ts'
-import { readCursor, writeCursor } from '#server/http/cursors.ts'
+import { pageBytes, readCursor, writeCursor } from '#server/http/cursors.ts'
 import type { HandlerContext } from '#server/http/route.ts'
 import { uuidPattern } from '#server/http/schemas.ts'
 import { batchSize, streamRows } from '#server/http/stream.ts'

@@ -16,14 +16,18 @@ import {
   rowRequest,
 } from '#server/collections/requests.ts'
 import { type Request, shapeOf } from '#server/collections/statement_shapes.ts'
-import type { Answered } from '#server/database/statements.ts'
+import type { Answered } from '#server/collections/statements.ts'
 import { refusal } from '#server/errors.ts'
 import { isKnown } from '#server/http/conditional.ts'
 import type { Answer, HandlerContext } from '#server/http/route.ts'
 
 export const ask = async (context: HandlerContext, kind: string, request: Request) => {
   const collection = String(context.params['name'])
-  const answer = await context.ask({ kind, collection, shape: shapeOf(request), request })
+  const { services, resolved } = context
+  const question = { kind, collection, shape: shapeOf(request), request }
+  const answer = await context.accounted((settings) =>
+    services.statements.ask(resolved.place, resolved.role, resolved.claims, question, settings),
+  )
   if (answer.cut === 0) throw invalid('include', 'adds more than 8 MB to one row')
   // these two have no next page
   if (answer.cut !== null && kind !== 'find')

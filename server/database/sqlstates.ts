@@ -5,7 +5,8 @@
 export const sqlstates: Readonly<Record<string, string>> = {
   // raised by our own SQL; class TR is free of Postgres' own
   TR000: 'A refusal: internal.fail raises it with the answer as its detail, failureOf turns it into that answer.',
-  TR001: 'The collection has changed since its statement was compiled: server/database/statements.ts compiles again.',
+  TR001:
+    'The collection has changed since its statement was compiled: server/collections/statements.ts compiles again.',
   TR002:
     'A notice of internal.return_setting behind the answer: server/database/call.ts passes it to the waker and the notifier.',
   TR003: 'Work that is undone on purpose, a dry run or one row of an import: caught in the function that raises it.',

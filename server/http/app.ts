@@ -10,8 +10,6 @@ import Fastify, {
   LogController,
 } from 'fastify'
 import { consolePages } from '#server/console/console.ts'
-import type { Reply } from '#server/database/database.ts'
-import type { Question } from '#server/database/statements.ts'
 import { ApiError, refusal } from '#server/errors.ts'
 import { argumentsOf } from '#server/http/arguments.ts'
 import { corsFor } from '#server/http/cors.ts'
@@ -33,6 +31,7 @@ import {
 import { addressKey } from '#server/http/rate_limiter.ts'
 import { reference } from '#server/http/reference.ts'
 import {
+  type Accounted,
   type Answer,
   type Area,
   type HandlerContext,
@@ -331,7 +330,11 @@ export const contextOf = (
   resolved,
   route,
   call: callAs(area, route, request, resolved, services),
-  ask: askAs(area, route, request, resolved, services),
+  accounted: (call) => {
+    const readOnly = isReading(route)
+    const settings = settingsOf(area, route, request, readOnly)
+    return accounted(area, request, resolved, services, readOnly, () => call(settings))
+  },
   lines: linesAs(area, route, request, resolved, services),
 })
 
@@ -381,21 +384,6 @@ const linesAs =
       }),
     )
 
-const askAs =
-  (area: Area, route: Route, request: FastifyRequest, resolved: Resolved, services: Services) =>
-  (question: Question) => {
-    const readOnly = isReading(route)
-    return accounted(area, request, resolved, services, readOnly, () =>
-      services.statements.ask(
-        resolved.place,
-        resolved.role,
-        resolved.claims,
-        question,
-        settingsOf(area, route, request, readOnly),
-      ),
-    )
-  }
-
 const isReading = (route: Route) => route.readOnly ?? route.method === 'GET'
 
 const settingsOf = (area: Area, route: Route, request: FastifyRequest, readOnly: boolean) => ({
@@ -408,7 +396,7 @@ const settingsOf = (area: Area, route: Route, request: FastifyRequest, readOnly:
 })
 
 /** After every call: counts its time, wakes the workers, drops changed credentials from the caches. */
-const accounted = async <T extends Pick<Reply, 'milliseconds' | 'dueAt' | 'changed'>>(
+const accounted = async <T extends Accounted>(
   area: Area,
   request: FastifyRequest,
   { place, project }: Resolved,

@@ -4,6 +4,9 @@
  * server/collections/cursors.ts.
  */
 const version = 1
+
+/** The most that the rows of one page may have, as internal.page_bytes(). */
+export const pageBytes = 8_388_608
 const longest = 200
 
 /** `order` names the columns of the list's order, `occurred_at,id`; `keys` are their values in the last row of the page. */

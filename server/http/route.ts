@@ -4,7 +4,6 @@ import { z } from 'zod'
 import type { Claims } from '#server/database/call.ts'
 import type { Role } from '#server/database/cluster.ts'
 import type { Arguments, CallSettings, Lines, Place, Reply } from '#server/database/database.ts'
-import type { Answered, Question } from '#server/database/statements.ts'
 import type { DeveloperCredential } from '#server/http/credentials.ts'
 import { mergeRefusals, refusalsOf } from '#server/http/interface.ts'
 import type { CachedProject } from '#server/http/project_cache.ts'
@@ -62,6 +61,9 @@ export type Input = {
   readonly text: string
 }
 
+/** What is done with every answer of a database, whoever asked. */
+export type Accounted = Pick<Reply, 'milliseconds' | 'dueAt' | 'changed'>
+
 export type HandlerContext = Input & {
   readonly request: FastifyRequest
   readonly services: Services
@@ -76,8 +78,8 @@ export type HandlerContext = Input & {
   ) => Promise<Reply>
   /** A batch of an export as this caller: the lines of a function that returns `api.lines`, passed on without parsing. */
   readonly lines: (name: string, args: Arguments) => Promise<Lines>
-  /** A query of a collection as this caller, by the statement that is compiled for its shape. */
-  readonly ask: (question: Question) => Promise<Answered>
+  /** Another call of the same database as this caller, with the settings of the route's: its time is counted, and what it changed is told. */
+  readonly accounted: <T extends Accounted>(call: (settings: CallSettings) => Promise<T>) => Promise<T>
 }
 
 /** One of the five routes of an entity that developers define, see server/http/definitions.ts. */

@@ -1,8 +1,8 @@
 import { readdir, readFile } from 'node:fs/promises'
 import { afterEach, describe, expect, test, vi } from 'vitest'
+import { createStatements } from '#server/collections/statements.ts'
 import { boundOf } from '#server/database/bound.ts'
 import type { Database, Place } from '#server/database/database.ts'
-import { createStatements } from '#server/database/statements.ts'
 import { createCache } from '#server/http/cache.ts'
 import { createLru } from '#server/lru.ts'
 

@@ -72,7 +72,7 @@ language sql immutable parallel safe as $$
             from (select collection_raw_output.col ->> 'type' as type) as c) as t
 $$;
 comment on function internal.collection_raw_output is
-  'A value as Postgres sends it to the server, which writes the JSON (server/database/row_encoder.ts): form is how to decode the bytes: a type''s name,
+  'A value as Postgres sends it to the server, which writes the JSON (server/collections/row_encoder.ts): form is how to decode the bytes: a type''s name,
    or json when the text is JSON already.';
 
 create or replace function internal.collection_outputs(definition jsonb, alias text, chosen jsonb, tree jsonb)

@@ -1,4 +1,5 @@
 import type { TakeRow } from '#server/database/call.ts'
+import { pageBytes } from '#server/http/cursors.ts'
 
 /**
  * Encodes rows from Postgres's wire format as JSON. Formatting is most of what a page of rows costs Postgres; from the bytes it takes a
@@ -59,9 +60,6 @@ export type RowReader = {
   /** How many rows are in the answer. */
   readonly shown: number
 }
-
-/** The most that the rows of one page may have, as internal.page_bytes(). */
-export const pageBytes = 8_388_608
 
 /** Where answers are put together, many at a time: each takes one and gives it back with its last row. */
 const spare: Buffer[] = []

@@ -1,3 +1,5 @@
+import { createRowReader, type RowReader } from '#server/collections/row_encoder.ts'
+import { bindValues, type Compiled, type CompiledJson, readCompiled } from '#server/collections/values.ts'
 import type { Claims, Statement } from '#server/database/call.ts'
 import type { Role } from '#server/database/cluster.ts'
 import {
@@ -10,8 +12,6 @@ import {
   waitBeforeRetry,
 } from '#server/database/database.ts'
 import { type DatabaseError, failureOf } from '#server/database/failures.ts'
-import { createRowReader, type RowReader } from '#server/database/row_encoder.ts'
-import { bindValues, type Compiled, type CompiledJson, readCompiled } from '#server/database/values.ts'
 import { refusal } from '#server/errors.ts'
 import { createLru, type Lru } from '#server/lru.ts'
 

@@ -1,4 +1,4 @@
-import { type RawJson, type RawRows, readRaw } from '#server/database/row_encoder.ts'
+import { type RawJson, type RawRows, readRaw } from '#server/collections/row_encoder.ts'
 
 /** One parameter of a compiled statement: the path of its value in the request, and its wire format. */
 type Param = {
