@@ -5,7 +5,12 @@ import type { Logger } from 'pino'
 import { createFleet, type Fleet } from '#fleet/fleet.ts'
 import type { Foundation } from '#fleet/postgres.ts'
 import { type Installed, type OwnProgram, prepare } from '#fleet/prepare.ts'
+import { devicePage } from '#server/accounts/device_page.ts'
+import { invitePage } from '#server/accounts/invite_page.ts'
+import { createPasswords, type PasswordCost } from '#server/accounts/passwords.ts'
 import { createStatements } from '#server/collections/statements.ts'
+import { consolePages } from '#server/console/console.ts'
+import { welcome } from '#server/console/welcome.ts'
 import { adminConfig, type Cluster } from '#server/database/cluster.ts'
 import { createDatabase, migrationPending, type Place } from '#server/database/database.ts'
 import { cutWhenMoved, followHosts } from '#server/database/hosts.ts'
@@ -18,7 +23,6 @@ import { graphiql } from '#server/graphql/graphiql.ts'
 import { createGraphQL } from '#server/graphql/graphql.ts'
 import { createApp, type Observer } from '#server/http/app.ts'
 import { loadAreas } from '#server/http/areas.ts'
-import { createPasswords, type PasswordCost } from '#server/http/passwords.ts'
 import { type CachedProject, createProjectCache } from '#server/http/project_cache.ts'
 import { createRateLimiter } from '#server/http/rate_limiter.ts'
 import type { Area, Route } from '#server/http/route.ts'
@@ -335,6 +339,10 @@ export const assemble = async (
   const makeApp = () => {
     if (!app) {
       app = createApp({ areas, services, ...(harness.observe ? { observe: harness.observe } : {}) })
+      void app.register(devicePage)
+      void app.register(invitePage)
+      void app.register(consolePages, { services })
+      void app.register(welcome, { services })
       void app.register(serveMedia(services))
       void app.register(servePublicMedia(services))
       void app.register(graphiql)

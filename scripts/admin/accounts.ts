@@ -1,4 +1,4 @@
-import { createInvite, inviteHash } from '#server/http/invites.ts'
+import { createInvite, inviteHash } from '#server/accounts/invite_codes.ts'
 import { uuidPattern } from '#server/http/schemas.ts'
 import { plain } from '#server/plain.ts'
 import { type AdminCommand, emailOf, type Flags, limitOf, noteOf, oneOf, type Run, whole, wrong } from './arguments.ts'

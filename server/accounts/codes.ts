@@ -1,9 +1,9 @@
 /** Sign-in of end users by codes and magic links. */
 import { randomBytes, randomUUID } from 'node:crypto'
+import { type CodeScope, codeHash, newCode, sealPurpose } from '#server/accounts/one_time_codes.ts'
 import { projectOf, sessionCaller, signIn } from '#server/accounts/sessions.ts'
 import { acceptedArray } from '#server/http/languages.ts'
 import { perIp, takeLimits } from '#server/http/limits.ts'
-import { type CodeScope, codeHash, newCode, sealPurpose } from '#server/http/one_time_codes.ts'
 import type { HandlerContext } from '#server/http/route.ts'
 import { sha256 } from '#server/secrets.ts'
 

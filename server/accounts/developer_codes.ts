@@ -1,11 +1,11 @@
 /** Sign-in of developers with a code by mail. */
 import { randomUUID } from 'node:crypto'
+import { signInTokens, visitor, withTokens } from '#server/accounts/sign_in.ts'
 import { dataOf } from '#server/database/database.ts'
 import { codeMac, codeOf, developerCode } from '#server/derived_codes.ts'
 import { sessionHeld } from '#server/http/credentials.ts'
 import { perIp, perSubject, takeLimits } from '#server/http/limits.ts'
 import type { HandlerContext } from '#server/http/route.ts'
-import { signInTokens, visitor, withTokens } from '#server/http/sign-in.ts'
 import { sha256 } from '#server/secrets.ts'
 
 const mailboxOf = async ({ call, body }: HandlerContext) =>

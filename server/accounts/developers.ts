@@ -1,12 +1,13 @@
 /** Accounts of developers: sign-up, sign-in, sessions, passwords and deletion. */
+
+import { inviteHash, isBlank, requestAccess } from '#server/accounts/invite_codes.ts'
+import { refuseWeak } from '#server/accounts/passwords.ts'
+import { signInTokens, visitor, withTokens } from '#server/accounts/sign_in.ts'
 import { dataOf } from '#server/database/database.ts'
 import { refusal } from '#server/errors.ts'
 import { sessionRequired } from '#server/http/credentials.ts'
-import { inviteHash, isBlank, requestAccess } from '#server/http/invites.ts'
 import { asSignIn, perIp, perSubject, refundLimits, takeLimits } from '#server/http/limits.ts'
-import { refuseWeak } from '#server/http/passwords.ts'
 import type { HandlerContext, Resolved } from '#server/http/route.ts'
-import { signInTokens, visitor, withTokens } from '#server/http/sign-in.ts'
 import { sha256 } from '#server/secrets.ts'
 
 /** The credential of the request, so that a program can show it. */

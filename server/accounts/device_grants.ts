@@ -1,9 +1,9 @@
 /** Sign-in of tools without a browser (RFC 8628). */
 import { randomBytes, randomInt } from 'node:crypto'
+import { signInTokens, visitor, withTokens } from '#server/accounts/sign_in.ts'
 import { dataOf } from '#server/database/database.ts'
 import { asSignIn, perIp, perSubject, takeLimits } from '#server/http/limits.ts'
 import type { HandlerContext } from '#server/http/route.ts'
-import { signInTokens, visitor, withTokens } from '#server/http/sign-in.ts'
 import { sha256 } from '#server/secrets.ts'
 
 /** Consonants alone, as RFC 8628, 6.1 advises: no letter is taken for another one or for a digit, and no word comes out. */

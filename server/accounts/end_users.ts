@@ -1,10 +1,11 @@
 /** Accounts of end users: anonymous ones, mail address and password, renewal, sign-out and deletion. */
+
+import { deletionCodeHash } from '#server/accounts/one_time_codes.ts'
+import { refuseWeak } from '#server/accounts/passwords.ts'
 import { deviceOf, newcomers, projectOf, sessionCaller, signIn } from '#server/accounts/sessions.ts'
 import { dataOf } from '#server/database/database.ts'
 import { refusal } from '#server/errors.ts'
 import { perIp, perSubject, takeLimits } from '#server/http/limits.ts'
-import { deletionCodeHash } from '#server/http/one_time_codes.ts'
-import { refuseWeak } from '#server/http/passwords.ts'
 import type { HandlerContext } from '#server/http/route.ts'
 import { sha256 } from '#server/secrets.ts'
 

@@ -1,11 +1,11 @@
 /** Sign-in of developers with GitHub (OAuth with PKCE). */
 import { createHash, randomBytes } from 'node:crypto'
+import { inviteHash, isBlank, requestAccess } from '#server/accounts/invite_codes.ts'
+import { signInTokens, visitor, withTokens } from '#server/accounts/sign_in.ts'
 import { dataOf } from '#server/database/database.ts'
 import { refusal } from '#server/errors.ts'
-import { inviteHash, isBlank, requestAccess } from '#server/http/invites.ts'
 import { perIp, takeLimits } from '#server/http/limits.ts'
 import type { HandlerContext } from '#server/http/route.ts'
-import { signInTokens, visitor, withTokens } from '#server/http/sign-in.ts'
 import { type GithubClient, githubUser } from '#server/providers/github.ts'
 import { sha256 } from '#server/secrets.ts'
 import type { Services } from '#server/services.ts'

@@ -1,6 +1,7 @@
 /** Invites to sign up, and the waiting list. */
+
+import { inviteHash, requestAccess } from '#server/accounts/invite_codes.ts'
 import { ApiError, refusal } from '#server/errors.ts'
-import { inviteHash, requestAccess } from '#server/http/invites.ts'
 import { asSignIn, perIp, takeLimits } from '#server/http/limits.ts'
 import type { HandlerContext } from '#server/http/route.ts'
 

@@ -1,11 +1,11 @@
 /** The identities of an end user: linking, passwords, merging two accounts. */
 import { type IdTokenBody, identityFrom } from '#server/accounts/identity_tokens.ts'
+import { codeHash } from '#server/accounts/one_time_codes.ts'
+import { refuseWeak } from '#server/accounts/passwords.ts'
 import { projectOf } from '#server/accounts/sessions.ts'
 import { dataOf } from '#server/database/database.ts'
 import { refusal } from '#server/errors.ts'
 import { perSubject, refundLimits, takeLimits } from '#server/http/limits.ts'
-import { codeHash } from '#server/http/one_time_codes.ts'
-import { refuseWeak } from '#server/http/passwords.ts'
 import type { HandlerContext } from '#server/http/route.ts'
 
 const userIdOf = ({ resolved }: HandlerContext): string => resolved.claims.userId ?? ''

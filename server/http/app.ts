@@ -9,14 +9,11 @@ import Fastify, {
   type FastifyRequest,
   LogController,
 } from 'fastify'
-import { consolePages } from '#server/console/console.ts'
 import { ApiError, refusal } from '#server/errors.ts'
 import { argumentsOf } from '#server/http/arguments.ts'
 import { corsFor } from '#server/http/cors.ts'
-import { devicePage } from '#server/http/device_page.ts'
 import { answerOf, envelopeOf, nothingHere, send, unsupported, unsupportedEncoding } from '#server/http/errors.ts'
 import { readInput } from '#server/http/input.ts'
-import { invitePage } from '#server/http/invite_page.ts'
 import { mostBytes } from '#server/http/json.ts'
 import { fullPath } from '#server/http/openapi.ts'
 import {
@@ -44,7 +41,6 @@ import { streamedTypes } from '#server/http/stream.ts'
 import { endTrace, traceRequests } from '#server/http/trace.ts'
 import { routeUpgrades, wantsWebSocket } from '#server/http/upgrade.ts'
 import { withVary } from '#server/http/vary.ts'
-import { welcome } from '#server/http/welcome.ts'
 import type { Services } from '#server/services.ts'
 import type { Stopping } from '#server/stopping.ts'
 
@@ -125,10 +121,6 @@ export const createApp = ({ areas, services, observe }: AppOptions): FastifyInst
   routeUpgrades(app)
   void app.register(cors, { delegator: corsFor(config.CORS_ORIGINS) })
   void app.register(reference)
-  void app.register(devicePage)
-  void app.register(invitePage)
-  void app.register(consolePages, { services })
-  void app.register(welcome, { services })
   closeInTime(app, services.stopping)
   app.addHook('onSend', (request, reply, payload, done) => {
     reply.header('x-request-id', request.id)

@@ -4,7 +4,7 @@ import { get, meters, usage } from '#server/billing/usage.ts'
 import { administrator, anyone, projectOwner } from '#server/http/callers.ts'
 import { area, group, route } from '#server/http/route.ts'
 import { data, Time } from '#server/http/schemas.ts'
-import { Tier } from '#server/http/shapes.ts'
+import { Tier } from '#server/projects/shapes.ts'
 import { paidTiers, subscriptionStatuses } from '#server/providers/billing.ts'
 
 const each = <T extends z.ZodType>(schema: T) =>

@@ -1,9 +1,9 @@
 import { z } from 'zod'
 import { request, verify } from '#server/accounts/developer_codes.ts'
+import { SignedIn } from '#server/accounts/sign_in.ts'
 import { anyone } from '#server/http/callers.ts'
 import { area, group, route } from '#server/http/route.ts'
 import { data, Email } from '#server/http/schemas.ts'
-import { SignedIn } from '#server/http/sign-in.ts'
 
 /** Six digits, with spaces anywhere. */
 const Code = z

@@ -12,7 +12,7 @@ import {
   Secret,
   TargetUrl,
   Tested,
-} from '#server/http/webhooks.ts'
+} from '#server/webhooks/shapes.ts'
 import { createWebhook, rotateWebhookSecret, testWebhook, updateWebhook } from '#server/webhooks/subscriptions.ts'
 
 const types = [

@@ -1,11 +1,11 @@
 import { z } from 'zod'
 import { heldToken, login, logout, patch, refresh, removeAccount, signup } from '#server/accounts/developers.ts'
+import { InviteCode } from '#server/accounts/invite_codes.ts'
+import { NewPassword, Password } from '#server/accounts/passwords.ts'
+import { Developer, SignedIn } from '#server/accounts/sign_in.ts'
 import { anyone, developer } from '#server/http/callers.ts'
-import { InviteCode } from '#server/http/invites.ts'
-import { NewPassword, Password } from '#server/http/passwords.ts'
 import { area, group, route } from '#server/http/route.ts'
 import { Credential, Deleted, data, Email, Line, Page, page, Time, Uuid } from '#server/http/schemas.ts'
-import { Developer, SignedIn } from '#server/http/sign-in.ts'
 
 const Me = Developer.extend({
   organizations: z.array(z.strictObject({ id: Uuid, name: z.string(), role: z.string() })),

@@ -1,9 +1,9 @@
 import { z } from 'zod'
 import { create, decide, find, redeem } from '#server/accounts/device_grants.ts'
+import { SignedIn } from '#server/accounts/sign_in.ts'
 import { anyone, developer } from '#server/http/callers.ts'
 import { area, group, route } from '#server/http/route.ts'
 import { Credential, data, Line, Time } from '#server/http/schemas.ts'
-import { SignedIn } from '#server/http/sign-in.ts'
 
 const UserCode = z.string().min(1, 'is required').max(40, 'must have at most 40 characters')
 

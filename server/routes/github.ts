@@ -1,10 +1,10 @@
 import { z } from 'zod'
 import { callback, start } from '#server/accounts/github.ts'
+import { InviteCode } from '#server/accounts/invite_codes.ts'
+import { SignedIn } from '#server/accounts/sign_in.ts'
 import { anyone } from '#server/http/callers.ts'
-import { InviteCode } from '#server/http/invites.ts'
 import { area, group, route } from '#server/http/route.ts'
 import { data } from '#server/http/schemas.ts'
-import { SignedIn } from '#server/http/sign-in.ts'
 
 const limited = { 429: ['RATE_LIMIT_EXCEEDED'] }
 const RedirectUri = z.url({ protocol: /^https?$/ }).max(2048)

@@ -1,7 +1,7 @@
 import { z } from 'zod'
+import { InviteCode } from '#server/accounts/invite_codes.ts'
 import { join, redeem } from '#server/accounts/invites.ts'
 import { anyone, developer } from '#server/http/callers.ts'
-import { InviteCode } from '#server/http/invites.ts'
 import { area, group, route } from '#server/http/route.ts'
 import { data, Email } from '#server/http/schemas.ts'
 

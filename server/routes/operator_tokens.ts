@@ -1,10 +1,10 @@
 import { z } from 'zod'
+import { Scopes } from '#server/accounts/scope_lists.ts'
 import { createOperator } from '#server/accounts/tokens.ts'
 import { delegator } from '#server/http/callers.ts'
 import { answer } from '#server/http/interface.ts'
 import { area, group, type HandlerContext, route } from '#server/http/route.ts'
 import { Deleted, data, Line, Page, page, Text, Time, Uuid } from '#server/http/schemas.ts'
-import { Scopes } from '#server/http/scope_lists.ts'
 import { sha256 } from '#server/secrets.ts'
 
 const OperatorToken = answer(

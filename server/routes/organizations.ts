@@ -5,7 +5,7 @@ import { answer } from '#server/http/interface.ts'
 import { organizationRoles } from '#server/http/ranks.ts'
 import { area, group, route } from '#server/http/route.ts'
 import { Deleted, data, Email, Line, Page, page, Text, Time, Uuid } from '#server/http/schemas.ts'
-import { Project } from '#server/http/shapes.ts'
+import { Project } from '#server/projects/shapes.ts'
 
 const Role = z.enum(organizationRoles, `must be one of ${organizationRoles.join(', ')}`)
 const Organization = answer('organization_json', { is_personal: z.boolean(), role: Role }, 'control')

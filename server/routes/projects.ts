@@ -3,8 +3,8 @@ import { developer, projectOwner } from '#server/http/callers.ts'
 import { answer } from '#server/http/interface.ts'
 import { area, group, route } from '#server/http/route.ts'
 import { data, Email, Line, Text, Time, Uuid } from '#server/http/schemas.ts'
-import { Environment, Platform, Project } from '#server/http/shapes.ts'
 import { create, createKey, get, provisioningStatus, remove, reprovision } from '#server/projects/lifecycle.ts'
+import { Environment, Platform, Project } from '#server/projects/shapes.ts'
 
 const KeyType = z.enum(['client', 'server'], 'must be client or server')
 const ProvisioningStatus = z.enum(['provisioning', 'ready', 'failed'])

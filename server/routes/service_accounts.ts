@@ -1,10 +1,10 @@
 import { z } from 'zod'
+import { Scopes } from '#server/accounts/scope_lists.ts'
 import { createServiceAccount, rotateServiceAccount } from '#server/accounts/tokens.ts'
 import { developer } from '#server/http/callers.ts'
 import { answer } from '#server/http/interface.ts'
 import { area, group, route } from '#server/http/route.ts'
 import { Deleted, data, Line, Page, page, Uuid } from '#server/http/schemas.ts'
-import { Scopes } from '#server/http/scope_lists.ts'
 
 const ServiceAccount = answer(
   'service_account_json',

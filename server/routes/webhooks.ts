@@ -5,8 +5,8 @@ import { Filter } from '#server/http/grammars.ts'
 import { answer } from '#server/http/interface.ts'
 import { area, group, route } from '#server/http/route.ts'
 import { Cursor, cursorPage, data, JsonObject, Limit, Text, Uuid } from '#server/http/schemas.ts'
-import { Attempt, Delivery, DeliveryStatus, Rotated, Secret, TargetUrl, Tested } from '#server/http/webhooks.ts'
 import type { Form } from '#server/http/words.ts'
+import { Attempt, Delivery, DeliveryStatus, Rotated, Secret, TargetUrl, Tested } from '#server/webhooks/shapes.ts'
 import {
   createWebhook,
   replayRange,

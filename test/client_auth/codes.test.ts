@@ -1,5 +1,5 @@
 import { afterEach, describe, expect, test } from 'vitest'
-import { deletionCodeHash } from '#server/http/one_time_codes.ts'
+import { deletionCodeHash } from '#server/accounts/one_time_codes.ts'
 import { magicLinkUrl } from '#server/providers/sign_in_messages.ts'
 import { expectRefusal } from '#test/support/refusals.ts'
 import { startSecond } from '#test/support/second.ts'

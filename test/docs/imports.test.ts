@@ -23,7 +23,7 @@ const found = (is: (from: string, to: string) => boolean): string[] =>
   )
 
 // what stands beside the folders of subjects
-const below = ['', 'json', 'database', 'telemetry', 'providers', 'http', 'console']
+const below = ['', 'json', 'database', 'telemetry', 'providers', 'http']
 
 test('imports run one way: routes, folders of subjects, http, database, json', () => {
   expect(found((from, to) => from === 'json' && to !== 'json')).toEqual([])

@@ -1,6 +1,6 @@
 import { afterEach, describe, expect, test } from 'vitest'
+import { createInvite, inviteHash } from '#server/accounts/invite_codes.ts'
 import { connectAdmin } from '#server/database/cluster.ts'
-import { createInvite, inviteHash } from '#server/http/invites.ts'
 import { developerWith, inviteCodes, meetingAt, personalToken, withBearer } from '#test/support/accounts.ts'
 import { type Answer, freshEmail, startHarness } from '#test/support/harness.ts'
 import { startSecond } from '#test/support/second.ts'

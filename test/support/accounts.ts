@@ -1,5 +1,5 @@
 import { expect } from 'vitest'
-import { createInvite } from '#server/http/invites.ts'
+import { createInvite } from '#server/accounts/invite_codes.ts'
 import type { Services } from '#server/services.ts'
 import type { Answer, Client, Developer, Harness } from '#test/support/harness.ts'
 import type { MailServer } from '#test/support/smtp.ts'

@@ -1,5 +1,5 @@
+import { sealPurpose } from '#server/accounts/one_time_codes.ts'
 import { dataOf } from '#server/database/database.ts'
-import { sealPurpose } from '#server/http/one_time_codes.ts'
 import { takeMail } from '#server/providers/mail_allowance.ts'
 import { type ProjectSender, senderOf } from '#server/providers/project_mail.ts'
 import {
