@@ -9,8 +9,9 @@ import { withClusterLock, withDatabaseLock } from '#fleet/locks.ts'
 import { repairPrivileges, restoredAmong } from '#fleet/privileges.ts'
 import { logged, timed } from '#fleet/progress.ts'
 import { buildTemplate, dropFormer, readTemplate } from '#fleet/templates.ts'
+import type { Place } from '#server/database/cluster.ts'
 import { type Cluster, connectAdmin, maintenanceDatabase, tenantRoles } from '#server/database/cluster.ts'
-import { type Database, dataOf, type Place } from '#server/database/database.ts'
+import { type Database, dataOf } from '#server/database/database.ts'
 import { templateName } from '#server/database/names.ts'
 import type { Secrets } from '#server/secrets.ts'
 
@@ -43,6 +44,12 @@ export type Fleet = {
   endExhausted(): Promise<void>
   /** Queues a job for each tenant that runs another program. Answers how many. */
   queueMigrations(): Promise<number>
+}
+
+declare module '#server/services.ts' {
+  interface Services {
+    readonly fleet: Fleet
+  }
 }
 
 export type FleetOptions = {

@@ -1,7 +1,8 @@
 import { randomUUID } from 'node:crypto'
 import type { Socket } from 'node:net'
 import type { Logger } from 'pino'
-import type { Database, Place } from '#server/database/database.ts'
+import type { Place } from '#server/database/cluster.ts'
+import type { Database } from '#server/database/database.ts'
 
 /** The requests that apps make, and the bytes that are sent for them, counted for billing. */
 export type Traffic = {
@@ -12,6 +13,12 @@ export type Traffic = {
   /** Stores what was counted. Resolves when everything counted before the call is stored, or could not be. */
   flush(): Promise<void>
   close(): Promise<void>
+}
+
+declare module '#server/services.ts' {
+  interface Services {
+    readonly traffic: Traffic
+  }
 }
 
 type Counted = {

@@ -3,14 +3,21 @@ import { Session } from 'node:inspector/promises'
 import pg from 'pg'
 import { pino } from 'pino'
 import { type Claims, runOneSync, type Statement } from '#server/database/call.ts'
+import type { Place, Target } from '#server/database/cluster.ts'
 import { type Cluster, targetOf } from '#server/database/cluster.ts'
-import { createDatabase, type Database, type Place } from '#server/database/database.ts'
-import type { Target } from '#server/database/pools.ts'
+import { createDatabase, type Database } from '#server/database/database.ts'
 import { shareOf } from '#server/database/shares.ts'
 import { createSecrets } from '#server/secrets.ts'
 import { answer } from './child.ts'
 import { percentile } from './numbers.ts'
-import type { Profile } from './profile.ts'
+
+export type Frame = { readonly functionName: string; readonly url: string; readonly lineNumber: number }
+
+export type Profile = {
+  readonly nodes: readonly { readonly id: number; readonly callFrame: Frame }[]
+  readonly samples: readonly number[]
+  readonly timeDeltas: readonly number[]
+}
 
 export type Way =
   /** database.call: an api function in one Sync. */

@@ -3,9 +3,9 @@ import { rm } from 'node:fs/promises'
 import { pino } from 'pino'
 import { startPostgres } from '#fleet/postgres.ts'
 import { readConfig } from '#server/config.ts'
+import type { Target } from '#server/database/cluster.ts'
 import { type Cluster, connectAdmin, targetOf } from '#server/database/cluster.ts'
 import { tenantName } from '#server/database/names.ts'
-import type { Target } from '#server/database/pools.ts'
 import { createSecrets } from '#server/secrets.ts'
 import {
   ask,

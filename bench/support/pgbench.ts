@@ -2,7 +2,7 @@ import { execFile } from 'node:child_process'
 import { writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { promisify } from 'node:util'
-import type { Target } from '#server/database/pools.ts'
+import type { Target } from '#server/database/cluster.ts'
 import { endedCpu } from './cpu.ts'
 
 const exec = promisify(execFile)

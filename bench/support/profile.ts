@@ -1,15 +1,9 @@
 // Where the time of a Node process goes, as its own profiler tells it.
 import { setTimeout as sleep } from 'node:timers/promises'
 import type { Cluster } from '#server/database/cluster.ts'
+import type { Frame, Profile } from './caller.ts'
 import { asAdmin } from './installation.ts'
 import { figure, table } from './numbers.ts'
-
-type Frame = { readonly functionName: string; readonly url: string; readonly lineNumber: number }
-export type Profile = {
-  readonly nodes: readonly { readonly id: number; readonly callFrame: Frame }[]
-  readonly samples: readonly number[]
-  readonly timeDeltas: readonly number[]
-}
 
 /** Environment of a Node process that can be profiled while it runs. */
 export const profilable = { NODE_OPTIONS: '--inspect=127.0.0.1:0' }

@@ -1,5 +1,5 @@
 import type { ComponentType } from 'preact'
-import type { Document } from './document.ts'
+import type { PageProps } from './page_props.ts'
 import { AuditVerify } from './pages/audit_verify.tsx'
 import { CollectionBuilder } from './pages/collection_builder.tsx'
 import { CollectionGrid } from './pages/collection_grid.tsx'
@@ -18,13 +18,6 @@ import { UserBrowser } from './pages/user_browser.tsx'
 import { UserTimeline } from './pages/user_timeline.tsx'
 import { WebhookDeliveries } from './pages/webhook_deliveries.tsx'
 import { texts } from './texts.ts'
-
-export type PageProps = {
-  readonly document: Document
-  readonly projectId: string
-  readonly address: URL
-  readonly id: string
-}
 
 /** A page made by hand, where a person looks rather than fills in. */
 export type Page = {

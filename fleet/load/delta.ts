@@ -1,6 +1,7 @@
 import { escapeIdentifier, escapeLiteral } from 'pg'
 import { type Dependency, type Item, itemKey, type State } from '#fleet/load/state.ts'
-import type { FunctionText } from '#fleet/load/target.ts'
+
+export type FunctionText = { readonly text: string | null; readonly comment: string }
 
 /** The input of statementsOf: the state of a database before and after an upgrade, with the dependencies in both and the SQL of functions. */
 export type Change = {

@@ -1,4 +1,5 @@
 import type { Client } from 'pg'
+import type { FunctionText } from '#fleet/load/delta.ts'
 import { changedFunctions } from '#fleet/load/delta.ts'
 import { type Dependency, dependenciesHere, reading, type State, stateHere } from '#fleet/load/state.ts'
 import { fingerprintAndWitnessHere, type Loaded, witnessHere } from '#fleet/load/witness.ts'
@@ -13,8 +14,6 @@ export type Target = Managed & {
   /** The SQL that makes a function, and the one that comments on it; null where Postgres cannot say it (an aggregate). */
   readonly texts: ReadonlyMap<string, FunctionText>
 }
-
-export type FunctionText = { readonly text: string | null; readonly comment: string }
 
 const managedHere = async (client: Client): Promise<Managed> => ({
   state: await stateHere(client),

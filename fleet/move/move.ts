@@ -16,25 +16,10 @@ import {
   using,
 } from '#fleet/move/replication.ts'
 import { checkServers, conninfo, createSlot } from '#fleet/move/server.ts'
+import type { MoveOptions } from '#fleet/move/switch.ts'
 import { reopen, type Switched, switchOver } from '#fleet/move/switch.ts'
-import { type Cluster, connectAdmin } from '#server/database/cluster.ts'
+import { connectAdmin } from '#server/database/cluster.ts'
 import { StartError } from '#server/errors.ts'
-
-/** A function of control that operators call, and what servers are told of afterwards. */
-export type Ask = <T>(name: string, args: Readonly<Record<string, string | boolean>>) => Promise<T>
-
-export type MoveOptions = {
-  readonly projectId: string
-  readonly database: string
-  readonly template: string
-  readonly from: Cluster
-  readonly to: Cluster
-  readonly control: pg.Client
-  readonly ask: Ask
-  readonly say: (line: string) => void
-  /** For tests and proofs: called at these points, where a failure is undone. */
-  readonly at?: (point: 'copied' | 'held' | 'switched') => Promise<void>
-}
 
 export type Moved = Switched & { readonly seconds: number }
 

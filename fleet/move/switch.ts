@@ -3,9 +3,24 @@ import { setTimeout as sleep } from 'node:timers/promises'
 import type pg from 'pg'
 import { differences, type Made, readCatalog } from '#fleet/move/catalog.ts'
 import { type MovedTable, movedTables, sumsOf, unequal } from '#fleet/move/copy.ts'
-import type { MoveOptions } from '#fleet/move/move.ts'
 import { connect, dropSubscription, nameOf, onServer } from '#fleet/move/replication.ts'
 import { type Cluster, maintenanceDatabase } from '#server/database/cluster.ts'
+
+/** A function of control that operators call, and what servers are told of afterwards. */
+export type Ask = <T>(name: string, args: Readonly<Record<string, string | boolean>>) => Promise<T>
+
+export type MoveOptions = {
+  readonly projectId: string
+  readonly database: string
+  readonly template: string
+  readonly from: Cluster
+  readonly to: Cluster
+  readonly control: pg.Client
+  readonly ask: Ask
+  readonly say: (line: string) => void
+  /** For tests and proofs: called at these points, where a failure is undone. */
+  readonly at?: (point: 'copied' | 'held' | 'switched') => Promise<void>
+}
 
 /** Longest wait for statements under way, once servers refuse new ones; then they are cut off, and answered 503. */
 const drainMs = 1_000

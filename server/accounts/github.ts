@@ -10,14 +10,14 @@ import { type GithubClient, githubUser } from '#server/providers/github.ts'
 import { sha256 } from '#server/secrets.ts'
 import type { Services } from '#server/services.ts'
 
-const clientOf = ({ config }: Services): GithubClient => {
+const clientOf = ({ config }: Pick<Services, 'config'>): GithubClient => {
   const { GITHUB_CLIENT_ID: id, GITHUB_CLIENT_SECRET: secret } = config
   if (!id || !secret) throw refusal(400, 'PROVIDER_NOT_CONFIGURED', 'This server has no GitHub application.')
   return { id, secret }
 }
 
 /** The PKCE verifier of a sign-in (RFC 7636): only this server can compute it from the state that the browser holds. */
-const verifierOf = ({ secrets }: Services, state: string): string =>
+const verifierOf = ({ secrets }: Pick<Services, 'secrets'>, state: string): string =>
   Buffer.from(secrets.mac('github verifier', state), 'hex').toString('base64url')
 
 export const start = async (context: HandlerContext) => {

@@ -28,7 +28,7 @@ export const inviteHash = (code: string): string => {
 export const isBlank = (code: string | undefined): boolean => code === undefined || /^[\s\p{Pd}]*$/u.test(code)
 
 /** Where a person, and a program, can ask for access: the details of a refused sign-up. */
-export const requestAccess = ({ config, publicUrl }: Services) => ({
+export const requestAccess = ({ config, publicUrl }: Pick<Services, 'config' | 'publicUrl'>) => ({
   request_access_url: config.REQUEST_ACCESS_URL ?? `${publicUrl}/docs`,
   request_access_endpoint: `${publicUrl}/v1/auth/developer/waitlist`,
 })

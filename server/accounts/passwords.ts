@@ -31,6 +31,12 @@ export type Passwords = {
   check(stored: string | null, password: string): Promise<Checked>
 }
 
+declare module '#server/services.ts' {
+  interface Services {
+    readonly passwords: Passwords
+  }
+}
+
 /** Memory in KiB, and passes over it. */
 export type PasswordCost = { readonly memoryCost: number; readonly timeCost: number }
 

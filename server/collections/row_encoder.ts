@@ -1,4 +1,4 @@
-import type { TakeRow } from '#server/database/call.ts'
+import type { TakeRow } from '#server/database/row_interceptor.ts'
 import { pageBytes } from '#server/http/cursors.ts'
 
 /**

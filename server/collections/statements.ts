@@ -1,12 +1,11 @@
 import { createRowReader, type RowReader } from '#server/collections/row_encoder.ts'
 import { bindValues, type Compiled, type CompiledJson, readCompiled } from '#server/collections/values.ts'
 import type { Claims, Statement } from '#server/database/call.ts'
-import type { Role } from '#server/database/cluster.ts'
+import type { Place, Role } from '#server/database/cluster.ts'
 import {
   type CallSettings,
   type Database,
   isDeadlock,
-  type Place,
   type Reply,
   replyOf,
   waitBeforeRetry,
@@ -46,6 +45,12 @@ export type Statements = {
   readonly state: { readonly bytes: number; readonly places: number; readonly entries: number }
   /** Forgets every statement when a project's database is another one (`tenant:<id>`): its versions begin again. */
   drop(changed: string): void
+}
+
+declare module '#server/services.ts' {
+  interface Services {
+    readonly statements: Statements
+  }
 }
 
 /** The bytes of compiled statements that a process keeps, by default, and the part of them that one project may have. */

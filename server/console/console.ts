@@ -25,7 +25,7 @@ const policyOf = (origins: readonly string[]) =>
     "trusted-types 'none'",
   ].join('; ')
 
-const originsOf = ({ config, publicUrl }: Services): readonly string[] => [
+const originsOf = ({ config, publicUrl }: Pick<Services, 'config' | 'publicUrl'>): readonly string[] => [
   new URL(publicUrl).origin,
   ...(config.STORAGE_URL ? [new URL(readStorageUrl(config.STORAGE_URL).endpoint).origin] : []),
 ]
@@ -43,7 +43,10 @@ const sendAsset = (request: FastifyRequest, reply: FastifyReply, asset: Asset) =
 }
 
 /** GET /console: the console in a browser. Built at the first request; a path of no asset is a page of the program. */
-export const consolePages = async (app: FastifyInstance, { services }: { services: Services }): Promise<void> => {
+export const consolePages = async (
+  app: FastifyInstance,
+  { services }: { services: Pick<Services, 'config' | 'publicUrl'> },
+): Promise<void> => {
   let building: Promise<Built> | undefined
   const { GITHUB_CLIENT_ID, GITHUB_CLIENT_SECRET } = services.config
   const built = () => {

@@ -36,7 +36,10 @@ const page = (url: string) => `<!doctype html>
 const headers = pageHeaders(null, style)
 
 /** GET / in a browser: where the console and the reference are. Programs get the 404 of any path without a route. */
-export const welcome = async (app: FastifyInstance, { services }: { services: Services }): Promise<void> => {
+export const welcome = async (
+  app: FastifyInstance,
+  { services }: { services: Pick<Services, 'publicUrl'> },
+): Promise<void> => {
   app.get('/', async (request, reply) => {
     reply.header('vary', 'accept')
     if (!/\btext\/html\b/.test(request.headers.accept ?? ''))

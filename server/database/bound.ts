@@ -1,5 +1,6 @@
 import type { Statement } from '#server/database/call.ts'
-import type { Arguments } from '#server/database/database.ts'
+
+export type Arguments = Readonly<Record<string, unknown>>
 
 const identifier = /^[a-z_][a-z0-9_]*$/
 

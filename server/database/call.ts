@@ -1,6 +1,7 @@
 import { connect } from 'node:net'
 import type { Duplex } from 'node:stream'
 import type { Client } from 'pg'
+import type { TakeRow } from '#server/database/row_interceptor.ts'
 import { interceptorOf } from '#server/database/row_interceptor.ts'
 import { wireProtocol } from '#server/database/wire_protocol.ts'
 
@@ -45,9 +46,6 @@ export type Statement = {
   /** Asked after each row that was taken: whether no other is wanted. The statement, which must only read, is then cancelled. */
   readonly isEnough?: () => boolean
 }
-
-/** The body of a DataRow: the number of columns, then the length (-1 for null) and the bytes of each. */
-export type TakeRow = (bytes: Buffer, start: number, end: number) => void
 
 const settings = [
   'role',

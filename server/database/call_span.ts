@@ -1,5 +1,4 @@
-import type { Role } from '#server/database/cluster.ts'
-import type { Place } from '#server/database/database.ts'
+import type { Place, Role } from '#server/database/cluster.ts'
 import type { DatabaseError, Failure } from '#server/database/failures.ts'
 import { activeSpan, errorType, noSpan, type Span, startSpan } from '#server/telemetry/spans.ts'
 

@@ -1,8 +1,31 @@
 import pg from 'pg'
 import { currentHost, cutWhenMoved, hostsOf, locateOnce, tlsOf } from '#server/database/hosts.ts'
 import { learnPasswords } from '#server/database/passwords.ts'
-import type { Target } from '#server/database/pools.ts'
 import type { Secrets } from '#server/secrets.ts'
+
+/** A database as a call names it. */
+export type Place = {
+  readonly cluster: Cluster
+  readonly database: string
+  readonly kind: 'control' | 'tenant'
+  /** Connections that this process may hold to it, where an operator has set fewer than others have. */
+  readonly mostConnections?: number
+}
+
+/** The connection parameters of one login to one database. */
+export type Target = {
+  readonly key: string
+  readonly host: string
+  readonly port: number
+  readonly database: string
+  readonly user: string
+  readonly password: string
+  readonly ssl?: pg.ClientConfig['ssl'] | undefined
+  /** The control database: tenants together leave room for its connections. */
+  readonly isControl?: boolean
+  /** Connections to this database at most, where that is less than `perTenant`. */
+  readonly mostConnections?: number
+}
 
 /** The roles that serve requests: one login, and one pool, for each. Names are the whole cluster's. */
 export const controlRoles = ['control_anon', 'control_developer', 'control_auth', 'control_worker'] as const

@@ -1,29 +1,23 @@
 import type pg from 'pg'
 import type { Logger } from 'pino'
+import type { Arguments } from '#server/database/bound.ts'
 import { boundOf } from '#server/database/bound.ts'
-import { type Claims, runOneSync, type Statement, type TakeRow } from '#server/database/call.ts'
+import { type Claims, runOneSync, type Statement } from '#server/database/call.ts'
 import { callSpan, endFailed, leaseSpan } from '#server/database/call_span.ts'
 import { cancelStatement } from '#server/database/cancel.ts'
-import { type Cluster, learnLogins, type Role, targetOf } from '#server/database/cluster.ts'
+import type { Place, Target } from '#server/database/cluster.ts'
+import { learnLogins, type Role, targetOf } from '#server/database/cluster.ts'
 import { type DatabaseError, failureOf, refusalOfComment } from '#server/database/failures.ts'
 import { onMoved } from '#server/database/hosts.ts'
-import { createPools, type PoolLimits, type Pools, type Requester, type Target } from '#server/database/pools.ts'
+import { createPools, type PoolLimits, type Pools, type Requester } from '#server/database/pools.ts'
 import type { Replica } from '#server/database/replica.ts'
+import type { TakeRow } from '#server/database/row_interceptor.ts'
 import { bookings, shareOf } from '#server/database/shares.ts'
 import { type ApiError, refusal } from '#server/errors.ts'
 import { exactJson } from '#server/json/lossless_json.ts'
 import { createLru } from '#server/lru.ts'
 import type { Secrets } from '#server/secrets.ts'
 import { type Measures, noMeasures } from '#server/telemetry/measures.ts'
-
-/** A database as a call names it. */
-export type Place = {
-  readonly cluster: Cluster
-  readonly database: string
-  readonly kind: 'control' | 'tenant'
-  /** Connections that this process may hold to it, where an operator has set fewer than others have. */
-  readonly mostConnections?: number
-}
 
 /** What an api function answered. `body` is the JSON envelope as it is sent. */
 export type Reply = {
@@ -42,8 +36,6 @@ export type Lines = Pick<Reply, 'milliseconds' | 'dueAt' | 'changed'> & {
   readonly lines: Buffer
   readonly next_cursor: string | null
 }
-
-export type Arguments = Readonly<Record<string, unknown>>
 
 export type CallSettings = {
   readonly readOnly?: boolean
@@ -110,6 +102,14 @@ export type Database = {
    */
   cancel(wanted?: { readonly olderThanMs?: number; readonly background?: boolean }): Promise<number>
   close(): Promise<void>
+}
+
+declare module '#server/services.ts' {
+  interface Services {
+    readonly database: Database
+    /** Where control is. */
+    readonly control: Place
+  }
 }
 
 /** A call that holds a connection; one that was cancelled does not give it to another, whom a late request would hit. */

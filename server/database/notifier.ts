@@ -15,6 +15,12 @@ export type Notifier = {
   close(): Promise<void>
 }
 
+declare module '#server/services.ts' {
+  interface Services {
+    readonly notifier: Notifier
+  }
+}
+
 /**
  * LISTEN and NOTIFY on one direct connection to control. A NOTIFY takes a lock of the whole cluster at its commit, so it is
  * never part of a writing transaction, and at most one goes out in 30 ms. Caches live 30 seconds at most, so a message that is

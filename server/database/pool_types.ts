@@ -1,20 +1,6 @@
 import type pg from 'pg'
+import type { Target } from '#server/database/cluster.ts'
 import type { Share } from '#server/database/shares.ts'
-
-/** The connection parameters of one login to one database. */
-export type Target = {
-  readonly key: string
-  readonly host: string
-  readonly port: number
-  readonly database: string
-  readonly user: string
-  readonly password: string
-  readonly ssl?: pg.ClientConfig['ssl'] | undefined
-  /** The control database: tenants together leave room for its connections. */
-  readonly isControl?: boolean
-  /** Connections to this database at most, where that is less than `perTenant`. */
-  readonly mostConnections?: number
-}
 
 /** The client socket of a call. When it has closed, the result of the call is not needed any more. */
 export type Requester = {

@@ -1,7 +1,8 @@
 import pg from 'pg'
 import { prepareConnection } from '#server/database/call.ts'
+import type { Target } from '#server/database/cluster.ts'
 import { destroy, serverGone } from '#server/database/hosts.ts'
-import type { Lease, PoolLimits, PoolState, Pools, Target } from '#server/database/pool_types.ts'
+import type { Lease, PoolLimits, PoolState, Pools } from '#server/database/pool_types.ts'
 import {
   bookings,
   groupLimit,
@@ -13,7 +14,7 @@ import {
 import { allWaiters, type Slot, type Tenant, type UserCalls, type Waiter, waitersOf } from '#server/database/waiters.ts'
 import { refusal } from '#server/errors.ts'
 
-export type { Lease, PoolLimits, PoolState, Pools, Requester, Target } from '#server/database/pool_types.ts'
+export type { Lease, PoolLimits, PoolState, Pools, Requester } from '#server/database/pool_types.ts'
 
 const retryAfter = { 'Retry-After': '2' }
 const unavailable = (why: string) =>

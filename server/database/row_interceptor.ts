@@ -1,5 +1,7 @@
 import type { Duplex } from 'node:stream'
-import type { TakeRow } from '#server/database/call.ts'
+
+/** The body of a DataRow: the number of columns, then the length (-1 for null) and the bytes of each. */
+export type TakeRow = (bytes: Buffer, start: number, end: number) => void
 
 /**
  * Intercepts messages of Postgres before pg parses them: pg makes a string of every value, which for a page of rows costs more than all

@@ -1,5 +1,6 @@
 import type pg from 'pg'
-import type { Lease, Requester, Target } from '#server/database/pool_types.ts'
+import type { Target } from '#server/database/cluster.ts'
+import type { Lease, Requester } from '#server/database/pool_types.ts'
 import type { Share } from '#server/database/shares.ts'
 
 // What the pools know of a database: its connections, and who waits for one.

@@ -16,6 +16,12 @@ export type Waker = {
   close(): Promise<void>
 }
 
+declare module '#server/services.ts' {
+  interface Services {
+    readonly waker: Waker
+  }
+}
+
 /**
  * Adds graphile-worker jobs, coalesced for 20 ms. Three keys a tenant: `ID:now`, `ID:timer` for work due later, which only
  * ever moves to an earlier time here, and `ID:sweep`. What is lost when this process dies in between, the sweep finds.

@@ -1,5 +1,6 @@
 import type { Logger } from 'pino'
-import type { Database, Place } from '#server/database/database.ts'
+import type { Place } from '#server/database/cluster.ts'
+import type { Database } from '#server/database/database.ts'
 import type { DatabaseError } from '#server/database/failures.ts'
 import { createLru } from '#server/lru.ts'
 

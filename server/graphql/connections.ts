@@ -1,7 +1,8 @@
 import pg from 'pg'
 import type { WithPgClient } from 'postgraphile/@dataplan/pg'
-import { runOneSync, type TakeRow } from '#server/database/call.ts'
-import type { Target } from '#server/database/pools.ts'
+import { runOneSync } from '#server/database/call.ts'
+import type { Target } from '#server/database/cluster.ts'
+import type { TakeRow } from '#server/database/row_interceptor.ts'
 import type { Asking } from '#server/graphql/messages.ts'
 
 /** The database could not be reached, or has no connection left. */

@@ -1,6 +1,6 @@
 import { totalmem } from 'node:os'
+import type { Target } from '#server/database/cluster.ts'
 import { onMoved } from '#server/database/hosts.ts'
-import type { Target } from '#server/database/pools.ts'
 import { refusal } from '#server/errors.ts'
 import { createConnections, TooLate, Unreachable } from '#server/graphql/connections.ts'
 import { type Asking, ofCatalog, type Response, type Run } from '#server/graphql/messages.ts'
@@ -21,6 +21,12 @@ export type GraphQL = {
   /** The processes that make schemas and answer with them. */
   readonly processIds: readonly number[]
   close(): Promise<void>
+}
+
+declare module '#server/services.ts' {
+  interface Services {
+    readonly graphql: GraphQL
+  }
 }
 
 export type GraphQLOptions = {

@@ -1,4 +1,5 @@
-import { dataOf, type Place } from '#server/database/database.ts'
+import type { Place } from '#server/database/cluster.ts'
+import { dataOf } from '#server/database/database.ts'
 import { type NamedTable, planNames } from '#server/graphql/naming.ts'
 import type { Services } from '#server/services.ts'
 
@@ -6,7 +7,11 @@ import type { Services } from '#server/services.ts'
 const tries = 3
 
 /** Makes the names of a project's collections in GraphQL and keeps them, so that a name that was told once stays. */
-export const keepNames = async (services: Services, place: Place, projectId: string): Promise<void> => {
+export const keepNames = async (
+  services: Pick<Services, 'database'>,
+  place: Place,
+  projectId: string,
+): Promise<void> => {
   const claims = { caller: 'worker' as const, projectId }
   const call = (name: string, args: Record<string, unknown>) =>
     services.database.call(place, 'app_worker', claims, name, args)

@@ -1,4 +1,4 @@
-import type { Target } from '#server/database/pools.ts'
+import type { Target } from '#server/database/cluster.ts'
 import type { NamedTable } from '#server/graphql/naming.ts'
 
 /** What the server and a process that answers GraphQL say to each other. */

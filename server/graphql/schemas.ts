@@ -1,4 +1,4 @@
-import type { Target } from '#server/database/pools.ts'
+import type { Target } from '#server/database/cluster.ts'
 import type { Asking, Response, Run } from '#server/graphql/messages.ts'
 import type { NamedTable } from '#server/graphql/naming.ts'
 import { ProcessEnded, type SchemaProcess } from '#server/graphql/schema_process.ts'

@@ -12,7 +12,6 @@ import {
   accountOf,
   actorOf,
   bearer,
-  type DeveloperCredential,
   memberOf,
   originOf,
   ownedProject,
@@ -20,6 +19,7 @@ import {
 } from '#server/http/credentials.ts'
 import type { CachedProject } from '#server/http/project_cache.ts'
 import type { Caller, Resolved } from '#server/http/route.ts'
+import type { DeveloperCredential } from '#server/http/sessions.ts'
 import type { SessionClaims } from '#server/http/tokens.ts'
 
 export { tenantPlace }

@@ -12,9 +12,9 @@ import type { Services } from '#server/services.ts'
 export const unauthorized = (message = 'The API key or the session is missing or invalid.') =>
   refusal(401, 'UNAUTHORIZED', message)
 
-const seconds = (services: Services) => services.now().getTime() / 1000
+const seconds = (services: Pick<Services, 'now'>) => services.now().getTime() / 1000
 
-export const keyOf = async (request: FastifyRequest, services: Services): Promise<CachedKey> => {
+export const keyOf = async (request: FastifyRequest, services: Pick<Services, 'projectCache'>): Promise<CachedKey> => {
   const given = request.headers['x-api-key']
   if (typeof given !== 'string' || given.length > 200) throw unauthorized('The X-Api-Key header is missing.')
   const found = await services.projectCache.byKey(given)
@@ -42,7 +42,11 @@ export const unserved = ({ hold }: CachedProject, status: 502 | 503 = 503) => {
 }
 
 /** The project's database; until it is ready the response is 503 (502 if the area declares so). */
-export const tenantPlace = (services: Services, project: CachedProject, route: Route) => {
+export const tenantPlace = (
+  services: Pick<Services, 'areaOf' | 'checkMigrated'>,
+  project: CachedProject,
+  route: Route,
+) => {
   if (!project.place) throw unserved(project, services.areaOf(route).unavailable)
   services.checkMigrated(project, route)
   return project.place
@@ -50,7 +54,7 @@ export const tenantPlace = (services: Services, project: CachedProject, route: R
 
 const sessionOf = async (
   request: FastifyRequest,
-  services: Services,
+  services: Pick<Services, 'now' | 'sessions' | 'tokens'>,
   project: CachedProject,
 ): Promise<SessionClaims> => {
   const token = bearer(request)
@@ -75,7 +79,7 @@ const sessionOf = async (
 /** Whether the session is live: queried at most every 30 seconds. */
 export const liveSession = async (
   request: FastifyRequest,
-  services: Services,
+  services: Pick<Services, 'areaOf' | 'checkMigrated' | 'database' | 'now' | 'sessions' | 'tokens'>,
   project: CachedProject,
   route: Route,
 ): Promise<SessionClaims> => {
@@ -118,7 +122,7 @@ export const refuseBearer = (request: FastifyRequest): void => {
 
 export const onBehalfOf = async (
   request: FastifyRequest,
-  services: Services,
+  services: Pick<Services, 'areaOf' | 'checkMigrated' | 'database' | 'sessions'>,
   project: CachedProject,
   route: Route,
 ): Promise<string> => {

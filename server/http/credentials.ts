@@ -7,40 +7,10 @@ import { checkRank, type OrganizationRole } from '#server/http/ranks.ts'
 import type { Route } from '#server/http/route.ts'
 import { uuidPattern } from '#server/http/schemas.ts'
 import { allows, isDelegable, scopeNeeded } from '#server/http/scopes.ts'
+import type { DeveloperCredential, HeldToken, Roles, ServiceAccount } from '#server/http/sessions.ts'
 import { operatorTokenBeginning, serviceKeyBeginning, tokenBeginning } from '#server/http/tokens.ts'
 import { sha256 } from '#server/secrets.ts'
 import type { Services } from '#server/services.ts'
-
-/** A personal access token as a request presents it. */
-export type HeldToken = {
-  readonly id: string
-  readonly name: string
-  readonly scopes: readonly string[]
-  /** Null: every project. */
-  readonly projectIds: readonly string[] | null
-}
-
-/** Who an operator token acts for. Its own id stands in the place of the developer's: it is nobody's session. */
-export type HeldOperator = {
-  readonly organizationId: string
-  readonly serviceAccountId: string | null
-  readonly developerId: string | null
-}
-
-/** A verified Bearer of /v1/admin: a session's access token, a personal access token, or an operator token. */
-export type DeveloperCredential = {
-  readonly developerId: string
-  /** The session id; null for a token. */
-  readonly sid: string | null
-  readonly token: HeldToken | null
-  readonly operator?: HeldOperator
-  /** Unix seconds; null if it never expires. */
-  readonly expiresAt: number | null
-  /** The developer's role in each organization, by its id. */
-  readonly roles: Roles
-}
-
-type Roles = Readonly<Record<string, OrganizationRole>>
 
 export const bearer = (request: FastifyRequest): string | null => {
   const header = request.headers.authorization
@@ -48,10 +18,16 @@ export const bearer = (request: FastifyRequest): string | null => {
   return /^Bearer +([^\s]+) *$/i.exec(header)?.[1] ?? ''
 }
 
-const ask = async <T>(services: Services, name: string, args: Record<string, string>) =>
+type Control = Pick<Services, 'control' | 'database'>
+type Sessions = Control & Pick<Services, 'now' | 'sessions' | 'tokens'>
+
+const ask = async <T>(services: Control, name: string, args: Record<string, string>) =>
   dataOf<T>(await services.database.call(services.control, 'control_auth', { caller: 'edge' }, name, args))
 
-const sessionOf = async (services: Services, text: string): Promise<DeveloperCredential | null> => {
+const sessionOf = async (
+  services: Control & Pick<Services, 'tokens'>,
+  text: string,
+): Promise<DeveloperCredential | null> => {
   const verified = await services.tokens.verifyDeveloperAccess(text)
   if (verified.kind !== 'valid' || !uuidPattern.test(verified.claims.sid)) return null
   const { sid } = verified.claims
@@ -60,7 +36,10 @@ const sessionOf = async (services: Services, text: string): Promise<DeveloperCre
 }
 
 /** The session of an access token that a request sends although it needs none. The caller checks whether that session is live. */
-export const sessionHeld = async (request: FastifyRequest, services: Services): Promise<string | null> => {
+export const sessionHeld = async (
+  request: FastifyRequest,
+  services: Pick<Services, 'tokens'>,
+): Promise<string | null> => {
   const text = bearer(request)
   if (!text || text.length > 4096) return null
   const verified = await services.tokens.verifyDeveloperAccess(text)
@@ -77,7 +56,7 @@ type TokenRow = {
   roles: Roles
 }
 
-const tokenOf = async (services: Services, text: string): Promise<DeveloperCredential | null> => {
+const tokenOf = async (services: Control, text: string): Promise<DeveloperCredential | null> => {
   const row = await ask<TokenRow | null>(services, 'token_check', { token_hash: sha256(text) })
   if (!row) return null
   const { token_id: id, name, scopes, project_ids: projectIds } = row
@@ -102,7 +81,7 @@ type OperatorRow = {
   expires_at: number
 }
 
-const operatorOf = async (services: Services, text: string): Promise<DeveloperCredential | null> => {
+const operatorOf = async (services: Control, text: string): Promise<DeveloperCredential | null> => {
   const row = await ask<OperatorRow | null>(services, 'operator_token_check', { token_hash: sha256(text) })
   if (!row) return null
   return {
@@ -127,10 +106,11 @@ const loaderOf = (text: string) => {
 const invalidToken = () =>
   refusal(401, 'INVALID_DEVELOPER_TOKEN', 'The developer token is missing, expired or invalid.')
 
-export type ServiceAccount = { readonly id: string; readonly name: string }
-
 /** The service account whose key a request presents; null for any other Bearer. */
-export const serviceAccountOf = async (request: FastifyRequest, services: Services): Promise<ServiceAccount | null> => {
+export const serviceAccountOf = async (
+  request: FastifyRequest,
+  services: Control & Pick<Services, 'sessions'>,
+): Promise<ServiceAccount | null> => {
   const text = bearer(request)
   if (!text?.startsWith(serviceKeyBeginning) || text.length > 4096) return null
   const load = () => ask<ServiceAccount | null>(services, 'service_account_check', { key_hash: sha256(text) })
@@ -139,7 +119,7 @@ export const serviceAccountOf = async (request: FastifyRequest, services: Servic
   return account
 }
 
-const developerOf = async (request: FastifyRequest, services: Services): Promise<DeveloperCredential> => {
+const developerOf = async (request: FastifyRequest, services: Sessions): Promise<DeveloperCredential> => {
   const text = bearer(request)
   if (!text || text.length > 4096) throw invalidToken()
   const load = loaderOf(text)
@@ -148,7 +128,12 @@ const developerOf = async (request: FastifyRequest, services: Services): Promise
   return held
 }
 
-const checkToken = (token: HeldToken, request: FastifyRequest, services: Services, route: Route): void => {
+const checkToken = (
+  token: HeldToken,
+  request: FastifyRequest,
+  services: Pick<Services, 'areaOf'>,
+  route: Route,
+): void => {
   if (route.sessionOnly) throw sessionRequired()
   const needed = scopeNeeded(services.areaOf(route), route, request)
   if (needed !== null && !allows(token.scopes, needed)) {
@@ -170,7 +155,11 @@ export const projectForbidden = (message = 'You are not a member of the organiza
   refusal(403, 'PROJECT_FORBIDDEN', message)
 
 /** The caller of a route of the account itself. A token that is limited to projects cannot change anything there. */
-export const accountOf = async (request: FastifyRequest, services: Services, route: Route) => {
+export const accountOf = async (
+  request: FastifyRequest,
+  services: Sessions & Pick<Services, 'areaOf'>,
+  route: Route,
+) => {
   const held = await developerOf(request, services)
   if (held.operator) throw delegationNotAllowed()
   if (!held.token) return held
@@ -183,7 +172,11 @@ export const accountOf = async (request: FastifyRequest, services: Services, rou
 }
 
 /** The caller of a route of a project, and the project, in whose organization they must have the role that the route needs. */
-export const ownedProject = async (request: FastifyRequest, services: Services, route: Route) => {
+export const ownedProject = async (
+  request: FastifyRequest,
+  services: Sessions & Pick<Services, 'areaOf' | 'projectCache'>,
+  route: Route,
+) => {
   const held = await developerOf(request, services)
   if (held.operator && !isDelegable(services.areaOf(route), route)) throw delegationNotAllowed()
   const { projectId = '' } = request.params as { projectId?: string }
@@ -200,7 +193,11 @@ export const ownedProject = async (request: FastifyRequest, services: Services, 
 }
 
 /** The caller of a route of an organization, of which they must be a member of the role that the route needs. */
-export const memberOf = async (request: FastifyRequest, services: Services, route: Route) => {
+export const memberOf = async (
+  request: FastifyRequest,
+  services: Sessions & Pick<Services, 'areaOf'>,
+  route: Route,
+) => {
   const held = await accountOf(request, services, route)
   const { orgId = '' } = request.params as { orgId?: string }
   const organizationId = orgId.toLowerCase()

@@ -40,7 +40,7 @@ export const envelopeOf = (error: ApiError): string =>
 export const answerOf = (
   error: unknown,
   request: FastifyRequest,
-  services: Services,
+  services: Pick<Services, 'log'>,
   route?: Route,
   area?: Area,
 ): ApiError => {

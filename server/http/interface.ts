@@ -1,6 +1,6 @@
 import { readFileSync } from 'node:fs'
 import { z } from 'zod'
-import type { Place } from '#server/database/database.ts'
+import type { Place } from '#server/database/cluster.ts'
 import { between, JsonObject, Key, Line, Moment, Text, Time, Uuid } from '#server/http/schemas.ts'
 
 type Refusals = Readonly<Record<number, readonly string[]>>

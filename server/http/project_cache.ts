@@ -1,5 +1,5 @@
-import type { Cluster } from '#server/database/cluster.ts'
-import { type Database, dataOf, type Place } from '#server/database/database.ts'
+import type { Cluster, Place } from '#server/database/cluster.ts'
+import { type Database, dataOf } from '#server/database/database.ts'
 import { type CacheState, createCache } from '#server/http/cache.ts'
 import { sha256 } from '#server/secrets.ts'
 
@@ -83,6 +83,12 @@ export type ProjectCache = {
   clear(): void
   /** By name, for metrics. */
   caches(): Readonly<Record<string, CacheState>>
+}
+
+declare module '#server/services.ts' {
+  interface Services {
+    readonly projectCache: ProjectCache
+  }
 }
 
 /** One that is paused is asked for as often as before; one that moves is back in a moment. */

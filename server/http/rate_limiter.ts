@@ -13,6 +13,12 @@ export type RateLimiter = {
   check(buckets: readonly Wanted[]): void
 }
 
+declare module '#server/services.ts' {
+  interface Services {
+    readonly rateLimiter: RateLimiter
+  }
+}
+
 const most = 100_000
 
 export const createRateLimiter = (isOn: boolean): RateLimiter => {

@@ -1,14 +1,15 @@
 import type { Readable } from 'node:stream'
 import type { FastifyRequest } from 'fastify'
 import { z } from 'zod'
+import type { Arguments } from '#server/database/bound.ts'
 import type { Claims } from '#server/database/call.ts'
-import type { Role } from '#server/database/cluster.ts'
-import type { Arguments, CallSettings, Lines, Place, Reply } from '#server/database/database.ts'
-import type { DeveloperCredential } from '#server/http/credentials.ts'
+import type { Place, Role } from '#server/database/cluster.ts'
+import type { CallSettings, Lines, Reply } from '#server/database/database.ts'
 import { mergeRefusals, refusalsOf } from '#server/http/interface.ts'
 import type { CachedProject } from '#server/http/project_cache.ts'
 import type { OrganizationRole } from '#server/http/ranks.ts'
 import { Uuid } from '#server/http/schemas.ts'
+import type { DeveloperCredential } from '#server/http/sessions.ts'
 import type { Dictionary, Form } from '#server/http/words.ts'
 import type { Services } from '#server/services.ts'
 
@@ -225,6 +226,15 @@ export type Area = {
   /** The lowest role that may call the area's routes other than GET, if it is not the default of server/http/ranks.ts. */
   readonly rank?: OrganizationRole
   readonly routes: readonly Route[]
+}
+
+declare module '#server/services.ts' {
+  interface Services {
+    readonly areas: readonly Area[]
+    readonly areaOf: (route: Route) => Area
+    /** Throws 503 TENANT_MIGRATION_PENDING when a route's area needs a newer schema than the tenant has. */
+    readonly checkMigrated: (project: CachedProject, route: Route) => void
+  }
 }
 
 /** The code of a 500 by what the route does: it lists, fetches, creates, deletes or changes. */

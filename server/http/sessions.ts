@@ -1,9 +1,48 @@
 import { createCache } from '#server/http/cache.ts'
-import type { DeveloperCredential, ServiceAccount } from '#server/http/credentials.ts'
+import type { OrganizationRole } from '#server/http/ranks.ts'
 import type { SessionClaims } from '#server/http/tokens.ts'
+
+export type ServiceAccount = { readonly id: string; readonly name: string }
+
+/** A personal access token as a request presents it. */
+export type HeldToken = {
+  readonly id: string
+  readonly name: string
+  readonly scopes: readonly string[]
+  /** Null: every project. */
+  readonly projectIds: readonly string[] | null
+}
+
+/** Who an operator token acts for. Its own id stands in the place of the developer's: it is nobody's session. */
+export type HeldOperator = {
+  readonly organizationId: string
+  readonly serviceAccountId: string | null
+  readonly developerId: string | null
+}
+
+/** A verified Bearer of /v1/admin: a session's access token, a personal access token, or an operator token. */
+export type DeveloperCredential = {
+  readonly developerId: string
+  /** The session id; null for a token. */
+  readonly sid: string | null
+  readonly token: HeldToken | null
+  readonly operator?: HeldOperator
+  /** Unix seconds; null if it never expires. */
+  readonly expiresAt: number | null
+  /** The developer's role in each organization, by its id. */
+  readonly roles: Roles
+}
+
+export type Roles = Readonly<Record<string, OrganizationRole>>
 
 /** Caches of verified credentials, for at most 30 seconds; logout and deactivation evict them sooner. */
 export type Sessions = ReturnType<typeof createSessions>
+
+declare module '#server/services.ts' {
+  interface Services {
+    readonly sessions: Sessions
+  }
+}
 
 export const createSessions = () => {
   /** With since when its project was in development when it was looked up: that decides whether a session for tests lives. */

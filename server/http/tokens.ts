@@ -46,6 +46,12 @@ export type Tokens = {
   verifyClientRefresh(project: CachedProject, token: string): Promise<Verified<RefreshClaims>>
 }
 
+declare module '#server/services.ts' {
+  interface Services {
+    readonly tokens: Tokens
+  }
+}
+
 export const createTokens = (secrets: Secrets, now: () => Date): Tokens => {
   const developerPurpose = 'developer access tokens'
   const developerRefreshPurpose = 'developer refresh tokens'

@@ -21,7 +21,7 @@ const routeOf = (request: FastifyRequest): string | undefined =>
  * The span of each request. It has the route's pattern and never the path, and of the caller only the kind. The answer names it in
  * `traceresponse`, beside the request id that an error tells its reader to report.
  */
-export const traceRequests = (app: FastifyInstance, { telemetry: { traces } }: Services): void => {
+export const traceRequests = (app: FastifyInstance, { telemetry: { traces } }: Pick<Services, 'telemetry'>): void => {
   app.decorateRequest('trellisSpan', undefined)
   if (!traces.isOn) return
   app.addHook('onRequest', (request, reply, done) => {

@@ -23,7 +23,12 @@ export const test = async (context: HandlerContext) => {
 }
 
 /** What the provider has against its credentials, null when nothing. */
-const problemOf = async (services: Services, projectId: string, provider: string, config_sealed: string) => {
+const problemOf = async (
+  services: Pick<Services, 'config' | 'mail' | 'now' | 'outbound' | 'secrets' | 'upstream'>,
+  projectId: string,
+  provider: string,
+  config_sealed: string,
+) => {
   if (provider === 'smtp') {
     const config = services.secrets.decrypt(integrationPurpose(projectId, provider), config_sealed)
     return services.mail.verify(JSON.parse(config) as SmtpConfig).then(
@@ -52,7 +57,7 @@ const problemOf = async (services: Services, projectId: string, provider: string
 
 /** Reads the smallest list that the key opens. */
 const keyProblem = async (
-  { upstream }: Services,
+  { upstream }: Pick<Services, 'upstream'>,
   projectId: string,
   provider: 'revenuecat' | 'superwall',
   config: Readonly<Record<string, string>>,

@@ -21,6 +21,12 @@ export type Media = {
   close(): Promise<void>
 }
 
+declare module '#server/services.ts' {
+  interface Services {
+    readonly media: Media
+  }
+}
+
 export type MediaOptions = {
   readonly config: Config
   readonly secrets: Secrets

@@ -42,11 +42,13 @@ const variantOf = (query: unknown, mimeType: string): string | null => {
   return variantText(parsed.data as Variant)
 }
 
+type Needed = Pick<Services, 'database' | 'media' | 'now' | 'projectCache' | 'rateLimiter'>
+
 /**
  * `/m/<project>/<asset>`: files that anybody may read, without a signature. Each request asks the database, so that a file which is withdrawn, deleted
  * or hidden is 404 at once.
  */
-export const servePublicMedia = (services: Services) => async (app: FastifyInstance) => {
+export const servePublicMedia = (services: Needed) => async (app: FastifyInstance) => {
   app.route({
     method: ['GET', 'HEAD'],
     url: `${publicPrefix}:projectId/:assetId`,
@@ -56,7 +58,7 @@ export const servePublicMedia = (services: Services) => async (app: FastifyInsta
 
 const nothingThere = () => refusal(404, 'NOT_FOUND', 'There is no such file.')
 
-const answer = async (services: Services, request: FastifyRequest, reply: FastifyReply) => {
+const answer = async (services: Needed, request: FastifyRequest, reply: FastifyReply) => {
   const { projectId, assetId } = request.params as { projectId: string; assetId: string }
   const address = addressKey(request.ip)
   services.rateLimiter.take([{ key: `ip ${address} public`, perSecond: 100, burst: 600 }])

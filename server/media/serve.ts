@@ -37,11 +37,15 @@ const nothingThere = () => refusal(404, 'NOT_FOUND', 'There is no such file.')
 const invalid = (field: string, reason: string) =>
   refusal(400, 'INVALID_INPUT', `${field}: ${reason}`, { field, reason })
 
+type Projects = Pick<Services, 'database' | 'projectCache'>
+type Uploads = Projects & Pick<Services, 'media'>
+type Links = Uploads & Pick<Services, 'now'>
+
 /**
  * `/storage/*`: sends and takes bytes for whoever has a signed URL. A download asks no database. The types of files are those that were
  * registered: nothing is sniffed, and a file that a browser opens can run nothing.
  */
-export const serveMedia = (services: Services) => async (app: FastifyInstance) => {
+export const serveMedia = (services: Links) => async (app: FastifyInstance) => {
   app.removeAllContentTypeParsers()
   app.addContentTypeParser('*', (_request, payload, done) => done(null, payload))
   app.route({
@@ -58,7 +62,7 @@ export const serveMedia = (services: Services) => async (app: FastifyInstance) =
   })
 }
 
-const answerStorage = async (services: Services, request: FastifyRequest, reply: FastifyReply) => {
+const answerStorage = async (services: Links, request: FastifyRequest, reply: FastifyReply) => {
   const link = services.media.links.verify(request.raw.url ?? '', request.method)
   if (!link) throw forbidden()
   request.trellisProject = link.projectId
@@ -111,7 +115,7 @@ export type Sending = {
 
 /** Sends the bytes that a link leads to, or where they are. */
 export const download = async (
-  services: Services,
+  services: Pick<Services, 'media' | 'now'>,
   asked: Omit<Extract<Verified, { op: 'get' }>, 'op'>,
   request: FastifyRequest,
   reply: FastifyReply,
@@ -175,13 +179,13 @@ export const download = async (
 }
 
 /** Only where this server stores files itself does it sign URLs for uploads, and send bytes. */
-const filesOf = ({ media }: Services): FileStorage => {
+const filesOf = ({ media }: Pick<Services, 'media'>): FileStorage => {
   if (!media.uploads) throw forbidden()
   return media.uploads
 }
 
 /** An upload URL ends when its upload is committed, or its asset deleted. */
-const checkOpen = async (services: Services, { projectId, assetId, version, mimeType }: UploadLink) => {
+const checkOpen = async (services: Projects, { projectId, assetId, version, mimeType }: UploadLink) => {
   const project = await services.projectCache.byProject(projectId)
   if (!project) throw forbidden()
   if (!project.place) throw unserved(project)
@@ -196,13 +200,13 @@ const checkOpen = async (services: Services, { projectId, assetId, version, mime
   if (!dataOf<boolean>(open)) throw forbidden()
 }
 
-const answerOffset = async (services: Services, link: UploadLink, reply: FastifyReply) => {
+const answerOffset = async (services: Uploads, link: UploadLink, reply: FastifyReply) => {
   await checkOpen(services, link)
   reply.header('upload-offset', await filesOf(services).offset(link))
   return reply.status(200).send('')
 }
 
-const takeUpload = async (services: Services, link: UploadLink, request: FastifyRequest, reply: FastifyReply) => {
+const takeUpload = async (services: Uploads, link: UploadLink, request: FastifyRequest, reply: FastifyReply) => {
   const { headers } = request
   const files = filesOf(services)
   if (headers['content-type']?.trim().toLowerCase() !== link.mimeType)

@@ -74,7 +74,12 @@ export const get = async (context: HandlerContext) => {
 }
 
 /** Runs a step that must precede a deletion; its errors are outages of external services, which a retry may overcome. */
-const before = async <T>(services: Services, code: string, message: string, work: () => Promise<T>): Promise<T> => {
+const before = async <T>(
+  services: Pick<Services, 'log'>,
+  code: string,
+  message: string,
+  work: () => Promise<T>,
+): Promise<T> => {
   try {
     return await work()
   } catch (error) {

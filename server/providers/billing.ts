@@ -64,6 +64,12 @@ export type BillingProvider = {
   handleWebhook(request: WebhookRequest): Promise<BillingEvent | 'forged' | null>
 }
 
+declare module '#server/services.ts' {
+  interface Services {
+    readonly billing: BillingProvider
+  }
+}
+
 const nobody = 'none'
 const notConfigured = () => Promise.reject(new Error('this installation has no billing provider'))
 

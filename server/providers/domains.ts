@@ -38,6 +38,12 @@ export type DomainChecks = {
   check(domain: CheckedDomain): Promise<DomainCheck>
 }
 
+declare module '#server/services.ts' {
+  interface Services {
+    readonly domains: DomainChecks
+  }
+}
+
 export type DomainCheckOptions = {
   /** Name servers to ask; empty: those of the machine. */
   readonly servers: readonly string[]

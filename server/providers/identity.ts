@@ -28,6 +28,12 @@ export type IdentityProviders = {
   verify(provider: SocialProvider, presented: Presented): Promise<Identity | null>
 }
 
+declare module '#server/services.ts' {
+  interface Services {
+    readonly identity: IdentityProviders
+  }
+}
+
 export type IdentityOptions = {
   readonly apple: { readonly jwksUrl: string; readonly issuer: string }
   readonly google: { readonly jwksUrl: string; readonly issuer: string }

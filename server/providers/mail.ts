@@ -52,6 +52,12 @@ export type Mail = {
   close(): void
 }
 
+declare module '#server/services.ts' {
+  interface Services {
+    readonly mail: Mail
+  }
+}
+
 export type MailOptions = {
   readonly smtpUrl: string | undefined
   readonly from: string

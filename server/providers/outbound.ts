@@ -73,6 +73,12 @@ export type Outbound = {
   close(): Promise<void>
 }
 
+declare module '#server/services.ts' {
+  interface Services {
+    readonly outbound: Outbound
+  }
+}
+
 type Failure = Error & { readonly plain: string }
 const failure = (plain: string): Failure => Object.assign(new Error(plain), { plain })
 const isFailure = (error: unknown): error is Failure => error instanceof Error && 'plain' in error

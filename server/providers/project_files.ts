@@ -13,6 +13,12 @@ export type ProjectFiles = {
   purge(projectId: string, location: FileLocation): Promise<void>
 }
 
+declare module '#server/services.ts' {
+  interface Services {
+    readonly files: ProjectFiles
+  }
+}
+
 /** Files under DATA_DIR/media, in a folder for each project. */
 export const createProjectFiles = (folder: string): ProjectFiles => ({
   async locations(projectId) {

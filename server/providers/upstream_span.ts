@@ -1,5 +1,5 @@
 import { environment } from '#server/config.ts'
-import { type ProviderName, providers, type UpstreamRequest } from '#server/providers/upstream.ts'
+import { type ProviderName, providers, type UpstreamRequest } from '#server/providers/upstream_requests.ts'
 import { activeSpan, type Span, startSpan, traceparentOf } from '#server/telemetry/spans.ts'
 
 /** The span of a call with its retries: the path as a pattern, and the provider's host, which the environment names. */

@@ -2,8 +2,7 @@ import { randomUUID } from 'node:crypto'
 import { dataOf } from '#server/database/database.ts'
 import { ApiError, refusal } from '#server/errors.ts'
 import { jsonSize } from '#server/http/json.ts'
-import type { Resolved } from '#server/http/route.ts'
-import type { Hub } from '#server/realtime/hub.ts'
+
 import {
   ackFrame,
   type ClientFrame,
@@ -17,65 +16,8 @@ import {
   resyncFrame,
   stateFrame,
 } from '#server/realtime/protocol.ts'
-import {
-  applyScope,
-  createSubscription,
-  goLive,
-  type Scope,
-  type Subscribed,
-  type Subscription,
-} from '#server/realtime/subscription.ts'
-
-/** How frames reach a client: a WebSocket, or the response of a stream. */
-export type Transport = {
-  send(frame: Frame): void
-  close(code: number, reason: string): void
-  /** Closes without a close frame and frees unsent data. */
-  terminate(): void
-  readonly unreadBytes: number
-  /** Its client has closed it, or it has broken off: it will never carry anything again. */
-  readonly isGone: boolean
-  /** Its client cannot ping: one that is gone ends the connection when something is written to it. */
-  readonly isOneWay?: boolean
-}
-
-/** Under what a connection runs, and until when. */
-export type Credential = {
-  readonly resolved: Resolved
-  readonly userId: string
-  /** The sign-in; null for a server key on behalf of the user. */
-  readonly sid: string | null
-  /** Unix seconds; null never. */
-  readonly expiresAt: number | null
-  readonly keyHash: string | null
-}
-
-export type Connection = {
-  readonly id: string
-  readonly userId: string
-  readonly credential: Credential
-  readonly subscriptions: ReadonlyMap<string, Subscription>
-  /** Authorises a channel and begins to listen. Rejects with what refuses it. */
-  subscribe(channel: string, params: object, since: number | null, ref?: Reference): Promise<void>
-  /** What a client sends, checked. By `sender` it knows its own publication again. */
-  receive(frame: ClientFrame, sender?: string): void
-  /** Anything from the client: it is there. */
-  touch(): void
-  readonly seenAt: number
-  send(frame: Frame): void
-  /** The subscriptions that are to be authorised again, before they hear anything later. */
-  recheck(which: readonly Subscription[]): void
-  /** The user may have lost rights: all subscriptions are authorised again, and presence ends where it has no right any more. */
-  recheckAll(): void
-  close(code: number, reason: string): void
-  /** The client does not read: it is cut off. */
-  dropSlow(): void
-  /** The transport has ended. */
-  ended(): void
-  /** Ends when the transport has, before that is told. */
-  endIfGone(): void
-  readonly isClosed: boolean
-}
+import { applyScope, createSubscription, goLive } from '#server/realtime/subscription.ts'
+import type { Connection, Credential, Hub, Scope, Subscribed, Subscription, Transport } from '#server/realtime/types.ts'
 
 /** Of a subscription, where more is handed out than is kept until the answer comes. */
 const mostAttempts = 5

@@ -8,7 +8,7 @@ import { bearer } from '#server/http/credentials.ts'
 import { projectIdOf } from '#server/http/project.ts'
 import type { Caller, HandlerContext, Resolved } from '#server/http/route.ts'
 import { uuidPattern } from '#server/http/schemas.ts'
-import type { Credential } from '#server/realtime/connection.ts'
+import type { Credential } from '#server/realtime/types.ts'
 import { sha256 } from '#server/secrets.ts'
 import type { Services } from '#server/services.ts'
 
@@ -52,7 +52,11 @@ const ticketForm = /^svc_rt_([0-9a-f]{32})_[A-Za-z0-9_-]{43}$/
 const invalidTicket = () =>
   refusal(401, 'UNAUTHORIZED', 'The ticket is not valid: it may be used once, within 60 seconds.')
 
-const ofTicket = async (ticket: string, services: Services, at: At) => {
+const ofTicket = async (
+  ticket: string,
+  services: Pick<Services, 'areaOf' | 'checkMigrated' | 'database' | 'now' | 'projectCache'>,
+  at: At,
+) => {
   const [, hex = ''] = ticketForm.exec(ticket) ?? []
   const projectId = hex.replace(/^(.{8})(.{4})(.{4})(.{4})(.{12})$/, '$1-$2-$3-$4-$5')
   const project = uuidPattern.test(projectId) ? await services.projectCache.byProject(projectId) : null

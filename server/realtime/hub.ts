@@ -1,42 +1,13 @@
 import type { Logger } from 'pino'
-import { type Database, dataOf, type Place } from '#server/database/database.ts'
+import type { Place } from '#server/database/cluster.ts'
+import { type Database, dataOf } from '#server/database/database.ts'
 import type { Closings } from '#server/realtime/closings.ts'
-import { type Connection, type Credential, createConnection, type Transport } from '#server/realtime/connection.ts'
+import { createConnection } from '#server/realtime/connection.ts'
 import { type ChannelEvent, closing, type EventRow, limits, readEvent } from '#server/realtime/protocol.ts'
-import { createRetention, type Retained } from '#server/realtime/retention.ts'
-import { deliver, type Subscription } from '#server/realtime/subscription.ts'
+import { createRetention } from '#server/realtime/retention.ts'
+import { deliver } from '#server/realtime/subscription.ts'
 import { createTransactions } from '#server/realtime/transactions.ts'
-
-/** What one project's subscribers on this server share: it reads the project's events while it has connections, and is gone afterwards. */
-export type Hub = {
-  readonly projectId: string
-  readonly place: Place
-  readonly log: Logger
-  readonly now: () => Date
-  readonly call: Database['call']
-  /** Admits a connection; rejects with what refuses it. */
-  open(credential: Credential, transport: Transport): Promise<Connection>
-  remove(connection: Connection): void
-  /** Keeps what is handed out from now on, for a subscription whose place in its channel is being asked for. */
-  retain(): Retained
-  /** From now on events reach the subscription; again when its scope or its state has changed. */
-  join(subscription: Subscription): void
-  leave(subscription: Subscription): void
-  /** Resolves when every transaction that may not have heard of a new channel has ended, or after 6 seconds: with those that have not. */
-  settle(): Promise<readonly string[]>
-  /** Does `work` when these transactions have ended. */
-  afterThose(transactions: readonly string[], work: () => void): void
-  /** Asks the filters of these subscriptions of rows that they have not been asked of. */
-  match(events: readonly ChannelEvent[], subscriptions: readonly Subscription[]): Promise<void>
-  renew(credential: Credential, token: string): Promise<Credential | null>
-  /** New events may be there. */
-  wake(): void
-  /** Checks the credentials of some connections and closes those that have ended. */
-  checkCredentials(which: (credential: Credential) => boolean): Promise<void>
-  closeAll(code: number, reason: string): void
-  listeners(channel: string): number
-  readonly size: number
-}
+import type { Connection, Credential, Hub, Subscription, Transport } from '#server/realtime/types.ts'
 
 export type HubOptions = {
   readonly projectId: string

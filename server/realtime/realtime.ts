@@ -1,14 +1,15 @@
 import { randomUUID } from 'node:crypto'
 import type { Logger } from 'pino'
-import { type Database, dataOf, type Place } from '#server/database/database.ts'
+import type { Place } from '#server/database/cluster.ts'
+import { type Database, dataOf } from '#server/database/database.ts'
 import type { Notifier } from '#server/database/notifier.ts'
 import { refusal } from '#server/errors.ts'
 import type { ProjectCache } from '#server/http/project_cache.ts'
 import type { Tokens } from '#server/http/tokens.ts'
 import { type Closings, createClosings } from '#server/realtime/closings.ts'
-import type { Connection, Credential, Transport } from '#server/realtime/connection.ts'
-import { createHub, type Hub } from '#server/realtime/hub.ts'
+import { createHub } from '#server/realtime/hub.ts'
 import { closing } from '#server/realtime/protocol.ts'
+import type { Connection, Credential, Hub, Transport } from '#server/realtime/types.ts'
 
 /** Realtime of one server process: a hub for each project that somebody listens to here. */
 export type Realtime = {
@@ -25,6 +26,12 @@ export type Realtime = {
   listeners(projectId: string, channel: string): number
   /** Closes every connection; resolves when the database has been told. */
   stop(): Promise<void>
+}
+
+declare module '#server/services.ts' {
+  interface Services {
+    readonly realtime: Realtime
+  }
 }
 
 export type RealtimeOptions = {

@@ -1,8 +1,8 @@
 import { Readable } from 'node:stream'
-import type { Connection, Credential, Transport } from '#server/realtime/connection.ts'
 import { type Frame, limits } from '#server/realtime/protocol.ts'
 import type { Realtime } from '#server/realtime/realtime.ts'
 import { atEndOfTurn } from '#server/realtime/turns.ts'
+import type { Connection, Credential, Transport } from '#server/realtime/types.ts'
 
 /** Proxies and browsers end a connection on which nothing comes. */
 const keepAliveMs = 20_000

@@ -1,53 +1,5 @@
-import type { Connection } from '#server/realtime/connection.ts'
-import { type ChannelEvent, type EventRow, eventFrame, limits, resyncFrame } from '#server/realtime/protocol.ts'
-
-/** What SQL said of a subscription: whom a row must belong to, and when to ask again. */
-export type Scope = {
-  readonly filter?: unknown
-  readonly is_owner?: boolean
-  readonly groups?: readonly string[]
-  readonly presence?: boolean
-  /** Of a group: whose entries, and which actions, its feed is without for this user. */
-  readonly unseen?: readonly string[]
-  readonly hidden?: readonly string[]
-  readonly me?: boolean
-  readonly until?: string
-}
-
-/** What SQL answers to a subscription: missed are the events after `since`, seq is the last number of the channel. */
-export type Subscribed = {
-  readonly name: string
-  readonly scope: Scope
-  readonly seq: number
-  readonly is_new: boolean
-  readonly missed: readonly EventRow[]
-  readonly is_lost: boolean
-  readonly present: unknown
-  /** The database knows who listens to the channel, until it is left. */
-  readonly is_noted: boolean
-}
-
-export type Subscription = {
-  readonly connection: Connection
-  /** The channel as the client calls it, and as events are published to it. */
-  readonly shown: string
-  readonly params: object
-  name: string
-  scope: Scope
-  groups: ReadonlySet<string> | null
-  /** The text of the filter. */
-  filter: string | null
-  /** The number of the last event that the client has had, or needed not. */
-  seq: number
-  /** Only `live` ones are sent events at once: until a subscription is authorised, or authorised again, its events wait. */
-  state: 'starting' | 'checking' | 'live' | 'closed'
-  waiting: ChannelEvent[]
-  /** How often it was to be authorised again: an earlier answer is of no use any more. */
-  checks: number
-  isCheckDue: boolean
-  /** The answer of the database: its place in the channel, null where it was refused. */
-  asked: Promise<Subscribed | null> | null
-}
+import { type ChannelEvent, eventFrame, limits, resyncFrame } from '#server/realtime/protocol.ts'
+import type { Connection, Scope, Subscription } from '#server/realtime/types.ts'
 
 export const createSubscription = (connection: Connection, shown: string, params: object): Subscription => ({
   connection,

@@ -2,10 +2,10 @@ import type { Duplex } from 'node:stream'
 import { WebSocket, WebSocketServer } from 'ws'
 import { parseJson } from '#server/http/json.ts'
 import { takeUpgrade, type Upgrade } from '#server/http/upgrade.ts'
-import type { Connection, Credential, Transport } from '#server/realtime/connection.ts'
 import { ClientFrame, closing, type Frame, limits, messageOf } from '#server/realtime/protocol.ts'
 import type { Realtime } from '#server/realtime/realtime.ts'
 import { atEndOfTurn, joinedOf } from '#server/realtime/turns.ts'
+import type { Connection, Credential, Transport } from '#server/realtime/types.ts'
 
 const server = new WebSocketServer({
   noServer: true,

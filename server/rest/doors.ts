@@ -1,8 +1,9 @@
 import { randomBytes } from 'node:crypto'
 import type { Logger } from 'pino'
 import type { Config } from '#server/config.ts'
+import type { Place } from '#server/database/cluster.ts'
 import { restUri } from '#server/database/cluster.ts'
-import type { Database, Place } from '#server/database/database.ts'
+import type { Database } from '#server/database/database.ts'
 import { keysChanged } from '#server/database/keys.ts'
 import { refusal } from '#server/errors.ts'
 import { findPostgrest } from '#server/rest/binary.ts'
@@ -37,6 +38,12 @@ export type Doors = {
   /** Projects whose PostgREST runs, with its process. */
   running(): ReadonlyMap<string, number>
   stop(): Promise<void>
+}
+
+declare module '#server/services.ts' {
+  interface Services {
+    readonly rest: Doors
+  }
 }
 
 export type DoorsOptions = {

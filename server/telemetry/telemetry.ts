@@ -21,6 +21,12 @@ export type Telemetry = {
   close(): Promise<void>
 }
 
+declare module '#server/services.ts' {
+  interface Services {
+    readonly telemetry: Telemetry
+  }
+}
+
 const off: Telemetry = {
   measures: noMeasures,
   traces: noTraces,

@@ -4,13 +4,13 @@ import { type AddressInfo, createServer as createTcpServer } from 'node:net'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { afterEach, describe, expect, test } from 'vitest'
 import {
-  type CallRequest,
   createUpstream,
   failureOf,
   type ProviderUrls,
   retryAfterMs,
   type UpstreamOptions,
 } from '#server/providers/upstream.ts'
+import type { CallRequest } from '#server/providers/upstream_requests.ts'
 
 /** Calls to providers: answers, limits, retries, circuits and streams, against real servers. */
 const closing: (() => unknown)[] = []

@@ -1,7 +1,7 @@
 import { expect, test } from 'vitest'
-import type { Connection } from '#server/realtime/connection.ts'
 import { type Frame, readEvent } from '#server/realtime/protocol.ts'
 import { createSubscription, deliver, goLive } from '#server/realtime/subscription.ts'
+import type { Connection } from '#server/realtime/types.ts'
 
 test('an event that is read twice, or was replayed before it is read, is sent once', () => {
   const sent: Frame[] = []

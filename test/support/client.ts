@@ -1,7 +1,6 @@
 import { randomInt, randomUUID } from 'node:crypto'
-import { gunzipSync } from 'node:zlib'
-import { Agent } from 'undici'
 import { throughPrism } from '#test/support/prism.ts'
+import { requestText } from '#test/support/request_text.ts'
 
 export type Answer<T = any> = {
   readonly status: number
@@ -31,32 +30,6 @@ export const freshIp = () => {
   return `10.${address >> 16}.${(address >> 8) & 255}.${address & 255}`
 }
 export const freshEmail = () => `dev-${randomUUID()}@example.org`
-
-/** `fetch` costs several times the CPU of the request that a test makes with it. */
-const agent = new Agent()
-
-/** What fetch says of itself. */
-const usual = { accept: '*/*', 'accept-language': '*', 'user-agent': 'node' }
-
-/** One request, and its answer as text. */
-export const requestText = async (
-  url: string,
-  { method, headers, body }: { method: string; headers: Record<string, string>; body?: string },
-) => {
-  const { origin, pathname, search } = new URL(url)
-  const response = await agent.request({
-    origin,
-    path: pathname + search,
-    method,
-    headers: { ...usual, ...headers },
-    ...(body === undefined ? {} : { body }),
-  })
-  const text =
-    response.headers['content-encoding'] === 'gzip'
-      ? gunzipSync(await response.body.bytes()).toString()
-      : await response.body.text()
-  return { status: response.statusCode, received: response.headers, text }
-}
 
 /** Where `npm run proof:prism` has a validating proxy. */
 const prism = process.env['TRELLIS_PRISM']

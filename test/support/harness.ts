@@ -10,7 +10,7 @@ import { cheapPasswords, startTestServer, type TestServer } from '#test/support/
 import { drainTenant } from '#workers/drain.ts'
 import { loadTasks } from '#workers/task.ts'
 
-export { type Answer, type Client, createClient, freshEmail, freshIp, requestText } from '#test/support/client.ts'
+export { type Answer, type Client, createClient, freshEmail, freshIp } from '#test/support/client.ts'
 
 export type User = Client & {
   readonly id: string

@@ -1,5 +1,5 @@
 import { randomUUID } from 'node:crypto'
-import { requestText } from '#test/support/client.ts'
+import { requestText } from '#test/support/request_text.ts'
 
 /** What the relay of proofs/prism.ts does for a request: which server it is for, and under which id its answer is kept. */
 export const targetHeader = 'x-prism-target'

@@ -1,6 +1,7 @@
 import { cancelStatement } from '#server/database/cancel.ts'
+import type { Place } from '#server/database/cluster.ts'
 import { connectAdmin } from '#server/database/cluster.ts'
-import { dataOf, type Place } from '#server/database/database.ts'
+import { dataOf } from '#server/database/database.ts'
 import { ApiError } from '#server/errors.ts'
 import type { Services } from '#server/services.ts'
 import { Stopped } from '#server/stopping.ts'

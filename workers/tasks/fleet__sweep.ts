@@ -1,4 +1,5 @@
-import { dataOf, type Place } from '#server/database/database.ts'
+import type { Place } from '#server/database/cluster.ts'
+import { dataOf } from '#server/database/database.ts'
 import type { Services } from '#server/services.ts'
 import { rulesOf } from '#workers/drain.ts'
 import { forEachTenant } from '#workers/fleet.ts'

@@ -1,7 +1,7 @@
 import { useState } from 'preact/hooks'
 import { call } from '../api.ts'
 import { Refusal } from '../form.tsx'
-import type { PageProps } from '../pages.ts'
+import type { PageProps } from '../page_props.ts'
 import { TextField } from '../parts/field.tsx'
 import { texts } from '../texts.ts'
 

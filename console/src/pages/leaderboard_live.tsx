@@ -1,6 +1,6 @@
 import { call, type Row } from '../api.ts'
 import { Refusal } from '../form.tsx'
-import type { PageProps } from '../pages.ts'
+import type { PageProps } from '../page_props.ts'
 import { timeOf } from '../parts/field.tsx'
 import { usePolled } from '../parts/polled.ts'
 import { Table } from '../parts/table.tsx'

@@ -2,7 +2,7 @@ import { useState } from 'preact/hooks'
 import { call, type Row } from '../api.ts'
 import { Refusal } from '../form.tsx'
 import { useLoaded } from '../load.ts'
-import type { PageProps } from '../pages.ts'
+import type { PageProps } from '../page_props.ts'
 import { ChoiceField, TextField } from '../parts/field.tsx'
 import { texts } from '../texts.ts'
 

@@ -1,7 +1,7 @@
 import { useEffect, useState } from 'preact/hooks'
 import { call, type Row } from '../api.ts'
 import { Refusal } from '../form.tsx'
-import type { PageProps } from '../pages.ts'
+import type { PageProps } from '../page_props.ts'
 import { ChoiceField, TextField } from '../parts/field.tsx'
 import { choicesOf, isWhole, type Leaf, newLeaf, rulesOf, sources } from '../parts/rules.ts'
 import { go } from '../router.ts'

@@ -10,9 +10,9 @@ import type { Services } from '#server/services.ts'
 
 type Document = { readonly bytes: Buffer; readonly compressed: Buffer; readonly etag: string }
 
-const documents = new WeakMap<Services, { readonly publicUrl: string; readonly document: Promise<Document> }>()
+const documents = new WeakMap<object, { readonly publicUrl: string; readonly document: Promise<Document> }>()
 
-const makeDocument = async ({ areas, publicUrl }: Services): Promise<Document> => {
+const makeDocument = async ({ areas, publicUrl }: Pick<Services, 'areas' | 'publicUrl'>): Promise<Document> => {
   const bytes = Buffer.from(JSON.stringify(await openApi(areas, publicUrl)))
   return {
     bytes,
@@ -22,7 +22,7 @@ const makeDocument = async ({ areas, publicUrl }: Services): Promise<Document> =
 }
 
 /** The bytes of the document: routes do not change while a server runs; its address changes once, when it listens. */
-const documentOf = (services: Services): Promise<Document> => {
+const documentOf = (services: Pick<Services, 'areas' | 'publicUrl'>): Promise<Document> => {
   const { publicUrl } = services
   const known = documents.get(services)
   if (known?.publicUrl === publicUrl) return known.document

@@ -1,4 +1,4 @@
-import type { ProviderName } from '#server/providers/upstream.ts'
+import type { ProviderName } from '#server/providers/upstream_requests.ts'
 
 /** A part of a message, in OpenAI's chat format. */
 export type Part =

@@ -15,6 +15,12 @@ const Prices = z.record(
 /** Prices of an installation, over those of sql/seeds/tenant/ai_prices.sql: {provider: {model: {input_usd, output_usd, is_multimodal}}}. */
 export type Prices = Partial<z.output<typeof Prices>>
 
+declare module '#server/services.ts' {
+  interface Services {
+    readonly aiPrices: Prices
+  }
+}
+
 /** Reads AI_PRICES_FILE. Throws a StartError that names what is wrong. */
 export const readPrices = (file: string | undefined): Prices => {
   if (!file) return {}

@@ -17,9 +17,11 @@ import { spanned } from '#server/telemetry/spans.ts'
 export type Sealed = { readonly provider: 'apns' | 'fcm'; readonly config_sealed: string }
 
 /** Open connections and access tokens of each integration; a config that is replaced is another one. */
-const opened = new WeakMap<Services, Lru<Provider>>()
+const opened = new WeakMap<object, Lru<Provider>>()
 
-const cacheOf = (services: Services): Lru<Provider> => {
+type Needed = Pick<Services, 'config' | 'now' | 'outbound' | 'secrets'>
+
+const cacheOf = (services: object): Lru<Provider> => {
   const known = opened.get(services)
   if (known) return known
   const made = createLru<Provider>(500, { ttlMs: 30 * 60_000, dispose: (provider) => provider.close() })
@@ -30,7 +32,7 @@ const cacheOf = (services: Services): Lru<Provider> => {
 const broken: Answer = { outcome: 'refused', status: null, code: 'INVALID_CREDENTIALS' }
 const unusable: Provider = { send: async () => broken, check: async () => broken, close: () => undefined }
 
-const openProvider = (services: Services, projectId: string, { provider, config_sealed }: Sealed): Provider => {
+const openProvider = (services: Needed, projectId: string, { provider, config_sealed }: Sealed): Provider => {
   const { secrets, config, outbound, now } = services
   try {
     const text = secrets.decrypt(`integration ${projectId} ${provider}`, config_sealed)
@@ -42,7 +44,7 @@ const openProvider = (services: Services, projectId: string, { provider, config_
   }
 }
 
-export const providerOf = (services: Services, projectId: string, sealed: Sealed): Provider => {
+export const providerOf = (services: Needed, projectId: string, sealed: Sealed): Provider => {
   const cache = cacheOf(services)
   const key = `${projectId} ${sealed.config_sealed}`
   const known = cache.get(key)
@@ -92,7 +94,7 @@ type Result = {
 
 /** Sends claimed deliveries to all their devices at once and answers what became of them, for api.push_record. */
 export const sendAll = (
-  services: Services,
+  services: Needed & Pick<Services, 'telemetry'>,
   projectId: string,
   connected: readonly Sealed[],
   deliveries: readonly Claimed[],
