@@ -1,5 +1,6 @@
 import { createHash } from 'node:crypto'
 import { readdir, readFile } from 'node:fs/promises'
+import { createRequire } from 'node:module'
 import { join } from 'node:path'
 import { root } from '#server/root.ts'
 
@@ -60,6 +61,18 @@ const newestShown = (file: SqlFile, migrations: readonly SqlFile[]): string | un
     .at(-1)
 }
 
+const ofPackages = createRequire(import.meta.url)
+
+/** A seed may take a list from a package: `npm:<package>/<file>` stands for the text of that file, and an update of the package is a change of the seed. */
+const withLists = async (file: SqlFile): Promise<SqlFile> => {
+  const names = [...new Set(file.text.match(/(?<=\$npm:)[\w@./-]+/g))]
+  if (names.length === 0) return file
+  const texts = new Map<string, string>()
+  for (const name of names) texts.set(`npm:${name}`, await readFile(ofPackages.resolve(name), 'utf8'))
+  const text = file.text.replaceAll(/(?<=\$)npm:[\w@./-]+/g, (name) => texts.get(name) ?? name)
+  return { ...file, hash: hashOf(text), text }
+}
+
 /** Reads every SQL file of a kind. `base` is the repository, or a copy of its SQL folders in tests. */
 export const readProgram = async (kind: Kind, base = root): Promise<Program> => {
   const [shared, own, sharedFunctions, functions, policies, seeds, migrations] = await Promise.all([
@@ -89,7 +102,7 @@ export const readProgram = async (kind: Kind, base = root): Promise<Program> => 
           .at(-1),
       ),
     ),
-    seeds,
+    seeds: await Promise.all(seeds.map(withLists)),
   }
   const hash = createHash('sha256')
   for (const file of [...files.base, ...migrations, ...files.functions, ...policies, ...files.seeds]) {
