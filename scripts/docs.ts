@@ -4,7 +4,7 @@ import { join } from 'node:path'
 import { z } from 'zod'
 import { environment } from '#server/config.ts'
 import { loadAreas } from '#server/http/areas.ts'
-import { declaredCodes, fullPath } from '#server/http/openapi.ts'
+import { declaredCodes, fullPath, openApi } from '#server/http/openapi.ts'
 import { type Area, type Caller, type Route, withoutOwn } from '#server/http/route.ts'
 import { door } from '#server/rest/caller.ts'
 import { root } from '#server/root.ts'
@@ -12,6 +12,7 @@ import { instruments, prometheusName } from '#server/telemetry/instruments.ts'
 import { meaningOf, meaningProblems } from './docs/codes.ts'
 import { withCalls } from './docs/supabase.ts'
 import { table } from './docs/table.ts'
+import { wordProblems } from './docs/words.ts'
 import { registerProblems } from './registers.ts'
 import { releasedDocument, sdkFiles } from './sdk/generate.ts'
 
@@ -225,6 +226,7 @@ const main = async (): Promise<void> => {
     ...repeatedRefusals(areas),
     ...meaningProblems(answeredCodes([...areas, door])),
     ...(await registerProblems()),
+    ...wordProblems(areas, await openApi(areas, 'https://api.trellis.test')),
   ]
   for (const problem of problems) {
     process.stderr.write(`${problem}.\n`)

@@ -2,9 +2,14 @@ import { hash, verify } from '@node-rs/argon2'
 import { z } from 'zod'
 import { refusal } from '#server/errors.ts'
 import { Credential } from '#server/http/schemas.ts'
+import { field } from '#server/http/words.ts'
 
 /** A new password; refuseWeak checks its length. */
-export const NewPassword = z.string().max(1000, 'must have at most 1000 characters')
+export const NewPassword = field(
+  z.string().max(1000, 'must have at most 1000 characters'),
+  'Password',
+  'At least 8 characters.',
+)
 
 /** A password at sign-in. */
 export const Password = Credential

@@ -1,5 +1,6 @@
 /** The bodies of requests that read rows, as their routes declare them and as a query string is checked. */
 import { z } from 'zod'
+import { field } from '#server/http/words.ts'
 
 export const whole = (least: number) =>
   z
@@ -8,9 +9,14 @@ export const whole = (least: number) =>
     .meta({ type: 'integer', minimum: least })
     .transform((n) => Math.min(n, Number.MAX_SAFE_INTEGER))
 const clamped = (most: number, usual: number) =>
-  whole(1)
-    .transform((limit) => Math.min(limit, most))
-    .default(usual)
+  field(
+    whole(1)
+      .transform((limit) => Math.min(limit, most))
+      .default(usual),
+    'Limit',
+    `How many rows at most; more than ${most} counts as ${most}.`,
+    { default: usual },
+  )
 const Name = z.string()
 const Names = z.array(Name).max(200)
 const Direction = z.enum(['asc', 'desc'], 'must be asc or desc')
@@ -18,7 +24,7 @@ const Order = z.array(z.object({ column: Name, direction: Direction.optional() }
 const nullish = <T extends z.ZodType>(schema: T) => schema.nullable().optional()
 
 /** SQL validates a filter and names the path of an error in it. */
-const Filter = z.unknown()
+const Filter = z.unknown().meta({ anyOf: [{ $ref: '#/components/schemas/Filter' }, { type: 'null' }] })
 
 export const FindOptions = z.object({
   filter: Filter.optional(),

@@ -31,6 +31,14 @@ export const wordsOf = (said: Said): Words => {
   return { title, help, ...more }
 }
 
+/** The words of a form for fields that stand within another one: `within('columns', columnForm)`. */
+export const within = (name: string, form: Form): Dictionary =>
+  Object.fromEntries(
+    Object.values(form).flatMap((fields) =>
+      Object.entries(fields).flatMap(([key, said]) => (said === true ? [] : [[`${name}.${key}`, said] as const])),
+    ),
+  )
+
 /** A schema with words of its own, wherever it is used; they win over those of areas. */
 export const field = <T extends z.ZodType>(schema: T, ...said: Exclude<Said, string>): T =>
   schema.meta({ [wordsKey]: wordsOf(said) }) as T

@@ -50,6 +50,16 @@ export const appSessions = area({
   title: 'App sessions',
   part: 'People',
   about: 'How long and how often people use the app.',
+  words: {
+    id: ['Id', 'A uuid of your own: a start sent again with it counts once.', { unset: 'A new one' }],
+    platform: ['Platform', 'Such as `ios`.'],
+    app_version: ['App version', 'Such as `2.10.0`.'],
+    os_version: ['System version', 'Such as `19.1`.'],
+    device_model: ['Device', 'Such as `iPhone17,3`.'],
+    locale: ['Language', 'Such as `de-AT`.'],
+    started_at: ['Started at', 'When the app was opened.', { unset: 'Now' }],
+    ended_at: ['Ended at', 'When the app was left.', { unset: 'Now' }],
+  },
   routes: [
     ...group('/client/sessions', endUser, [
       route('POST /start', 'Start an app session; with an id from the client a retry is idempotent', {

@@ -37,6 +37,10 @@ export const billing = area({
   part: 'Platform',
   about: 'Usage, the spend ceiling, and the subscription of a project.',
   rank: 'admin',
+  words: {
+    amount_usd: ['Ceiling', 'US dollars in a month; null ends the ceiling.'],
+    tier: ['Plan', 'What is bought.'],
+  },
   routes: [
     ...group('/admin/projects/:projectId/billing', administrator, [
       route('GET /', 'The tier of a project, what it used this month (UTC), and its subscription', {

@@ -92,6 +92,8 @@ export const catalog = area({
   about: 'Items that can be bought or granted, with prices and contents.',
   words: {
     is_active: ['Active', 'Users see active items only.', { unset: 'True for a new item, else as it is' }],
+    max_owned: ['Most owned', 'How many a user can have.', { unset: 'No limit for a new item, else as it is' }],
+    duration_seconds: ['Lasts', 'Seconds after which it expires.', { unset: 'For ever for a new item, else as it is' }],
     'prices.price': ['Price', 'How much of the currency it costs.'],
     content_item_key: ['Item', 'The key of another item.'],
     'bundle_contents.quantity': ['Quantity', 'How many of it.'],

@@ -6,7 +6,7 @@ import { appKey } from '#server/http/callers.ts'
 import { answer } from '#server/http/interface.ts'
 import { area, group, route } from '#server/http/route.ts'
 import { Credential, Deleted, data, Email, Line, Page, page } from '#server/http/schemas.ts'
-import { AuthResult, Success } from '#server/routes/client_auth/shapes.ts'
+import { AuthResult, authWords, Success } from '#server/routes/client_auth/shapes.ts'
 
 export const clientAuth = area({
   stem: 'client_auth',
@@ -15,6 +15,7 @@ export const clientAuth = area({
   about: 'Anonymous accounts, mail address and password, sessions and their renewal.',
   codes: 'by area',
   invalid: 'INVALID_INPUT',
+  words: authWords,
   routes: [
     ...group('/client/auth', appKey, [
       route('POST /anonymous', 'Sign in without an identity, or again by anonymous id', {

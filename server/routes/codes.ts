@@ -19,6 +19,9 @@ export const codes = area({
   about: 'Sign-in of developers with a code by mail.',
   codes: 'by area',
   invalid: 'INVALID_INPUT',
+  words: {
+    code: ['Code', 'Six digits from the mail.'],
+  },
   routes: [
     ...group('/auth/developer', anyone, [
       route(

@@ -50,6 +50,12 @@ export const controlWebhooks = area({
   title: 'Control-plane webhooks',
   part: 'Platform',
   about: 'What happens to the projects of an organization, sent to addresses of its admins.',
+  words: {
+    target_url: ['Address', 'A public https address of yours that takes a POST.'],
+    event_types: ['Events', 'Such as `project.created`; `*` is all of them.'],
+    status: ['Status', 'Active delivers; disabled stops new deliveries.'],
+    organization_id: ['Organization', 'Whose events.', { unset: 'Your own' }],
+  },
   routes: [
     ...group('/admin/control-plane-webhooks', developer, [
       route('POST /', 'Watch an organization, as its admin, with signed deliveries; the secret is shown once', {

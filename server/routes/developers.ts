@@ -39,6 +39,12 @@ export const developers = area({
   codes: 'by area',
   invalid: 'INVALID_INPUT',
   scopeArea: 'account',
+  words: {
+    invite_code: ['Invite code', 'Where sign-up is by invitation.'],
+    refresh_token: ['Refresh token', 'Of the session.'],
+    current_password: ['Current password', 'Needed for a new password.'],
+    confirm: ['Confirmation', 'The address of the account again.'],
+  },
   routes: [
     ...group('/auth/developer', developer, [
       route('POST /signup', 'Create a developer account and sign in to it', {

@@ -15,6 +15,12 @@ export const deviceGrants = area({
   part: 'Platform',
   about: 'A tool without a browser shows a code, and a developer approves it at /device (RFC 8628).',
   scopeArea: 'account',
+  words: {
+    client_name: ['Tool', 'What asks, such as `trellis cli`.'],
+    device_code: ['Device code', 'The secret code that the tool got.'],
+    user_code: ['Code', 'The code that the tool shows.'],
+    approve: ['Approve', 'True signs the tool in as you; false refuses it.'],
+  },
   routes: [
     ...group('/auth/developer', anyone, [
       route(

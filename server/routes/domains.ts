@@ -29,6 +29,10 @@ export const domains = area({
   title: 'Domains',
   part: 'Platform',
   about: 'Host names of a project, and their verification.',
+  words: {
+    domain: ['Domain', 'Such as `mail.example.com`.'],
+    kind: ['For', 'Sending mail, a site, or functions.'],
+  },
   routes: [
     ...group('/admin/projects/:projectId/domains', projectOwner, [
       route('POST /', 'Attach a domain; the answer names the DNS records to write', {

@@ -43,6 +43,14 @@ export const feeds = area({
   about: 'Posts for everybody, for friends, for a group.',
   codes: 'by area',
   invalid: 'INVALID_INPUT',
+  words: {
+    action: ['Action', 'What happened, such as `workout.finished`.'],
+    target_id: ['About', 'The id of what it is about.'],
+    group_id: ['Group', 'Only its members see it.', { unset: 'Friends see it' }],
+    as_user_id: ['As', 'The id of the user whose entry it is.'],
+    system: ['System entry', 'It has no author.', { default: false }],
+    events: ['Events', 'What becomes an entry by itself, such as `achievement.unlocked`.'],
+  },
   routes: [
     ...group('/client/feeds', endUser, [
       route('GET /', "The caller's home feed: own entries, and those of friends and of the system; newest first", {

@@ -25,6 +25,11 @@ export const friends = area({
   title: 'Friends',
   part: 'Social',
   about: 'Requests, friends, blocks and suggestions.',
+  words: {
+    friend_code: ['Friend code', 'The code that the other user shows; or a user id.'],
+    status: ['Status', 'Friends at once, or a request that waits.'],
+    friend_id: ['Friend', 'The id of the other user.'],
+  },
   routes: [
     ...group('/client/friends', endUser, [
       route('POST /requests', 'Send a friend request; accepts the other request if that user has sent one', {

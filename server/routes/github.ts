@@ -15,6 +15,11 @@ export const github = area({
   part: 'Platform',
   about: 'Developers sign in with the verified primary address of their GitHub account.',
   scopeArea: 'account',
+  words: {
+    code: ['Code', 'As GitHub gave it.'],
+    state: ['State', 'As the start of the sign-in gave it.'],
+    invite_code: ['Invite code', 'Where sign-up is by invitation.'],
+  },
   routes: [
     ...group('/auth/developer', anyone, [
       route(

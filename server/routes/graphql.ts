@@ -25,6 +25,12 @@ export const graphql = area({
   title: 'GraphQL',
   part: 'Platform',
   about: "Queries over a project's database, for internal dashboards.",
+  words: {
+    query: ['Query', 'A document of GraphQL.'],
+    operationName: ['Operation', 'Which of several in the document.'],
+    variables: ['Variables', 'Values by name.'],
+    extensions: ['Extensions', 'As clients send them; they have no effect.'],
+  },
   routes: [
     ...group('/admin/projects/:projectId/graphql', dashboard, [
       route('POST /', "Query the project's database with GraphQL; it reads only", {

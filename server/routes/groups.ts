@@ -43,6 +43,14 @@ export const groups = area({
   about: 'Groups of users with roles and invitations.',
   codes: 'by area',
   invalid: 'INVALID_INPUT',
+  words: {
+    is_public: ['Public', 'Anybody finds it and joins; else by invitation.'],
+    max_members: ['Most members', 'How many it takes.'],
+    role: ['Role', 'Owner, admin, member, or viewer who only reads.'],
+    max_uses: ['Uses', 'How many users can join by it.'],
+    expires_in_hours: ['Valid for', 'Hours.'],
+    code: ['Code', 'Of an invitation.'],
+  },
   routes: [
     ...group('/client/groups', endUser, [
       route('POST /', 'Create a group; the caller becomes its owner', {

@@ -21,6 +21,10 @@ export const integrations = area({
   codes: 'by area',
   invalid: 'INVALID_CONFIG',
   rank: 'admin',
+  words: {
+    provider: ['Provider', 'Such as `apns`, `fcm`, `smtp` or `revenuecat`.'],
+    config: ['Settings', 'Keys and the like, as the provider gives them; they are stored encrypted.'],
+  },
   routes: [
     ...group('/admin/projects/:projectId/integrations', administrator, [
       route('POST /', 'Connect a provider, or replace its config', {

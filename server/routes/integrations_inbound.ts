@@ -28,6 +28,11 @@ export const inboundWebhooks = area({
   about: 'Where other services report events.',
   codes: 'by area',
   unversioned: true,
+  words: {
+    event: ['Event', 'As the provider sends it.'],
+    id: ['Id', 'Of the event at the provider: it counts once.'],
+    type: ['Kind', 'What happened.'],
+  },
   routes: group('/webhooks', shared, [
     route('POST /revenuecat', 'Events of the subscription provider', {
       operationId: 'receiveRevenuecatEvents',

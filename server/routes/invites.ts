@@ -13,6 +13,11 @@ export const invites = area({
   codes: 'by area',
   invalid: 'INVALID_INPUT',
   scopeArea: 'account',
+  words: {
+    code: ['Invite code', 'Such as `SVC-7K2M-...`.'],
+    invite_code: ['Invite code', 'Such as `SVC-7K2M-...`.'],
+    note: ['Note', 'What you plan to make.'],
+  },
   routes: [
     ...group('/auth/developer', developer, [
       route('POST /redeem-invite', 'Redeem an invite code, to be allowed to create projects', {

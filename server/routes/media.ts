@@ -4,6 +4,7 @@ import { area, group, route } from '#server/http/route.ts'
 import { between, data, JsonObject, Limit, NotModified, Offset, page, Text, Time, Uuid } from '#server/http/schemas.ts'
 import { catalog, commit, get, linked, presign, register, remove } from '#server/media/assets.ts'
 import { Asset, NewUpload, Registered, Signed } from '#server/routes/media/shapes.ts'
+import { mediaWords } from '#server/routes/media/words.ts'
 
 const Catalog = z.strictObject({
   slug: z.string(),
@@ -33,6 +34,7 @@ export const media = area({
   codes: 'by area',
   invalid: 'INVALID_INPUT',
   invalidBody: 'INVALID_BODY',
+  words: mediaWords,
   routes: [
     ...group('/client/media', endUserOrServer, [
       route('GET /', "The caller's files, newest first; all files for a server key without a user", {

@@ -17,8 +17,10 @@ import {
   Text,
   Uuid,
 } from '#server/http/schemas.ts'
+import type { Form } from '#server/http/words.ts'
 import { get, isFree, linked, register, remove } from '#server/media/assets.ts'
 import { Asset, NewUpload, Registered } from '#server/routes/media/shapes.ts'
+import { mediaWords } from '#server/routes/media/words.ts'
 
 const Bucket = z.strictObject({ name: z.string(), max_object_bytes: z.int().nullable() })
 const Usage = z.strictObject({
@@ -54,9 +56,25 @@ const Job = answer('media_job_json', {
   error: z.strictObject({ code: z.string(), message: z.string() }).nullable(),
 })
 
+const folderForm: Form = {
+  Basics: { name: ['Name', 'Such as `Banners`.'] },
+}
+
+const catalogForm: Form = {
+  Basics: {
+    name: true,
+    slug: ['Slug', 'The name in addresses, such as `avatars`. It never changes.', { from: 'name' }],
+  },
+  Files: {
+    asset_ids: ['Files', 'The ids of the files, in their order.'],
+    is_public: ['Public', 'Apps read it without a session.'],
+  },
+}
+
 export const mediaAdmin = area({
   stem: 'media',
   title: 'Media',
+  words: mediaWords,
   routes: [
     ...group('/admin/projects/:projectId/media', administrator, [
       route('GET /', 'Files of the project, newest first', {
@@ -84,6 +102,7 @@ export const mediaAdmin = area({
         refusals: { 400: ['MIME_NOT_ALLOWED', 'SIZE_REQUIRED'], 402: ['FREE_TIER_LIMIT_REACHED'] },
       }),
       ...definitions('media_folder', {
+        form: folderForm,
         path: '/folders',
         id: { folderId: Uuid },
         example: { create: { name: 'Banners' }, update: { name: 'Old banners' } },
@@ -96,6 +115,7 @@ export const mediaAdmin = area({
         refusals: { create: { 409: ['LIMIT_REACHED'] }, delete: { 409: ['FOLDER_NOT_EMPTY'] } },
       }),
       ...definitions('media_catalog', {
+        form: catalogForm,
         path: '/catalogs',
         id: { slug: z.string() },
         fields: fieldsOf('media_catalog', {

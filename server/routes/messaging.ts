@@ -105,6 +105,21 @@ export const messaging = area({
   about: 'Conversations, messages, reactions and receipts.',
   codes: 'by area',
   invalid: 'INVALID_PAYLOAD',
+  words: {
+    type: ['Kind', 'Between two users, or of a group.'],
+    participant_ids: ['With', 'The ids of the other users.'],
+    archived: ['Archived', 'Hidden from the list until a new message comes.'],
+    muted_until: ['Muted until', 'No push for it until then.', { unset: 'Not muted' }],
+    body: ['Text', 'Of the message.'],
+    message_type: ['Kind', 'A word of yours, such as `text` or `sticker`.', { default: 'text' }],
+    attachments: ['Attachments', 'At most 10 files by address.'],
+    'attachments.content_type': ['Type', 'Such as `image/png`.'],
+    'attachments.size_bytes': ['Size', 'In bytes.'],
+    parent_message_id: ['Answers', 'The id of the message that it answers.'],
+    emoji: ['Emoji', 'The reaction.'],
+    as_user_id: ['As', 'The id of the user who writes; or it is a system message.'],
+    system: ['System message', 'It has no author.', { default: false }],
+  },
   routes: [
     ...group('/client/messaging', endUser, [
       route('POST /conversations', 'Create a conversation; the caller is added', {

@@ -4,6 +4,7 @@ import { definitions } from '#server/http/definitions.ts'
 import { answer } from '#server/http/interface.ts'
 import { area, group, route } from '#server/http/route.ts'
 import { data, Json, JsonObject, Line, Text, Uuid } from '#server/http/schemas.ts'
+import type { Form } from '#server/http/words.ts'
 
 const StepType = z.enum(
   ['info', 'question', 'permission', 'action', 'paywall', 'input', 'custom'],
@@ -47,12 +48,26 @@ const Stats = z.strictObject({
 const ofFlow = { flowId: Uuid }
 const notFound = { 404: ['NOT_FOUND'] }
 
+const flowForm: Form = {
+  Basics: { name: true, is_active: ['Active', 'New users get the newest active flow.'] },
+  Steps: { steps: ['Steps', 'What the user sees, in this order.'] },
+}
+
 export const onboarding = area({
   stem: 'onboarding',
   title: 'Onboarding',
   part: 'People',
   about: 'Steps that a new user goes through.',
   codes: 'by area',
+  words: {
+    'steps.id': ['Id', 'The name of the step in code.', { unset: 'One is made' }],
+    'steps.type': ['Kind', 'Text, a question, a permission, an action, a paywall, a field, or one of your own.'],
+    'steps.title': ['Title', 'What the user reads first.'],
+    'steps.config': ['Settings', 'As the kind of step takes them.'],
+    'steps.skippable': ['Can be skipped', 'Whether the user may go on without it.', { default: true }],
+    step_id: ['Step', 'The id of the step that is done.', { unset: 'The current one' }],
+    answers: ['Answers', 'What the user said, any JSON.'],
+  },
   routes: [
     ...group('/client/onboarding', endUser, [
       route('GET /', "The newest active flow, with the caller's progress", {
@@ -83,6 +98,7 @@ export const onboarding = area({
     ...group('/admin/projects/:projectId/onboarding', administrator, [
       route('POST /flows', 'Define a flow', {
         call: 'onboarding_flow_create',
+        form: flowForm,
         body: z.object({ name: Line(200, 1), steps: Steps, is_active: z.boolean().optional() }),
         example: {
           name: 'First steps',
@@ -115,6 +131,7 @@ export const onboarding = area({
         },
       }),
       route('PATCH /flows/:flowId', 'Change a flow; users who are in it continue with the new steps', {
+        form: flowForm,
         call: 'onboarding_flow_update',
         body: z.object({ name: Line(200, 1), steps: Steps, is_active: z.boolean() }).partial(),
         patch: true,

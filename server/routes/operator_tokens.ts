@@ -23,6 +23,15 @@ export const operatorTokens = area({
   title: 'Operator tokens',
   part: 'Platform',
   about: 'What a machine or an agent does on behalf of somebody, under a ceiling.',
+  words: {
+    project_id: ['Project', 'The id of the one project that it is for.', { unset: 'None; or an organization' }],
+    organization_id: ['Organization', 'The id of the organization that it is for.', { unset: 'None; or a project' }],
+    scopes: ['Scopes', 'What it may do, such as `users:read`.'],
+    expires_in_seconds: ['Valid for', 'Seconds, at most 90 days.'],
+    label: ['Label', 'For your records.'],
+    actor: ['On behalf of', 'Who acts, for the audit trail: a name or an id of yours.'],
+    token: ['Token', 'The token that is asked about.'],
+  },
   routes: [
     ...group('/admin/operator-tokens', delegator, [
       route(

@@ -27,6 +27,10 @@ export const organizations = area({
   title: 'Organizations',
   part: 'Platform',
   about: 'Who shares projects: members with roles, invites, transfers.',
+  words: {
+    role: ['Role', 'Viewers read, developers build, admins manage people and keys, owners may do all.'],
+    token: ['Invitation', 'The token in the link of the mail.'],
+  },
   routes: [
     ...group('/admin/organizations', organizationMember, [
       route('POST /', 'Create an organization, with the caller as its owner', {

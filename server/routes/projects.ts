@@ -47,6 +47,24 @@ export const projects = area({
   about: 'Projects, their keys and the state of their databases.',
   codes: 'by area',
   invalid: 'INVALID_INPUT',
+  words: {
+    name: ['Name', 'What your team calls it; users see it in mails.'],
+    bundle_id: ['Bundle id', 'Of the app at Apple, such as `com.example.garden`: for signing in with Apple.'],
+    google_oauth_client_id: ['Google client id', 'For signing in with Google.'],
+    platform: ['Platform', 'Where the app runs.'],
+    environment: ['Environment', 'Development allows sessions for tests and providers that only write a log.'],
+    organization_id: ['Organization', 'To whom the project belongs.', { unset: 'Your own' }],
+    default_from_email: ['Sender', 'The address of mails, on a domain that is verified.'],
+    default_from_name: ['Name of the sender', 'Shown beside the address.'],
+    default_reply_to: ['Reply to', 'The address that answers go to.'],
+    magic_link_redirect_url: ['Link for signing in', 'Where mailed links lead: an address of your app.'],
+    auth_email_brand_name: ['Brand', 'The name in mails for signing in.', { unset: 'The name of the project' }],
+    user_search_enabled: ['Search for users', 'Users find each other by name.'],
+    graphql_enabled: ['GraphQL', 'Your team queries the database by GraphQL.'],
+    rest_enabled: ['REST', 'Collections are served to supabase-js and other clients of PostgREST.'],
+    key_type: ['Kind', 'Client keys are public and go into apps; server keys are secret.'],
+    workflow_id: ['Run id', 'An id of your own for the run.', { unset: 'One is made' }],
+  },
   routes: [
     ...group('/admin/projects', developer, [
       route('POST /', 'Create a project with a client key and a server key', {

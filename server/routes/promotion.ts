@@ -52,6 +52,21 @@ export const promotion = area({
   part: 'Platform',
   about: 'Definitions of a project as one document, and copying them to another project.',
   invalid: 'INVALID_BODY',
+  words: {
+    target_project_id: ['Into', 'The id of the project that is changed.'],
+    kinds: ['Kinds', 'Such as `streaks` and `flags`.', { unset: 'All kinds' }],
+    keys: ['Keys', 'Of these kinds only these keys, such as `{"flags": ["new_checkout"]}`.', { unset: 'All keys' }],
+    prune: ['Delete the rest', 'Deletes what the source does not have.', { default: false }],
+    plan_hash: ['Plan', 'The `plan_hash` of the plan that is applied.'],
+    confirm: ['Confirmation', 'The same again, where the plan deletes something.'],
+    document: ['Document', 'An export of definitions.'],
+    'document.version': ['Version', 'Of the form of the document.'],
+    definitions: ['Definitions', 'By kind and key.'],
+    left_out: ['Left out', 'What the export could not contain.'],
+    kind: ['Kind', 'Such as `flags`.'],
+    key: ['Key', 'Of the definition.'],
+    code: ['Code', 'Why, for programs.'],
+  },
   routes: [
     ...group('/admin/projects/:projectId/promotion', administrator, [
       route('POST /plan', 'The differences between this project and another of the organization', {

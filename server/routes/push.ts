@@ -4,12 +4,15 @@ import { definitions } from '#server/http/definitions.ts'
 import { fieldsOf } from '#server/http/interface.ts'
 import { area, group, route } from '#server/http/route.ts'
 import { Cursor, cursorPage, Deleted, data, Flag, Limit, Uuid } from '#server/http/schemas.ts'
+import type { Form } from '#server/http/words.ts'
+import { draftWords } from '#server/routes/campaigns/shapes.ts'
 import { pushCampaignRoutes } from '#server/routes/push/campaigns.ts'
 import {
   Automation,
   automationFields,
   InboxItem,
   Message,
+  messageWords,
   NewPreferences,
   Preferences,
   Stats,
@@ -24,15 +27,51 @@ const report = (verb: 'opened' | 'received', summary: string) =>
     replies: { 200: data(z.strictObject({ [verb]: z.literal(true) })) },
   })
 
+const templateForm: Form = {
+  Basics: { name: ['Name', 'For your team.'], key: true },
+  Content: { message: ['Message', 'What devices show.'] },
+}
+
+const automationForm: Form = {
+  Basics: { key: ['Key', 'Its name in statistics, such as `streak-at-risk`. It never changes.'], is_active: true },
+  'What causes it': {
+    trigger: ['Trigger', 'An event, or a user who enters or leaves a segment.'],
+    delay_seconds: ['Delay', 'Seconds from the cause to the message.'],
+    cancel_if_event: ['Cancel on', 'An event that stops the message during the delay.', { unset: 'Nothing' }],
+  },
+  Content: {
+    message: ['Message', 'What devices show; leave it out to use a template.'],
+    template_key: ['Template', 'The key of a template, in place of a message.'],
+    inbox: ['Inbox', 'Keeps it in the inbox of the app as well.'],
+  },
+  Limits: {
+    quiet_hours: ['Quiet hours', 'Users whose own time is within are skipped.', { unset: 'None' }],
+    frequency_cap: ['Cap', 'Users who got so many messages lately are skipped.', { unset: 'None' }],
+  },
+}
+
 export const push = area({
   stem: 'push',
   title: 'Push',
   part: 'Reach',
   about: 'Notifications: templates, campaigns, automations, the inbox.',
+  words: {
+    ...draftWords,
+    ...messageWords,
+    user_ids: ['Users', 'The ids of the users who get it.'],
+    'trigger.event_name': ['Event', 'The event that causes the message.'],
+    'trigger.filter': ['Only events that match', 'A filter on the properties of the event.'],
+    'trigger.segment_id': ['Segment', 'Entering or leaving it causes the message.'],
+    'trigger.on': ['When', 'As a user enters or leaves the segment.'],
+    enabled: ['Push', 'Off: the user gets none.', { default: true }],
+    categories: ['Categories', 'On or off for each, such as `{"news": false}`.'],
+    quiet_hours: ['Quiet hours', 'No push in these hours of the user.', { unset: 'None' }],
+  },
   routes: [
     ...group('/admin/projects/:projectId/push', administrator, [
       ...pushCampaignRoutes,
       ...definitions('push_template', {
+        form: templateForm,
         path: '/templates',
         id: { key: z.string() },
         fields: fieldsOf('push_template', { message: Message }),
@@ -47,6 +86,7 @@ export const push = area({
         },
       }),
       ...definitions('push_automation', {
+        form: automationForm,
         path: '/automations',
         id: { automationId: Uuid },
         fields: automationFields,

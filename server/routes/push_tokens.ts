@@ -29,6 +29,10 @@ export const pushTokens = area({
   about: 'The devices to which notifications of a user go.',
   codes: 'by area',
   invalid: 'INVALID_INPUT',
+  words: {
+    token: ['Token', 'As the device got it from Apple or Google.'],
+    platform: ['Platform', 'Of the device.'],
+  },
   routes: [
     ...group('/client/users', endUser, [
       route('POST /me/push-token', 'Register a device for push; a token belongs to whoever registered it last', {

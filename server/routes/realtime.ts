@@ -35,6 +35,15 @@ export const realtime = area({
   title: 'Realtime',
   part: 'Reach',
   about: 'Changes and broadcasts over WebSocket and server-sent events.',
+  words: {
+    channel: ['Channel', 'Such as `room:lobby`.'],
+    event: ['Event', 'What listeners are told has happened.'],
+    payload: ['Data', 'Any JSON, as listeners get it.'],
+    rules: ['Rules', 'The first that matches the name of a room decides.'],
+    'rules.pattern': ['Rooms', 'A name, with * for any characters.'],
+    'rules.publish': ['Who sends', '`authenticated`, `server` or `role:<key>`.'],
+    'rules.presence': ['Presence', 'Who is there is shown to the others.'],
+  },
   routes: [
     ...group('/client/realtime', ticketHolder, [
       route('GET /', 'Open a WebSocket', {

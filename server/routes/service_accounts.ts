@@ -25,6 +25,11 @@ export const serviceAccounts = area({
   title: 'Service accounts',
   part: 'Platform',
   about: 'Machines of an organization, which make operator tokens.',
+  words: {
+    name: ['Name', 'What the program is, such as `Agents`.'],
+    scopes: ['Scopes', 'What it may do, such as `users:read`.'],
+    project_ids: ['Projects', 'The ids of the only projects that it reaches.', { unset: 'All of the organization' }],
+  },
   routes: [
     ...group('/admin/service-accounts', developer, [
       route('POST /', 'Create a service account in an organization, as its admin; the key is shown once', {

@@ -19,6 +19,12 @@ export const tokens = area({
   title: 'Personal access tokens',
   part: 'Platform',
   about: 'Tokens with scopes, for programs that act for a developer.',
+  words: {
+    name: ['Name', 'What the token is for, such as `Deployment`.'],
+    scopes: ['Scopes', 'What it may do, such as `streaks:write`.'],
+    project_ids: ['Projects', 'The ids of the only projects that it reaches.', { unset: 'All of yours' }],
+    expires_in_days: ['Valid for', 'Days, at most 365; null is for ever.'],
+  },
   routes: [
     ...group('/admin/tokens', developer, [
       route('POST /', 'Create a personal access token; its text is shown once', {

@@ -16,6 +16,11 @@ export const users = area({
   title: 'Users',
   codes: 'by area',
   invalid: 'INVALID_INPUT',
+  words: {
+    confirm: ['Confirmation', 'The word DELETE.'],
+    code: ['Code', 'Six digits from a mail.'],
+    properties: ['Properties', 'Keys are merged; null removes one.'],
+  },
   routes: [
     ...group('/client/users', endUser, [
       route('GET /me', "The caller's profile", {

@@ -102,6 +102,23 @@ export const usersAdmin = area({
   codes: 'by area',
   invalid: 'INVALID_BODY',
   unavailable: 502,
+  words: {
+    external_id: ['External id', 'The id of the user in a system of yours.'],
+    anonymous_id: ['Anonymous id', 'The id of a device: `anon_` and 32 to 128 characters.'],
+    properties: ['Properties', 'Any JSON object, such as `{"plan": "pro"}`.'],
+    updates: ['Changes', 'Of up to 1000 users, each by id, external id or anonymous id.'],
+    'updates.id': ['User', 'The id of the user.'],
+    'updates.properties': ['Properties', 'Keys are merged.'],
+    unset_properties: ['Remove properties', 'The names of properties that end.'],
+    set: ['Fields', 'Fields of the user that change.'],
+    add_segments: ['Add to segments', 'Ids or keys of static segments.'],
+    remove_segments: ['Take from segments', 'Ids or keys of static segments.'],
+    count: ['Users', 'How many are made.'],
+    segment_ids: ['Segments', 'The ids of static segments that they join.'],
+    label: ['Label', 'By which you find them again.'],
+    is_banned: ['Banned', 'A banned user can do nothing until it is lifted.'],
+    muted_until: ['Muted until', 'Until then the user cannot write to others; null ends it.'],
+  },
   routes: [
     ...group('/admin/projects/:projectId/users', administrator, [
       route('POST /', 'Create a user; with a generated anonymous id when no identity is given', {

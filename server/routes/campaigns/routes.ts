@@ -3,6 +3,7 @@ import { dataOf } from '#server/database/database.ts'
 import { mergeRefusals } from '#server/http/interface.ts'
 import { type Declaration, type Declared, type HandlerContext, route } from '#server/http/route.ts'
 import { Cursor, cursorPage, Deleted, data, Limit, Moment, Page, page, Text, Uuid } from '#server/http/schemas.ts'
+import type { Form } from '#server/http/words.ts'
 import { CampaignFilter, DeliveryFilter, DeliveryIds, Scheduled } from '#server/routes/campaigns/shapes.ts'
 
 type Refusals = NonNullable<Declaration['refusals']>
@@ -16,6 +17,8 @@ type Channel = {
   readonly Delivery: z.ZodType
   readonly Stats: z.ZodType
   readonly example: Readonly<Record<string, unknown>>
+  /** The fields of a draft with their words. */
+  readonly form: Form
   /** Codes of 400 that making and changing a campaign has after its `check`, and that starting one has. */
   readonly contentCodes: readonly string[]
   readonly startCodes: readonly string[]
@@ -103,6 +106,7 @@ export const campaignRoutes = (of: Channel): readonly Declared[] => {
         send_now: z.boolean('must be true or false').optional(),
       }),
       patch: true,
+      form: of.form,
       example: { audience: { all: true }, ...of.example },
       ...write(
         'campaign_create',
@@ -126,6 +130,7 @@ export const campaignRoutes = (of: Channel): readonly Declared[] => {
     route(`PATCH ${campaign}`, 'Change a campaign that is not sent yet', {
       body: z.object({ ...fields, send_at: Moment.nullish() }).partial(),
       patch: true,
+      form: of.form,
       example: { name: 'Evening reminder' },
       ...write('campaign_update', inChannel, { 409: ['CAMPAIGN_LOCKED'] }),
       replies: { 200: data(Campaign) },

@@ -5,7 +5,7 @@ import { signIn } from '#server/accounts/sessions.ts'
 import { appKey } from '#server/http/callers.ts'
 import { area, group, route } from '#server/http/route.ts'
 import { Credential, Email } from '#server/http/schemas.ts'
-import { AuthResult, Ok } from '#server/routes/client_auth/shapes.ts'
+import { AuthResult, authWords, Ok } from '#server/routes/client_auth/shapes.ts'
 import { sha256 } from '#server/secrets.ts'
 
 const purpose = z.enum(['sign_in', 'link', 'delete']).default('sign_in')
@@ -19,6 +19,7 @@ export const clientAuthCodes = area({
   about: 'Codes by mail and text message, and magic links.',
   codes: 'by area',
   invalid: 'INVALID_INPUT',
+  words: authWords,
   routes: [
     ...group('/client/auth', appKey, [
       route('POST /magic-link/request', 'Send a sign-in link by mail (magic link)', {

@@ -6,7 +6,7 @@ import { sessionCaller } from '#server/accounts/sessions.ts'
 import { area, group, route } from '#server/http/route.ts'
 import { Credential, data, Email, Text } from '#server/http/schemas.ts'
 import { socialProviders } from '#server/providers/identity.ts'
-import { idToken, Success, User } from '#server/routes/client_auth/shapes.ts'
+import { authWords, idToken, Success, User } from '#server/routes/client_auth/shapes.ts'
 
 const current_password = Password.optional()
 const Merged = data(z.strictObject({ user: User, merged: z.record(z.string(), z.int()) }))
@@ -18,6 +18,7 @@ export const clientAuthLinks = area({
   about: 'Identities of an account: linking, unlinking, passwords, merging two accounts.',
   codes: 'by area',
   invalid: 'INVALID_INPUT',
+  words: authWords,
   routes: [
     ...group('/client/auth', sessionCaller, [
       route('POST /link', 'Link an email, a phone, Apple, Google or a password to the signed-in user', {

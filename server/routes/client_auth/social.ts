@@ -4,7 +4,7 @@ import { appKey } from '#server/http/callers.ts'
 import { area, group, route } from '#server/http/route.ts'
 import { Text } from '#server/http/schemas.ts'
 import { socialProviders } from '#server/providers/identity.ts'
-import { AuthResult, idToken } from '#server/routes/client_auth/shapes.ts'
+import { AuthResult, authWords, idToken } from '#server/routes/client_auth/shapes.ts'
 
 export const clientAuthSocial = area({
   stem: 'client_auth',
@@ -13,6 +13,7 @@ export const clientAuthSocial = area({
   about: 'Sign-in with the identity token of a provider.',
   codes: 'by area',
   invalid: 'INVALID_INPUT',
+  words: authWords,
   routes: [
     ...group('/client/auth', appKey, [
       route('POST /social', 'Sign in with an identity token of Apple or Google', {

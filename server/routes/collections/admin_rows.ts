@@ -5,6 +5,7 @@ import { administrator } from '#server/http/callers.ts'
 import { area, group, route } from '#server/http/route.ts'
 import { Flag, JsonObject, NotModified, Uuid } from '#server/http/schemas.ts'
 import { Aggregates, Batch, Deleted, Nearest, OneRow, Page, Plan, Rows } from '#server/routes/collections/responses.ts'
+import { rowWords } from '#server/routes/collections/words.ts'
 
 const inGroup = {
   'X-Group-Context': z.string().meta({ description: 'The group whose rows the request reads or writes.' }).optional(),
@@ -22,6 +23,7 @@ export const collectionRows = area({
   invalid: 'INVALID_BODY',
   invalidBody: 'INVALID_BODY',
   invalidJson: 'INVALID_JSON',
+  words: rowWords,
   routes: [
     ...group('/admin/projects/:projectId/collections', administrator, [
       route('POST /:name/rows', 'Insert a row of a user or a group', {

@@ -11,6 +11,7 @@ import { administrator } from '#server/http/callers.ts'
 import { answer } from '#server/http/interface.ts'
 import { area, group, route } from '#server/http/route.ts'
 import { data, Flag, Page, page, SentNumber, Text, Uuid } from '#server/http/schemas.ts'
+import { type Form, within } from '#server/http/words.ts'
 
 const Name = z.string().regex(/^[a-z][a-z0-9_]{0,62}$/, 'must match ^[a-z][a-z0-9_]{0,62}$')
 const types = [
@@ -135,14 +136,84 @@ const Started = z.strictObject({ operation_id: Uuid, status: z.literal('queued')
 const missing = { 404: ['COLLECTION_NOT_FOUND'] }
 const onDryRun = '`dry_run=true` answers 200 with the plan, and changes nothing.'
 
+const columnForm: Form = {
+  Column: {
+    name: ['Name', 'Small letters, digits and _, such as `price`.'],
+    type: ['Type', 'What it holds.'],
+    nullable: ['May be empty', 'Whether a row may have no value.', { default: true }],
+    default: [
+      'Default',
+      'The value of a new row; `{"$fn": "now"}` is the time, `uuid` and `user_id` the others.',
+      { unset: 'None' },
+    ],
+  },
+  Bounds: {
+    unique: ['Unique', 'No two rows have the same value.', { default: false }],
+    max_length: ['Longest text', 'In characters.', { unset: 'No bound' }],
+    min: ['Least', 'Of numbers.', { unset: 'No bound' }],
+    max: ['Greatest', 'Of numbers.', { unset: 'No bound' }],
+    enum: ['Choices', 'The only values that it takes.', { unset: 'Any value' }],
+    moderated: ['Moderated', 'Rules of moderation read it.', { default: false }],
+  },
+  Special: {
+    references: ['Refers to', 'Rows of another collection, by their id.', { unset: 'Nothing' }],
+    dimensions: ['Dimensions', 'How many numbers a vector has.', { unset: 'Required of a vector' }],
+  },
+}
+
+const collectionForm: Form = {
+  Basics: {
+    name: ['Name', 'The name of the table: small letters, digits and _, such as `notes`. It never changes.'],
+    description: true,
+  },
+  Access: {
+    owner_scope: ['Rows belong to', 'A user, or a group. It never changes.', { default: 'user' }],
+    read_policy: ['Who reads', '`owner`, `public`, `member`, `member:<rank>` or `role:<key>`.', { default: 'owner' }],
+    write_policy: ['Who writes', '`owner`, `authenticated`, `member:<rank>` or `role:<key>`.', { default: 'owner' }],
+  },
+  Table: {
+    columns: ['Columns', 'Beside `id`, the owner and the times, which every table has.', { default: [] }],
+    indexes: ['Indexes', 'For fast searching by columns.', { default: [] }],
+  },
+  Live: {
+    realtime: ['Realtime', 'Changes are sent to apps that listen.', { default: true }],
+    sync: ['Sync', 'Not available yet.', { default: false }],
+  },
+}
+
+const indexForm: Form = {
+  Index: {
+    columns: ['Columns', 'In the order of the index.'],
+    unique: ['Unique', 'No two rows have the same values.', { default: false }],
+    method: [
+      'Kind',
+      '`btree` for values, `gin` for lists and JSON, `trgm` for words, `hnsw` for vectors.',
+      { default: 'btree' },
+    ],
+    where: ['Only rows that match', 'A filter: the index has no other rows.', { unset: 'All rows' }],
+    name: ['Name', 'Small letters, digits and _.', { unset: 'One is made' }],
+  },
+}
+
 export const collectionDefinitions = area({
   stem: 'collections',
   title: 'Collections: definitions',
   part: 'Data',
   about: 'Tables of a project: columns, indexes, access rules.',
+  words: {
+    ...within('columns', columnForm),
+    ...within('indexes', indexForm),
+    'references.collection': ['Collection', 'The name of a collection.'],
+    'references.on_delete': [
+      'When that row is deleted',
+      'Clears it, deletes this row too, or refuses the deletion.',
+      { default: 'set_null' },
+    ],
+  },
   routes: [
     ...group('/admin/projects/:projectId', administrator, [
       route('POST /collections', 'Create a collection: a table with its columns, indexes and policies', {
+        form: collectionForm,
         description: onDryRun,
         query: dryRun,
         body: NewCollection,
@@ -170,6 +241,7 @@ export const collectionDefinitions = area({
         refusals: missing,
       }),
       route('PATCH /collections/:name', 'Change the description, the policies, sync or realtime of a collection', {
+        form: collectionForm,
         description: onDryRun,
         query: dryRun,
         body: CollectionChanges,
@@ -188,6 +260,7 @@ export const collectionDefinitions = area({
         replies: { 200: data(z.union([Dropped, Plan])) },
       }),
       route('POST /collections/:name/columns', 'Add a column; existing rows get its default', {
+        form: columnForm,
         description: onDryRun,
         query: dryRun,
         body: NewColumn,
@@ -205,6 +278,7 @@ export const collectionDefinitions = area({
         {
           description: onDryRun,
           query: dryRun,
+          form: columnForm,
           body: ColumnChanges,
           handle: named(
             change('collection_column_change', ({ body }) => ({ patch: body })),
@@ -222,6 +296,7 @@ export const collectionDefinitions = area({
         replies: { 200: data(z.union([Dropped, Plan])) },
       }),
       route('POST /collections/:name/indexes', 'Add an index', {
+        form: indexForm,
         handle: addIndex,
         calls: ['collection_index_add'],
         description: `Over 100,000 rows it is built in the background, without a lock: 202 with an operation to poll. ${onDryRun}`,

@@ -6,6 +6,7 @@ import { endUserOrServer } from '#server/http/callers.ts'
 import { area, group, route } from '#server/http/route.ts'
 import { data, JsonObject, NotModified } from '#server/http/schemas.ts'
 import { Aggregates, Batch, Count, Deleted, Nearest, OneRow, Page, Rows } from '#server/routes/collections/responses.ts'
+import { rowWords } from '#server/routes/collections/words.ts'
 
 const inGroup = {
   'X-Group-Context': z.string().meta({ description: 'The group whose rows the request reads or writes.' }).optional(),
@@ -51,6 +52,7 @@ export const collections = area({
   invalid: 'INVALID_BODY',
   invalidBody: 'INVALID_BODY',
   invalidJson: 'INVALID_JSON',
+  words: rowWords,
   routes: [
     ...group('/client/collections', endUserOrServer, [
       route('POST /transaction', 'Up to 100 writes, all or none', {

@@ -5,8 +5,8 @@ import { answer } from '#server/http/interface.ts'
 import { area, group } from '#server/http/route.ts'
 import { Email, JsonObject, SmallJson, Time, Uuid } from '#server/http/schemas.ts'
 import { campaignRoutes } from '#server/routes/campaigns/routes.ts'
-import { Counts, campaignShape, draftFields, few, variantFields } from '#server/routes/campaigns/shapes.ts'
-import { From, TemplateKey } from '#server/routes/email/shapes.ts'
+import { Counts, campaignShape, draftFields, draftForm, few, variantFields } from '#server/routes/campaigns/shapes.ts'
+import { emailWords, From, TemplateKey } from '#server/routes/email/shapes.ts'
 
 const Variant = z.object({ ...variantFields, template_key: TemplateKey })
 const fields = {
@@ -67,6 +67,7 @@ export const emailCampaigns = area({
   title: 'Email',
   part: 'Reach',
   about: 'Mail: templates, messages, campaigns, suppressions, preferences.',
+  words: emailWords,
   routes: group(
     '/admin/projects/:projectId/email',
     administrator,
@@ -78,6 +79,14 @@ export const emailCampaigns = area({
       Delivery,
       Stats,
       example: { name: 'News of May', template_key: 'news' },
+      form: draftForm({
+        template_key: ['Template', 'One whose category is not transactional: users can unsubscribe from it.'],
+        variables: ['Variables', 'The same for all users; other marks are properties of the user.'],
+        from: ['From', 'An address, or a name and an address.', { unset: 'The sender of the project' }],
+        reply_to: ['Reply to', 'The address that answers go to.'],
+        track: ['Track', 'Counts who opens it and who follows its links.', { default: false }],
+        variants: ['Variants', 'Templates that are tried against each other.', { default: [] }],
+      }),
       contentCodes: ['INVALID_SENDER'],
       startCodes: [],
       testSummary: 'Queue the message of a campaign to up to 10 users now, all or none',

@@ -15,7 +15,7 @@ import {
   Time,
   Uuid,
 } from '#server/http/schemas.ts'
-import { Category, From, TemplateKey } from '#server/routes/email/shapes.ts'
+import { Category, emailWords, From, TemplateKey } from '#server/routes/email/shapes.ts'
 
 const Status = z.enum(['queued', 'sent', 'delivered', 'bounced', 'complained', 'failed', 'cancelled', 'suppressed'])
 const Message = z.strictObject({
@@ -91,6 +91,7 @@ const example = { to: 'user@example.com', subject: 'Hello', text: 'Your order is
 export const emailMessages = area({
   stem: 'email',
   title: 'Email',
+  words: emailWords,
   routes: group('/admin/projects/:projectId/email', administrator, [
     route('POST /send', 'Queue a message; ten calls a second', {
       handle: send,

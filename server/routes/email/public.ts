@@ -5,6 +5,7 @@ import { anyone } from '#server/http/callers.ts'
 import { area, group, route } from '#server/http/route.ts'
 import { data } from '#server/http/schemas.ts'
 import { htmlPage } from '#server/http/stream.ts'
+import { emailWords } from '#server/routes/email/shapes.ts'
 
 const token = { token: z.string() }
 const openLink = { caller: anyone, params: token, refusals: { 404: ['NOT_FOUND'] } }
@@ -13,6 +14,7 @@ export const emailPublic = area({
   stem: 'email',
   title: 'Email',
   unversioned: true,
+  words: emailWords,
   routes: [
     ...group('/u/:token', openLink, [
       route('GET /', 'The page of a link to unsubscribe, which asks and changes nothing', {

@@ -4,7 +4,7 @@ import { administrator, endUser } from '#server/http/callers.ts'
 import { answer } from '#server/http/interface.ts'
 import { area, group, type HandlerContext, route } from '#server/http/route.ts'
 import { Deleted, data, Email, JsonObject, Page, page } from '#server/http/schemas.ts'
-import { Category } from '#server/routes/email/shapes.ts'
+import { Category, emailWords } from '#server/routes/email/shapes.ts'
 
 const Reason = z.enum(
   ['bounce', 'complaint', 'unsubscribe', 'manual'],
@@ -36,6 +36,7 @@ const remove = ({ body, query, call }: HandlerContext) => {
 export const emailSuppressions = area({
   stem: 'email',
   title: 'Email',
+  words: emailWords,
   routes: [
     ...group('/admin/projects/:projectId/email', administrator, [
       route('POST /suppressions', 'Suppress an address', {

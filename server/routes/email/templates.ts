@@ -5,7 +5,8 @@ import { fieldsOf } from '#server/http/interface.ts'
 import { acceptedArray } from '#server/http/languages.ts'
 import { area, group, route } from '#server/http/route.ts'
 import { data, JsonObject, Time, Uuid } from '#server/http/schemas.ts'
-import { Category, TemplateKey } from '#server/routes/email/shapes.ts'
+import type { Form } from '#server/http/words.ts'
+import { Category, emailWords, TemplateKey } from '#server/routes/email/shapes.ts'
 
 const Locale = z
   .string()
@@ -22,12 +23,32 @@ const Template = z.strictObject({
   updated_at: Time,
 })
 
+const templateForm: Form = {
+  Basics: {
+    name: ['Name', 'For your team.'],
+    key: [
+      'Key',
+      'The name in calls, such as `receipt`; that of a built-in one replaces it. It never changes.',
+      { from: 'name' },
+    ],
+    category: ['Category', 'What users can unsubscribe from, such as `news`; transactional mail always goes out.'],
+  },
+  Content: {
+    subject: ['Subject', 'One line; marks such as `{{name|friend}}` are filled in.'],
+    html: ['HTML', 'The message for mail programs that show HTML.'],
+    text: ['Text', 'The message as plain text.'],
+    locales: ['Translations', 'Subject, html and text by language, such as `{"de": {"subject": "Hallo"}}`.'],
+  },
+}
+
 export const emailTemplates = area({
   stem: 'email',
   title: 'Email',
+  words: emailWords,
   routes: [
     ...group('/admin/projects/:projectId/email', administrator, [
       ...definitions('email_template', {
+        form: templateForm,
         path: '/templates',
         fixed: { key: TemplateKey },
         fields,

@@ -3,7 +3,7 @@ import { idempotency } from '#server/http/idempotency.ts'
 import { type Declared, type HandlerContext, route } from '#server/http/route.ts'
 import { Cursor, cursorPage, data, Limit, Uuid } from '#server/http/schemas.ts'
 import { campaignRoutes } from '#server/routes/campaigns/routes.ts'
-import { DeliveryFilter, DeliveryIds } from '#server/routes/campaigns/shapes.ts'
+import { DeliveryFilter, DeliveryIds, draftForm } from '#server/routes/campaigns/shapes.ts'
 import { Campaign, campaignFields, Delivery, Message, Preview, Stats } from '#server/routes/push/shapes.ts'
 
 const message = { title: 'Time to practise, {{display_name|friend}}', body: 'Ten minutes keep your streak alive.' }
@@ -25,6 +25,11 @@ export const pushCampaignRoutes: readonly Declared[] = [
     Delivery,
     Stats,
     example: { name: 'Practice reminder', message },
+    form: draftForm({
+      message: ['Message', 'What devices show.'],
+      variants: ['Variants', 'Messages that are tried against each other.', { default: [] }],
+      inbox: ['Inbox', 'Keeps it in the inbox of the app as well.', { default: true }],
+    }),
     contentCodes: [],
     startCodes: ['PUSH_NOT_CONFIGURED'],
     startRefusals: {},

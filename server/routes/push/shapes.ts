@@ -2,6 +2,7 @@ import { z } from 'zod'
 import { Filter } from '#server/http/grammars.ts'
 import { answer, fieldsOf } from '#server/http/interface.ts'
 import { between, JsonObject, Key, Line, SmallJson, Text, Time, Uuid } from '#server/http/schemas.ts'
+import type { Dictionary } from '#server/http/words.ts'
 import {
   Counts,
   campaignShape,
@@ -47,6 +48,28 @@ export const Message = z.object({
 })
 
 const Variant = z.object({ ...variantFields, message: Message })
+
+/** What is said of messages, wherever they stand. */
+export const messageWords: Dictionary = {
+  'message.title': ['Title', '`{{display_name|friend}}` is filled in for each user.'],
+  'message.body': ['Text', 'Marks such as `{{name|friend}}` are filled in for each user.'],
+  'message.data': ['Data', 'A JSON object for the app, at most 3 KB.'],
+  'message.image_url': ['Image', 'An https address.'],
+  'message.deep_link': ['Link into the app', 'What opens at a tap, such as `myapp://lessons`.'],
+  'message.sound': ['Sound', 'The name of a sound of the app, or `default`.'],
+  'message.badge': ['Badge', 'The number at the icon; `increment` is that of unread items in the inbox.'],
+  'message.category': ['Category', 'What users can switch off, such as `news`.'],
+  'message.collapse_key': ['Replaces', 'A new message with the same word replaces an old one on the device.'],
+  'message.ttl_seconds': ['Lifetime', 'Seconds in which a device that is offline still gets it.'],
+  'message.priority': ['Priority', 'High wakes the device up.'],
+  'message.localized': ['Translations', 'Title and text by language, such as `{"de": {"title": "Hallo"}}`.'],
+  'localized.title': ['Title', 'In this language.'],
+  'localized.body': ['Text', 'In this language.'],
+  'variants.message': ['Message', 'What these users get.'],
+  message: ['Message', 'What devices show.'],
+  variants: ['Variants', 'Messages that are tried against each other.'],
+  inbox: ['Inbox', 'Keeps it in the inbox of the app as well.', { default: true }],
+}
 
 /** What a draft holds. */
 export const campaignFields = {
