@@ -3,7 +3,7 @@ import { mkdtemp, readFile, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import type pg from 'pg'
-import type { Finding } from '#fleet/checks/finding.ts'
+import { escapeRegExp, type Finding, sourcesOf } from '#fleet/checks/finding.ts'
 import { checkDatabase, lineOf } from '#fleet/checks/program.ts'
 import { startEmbeddedPostgres } from '#fleet/embedded/server.ts'
 import { startPostgres } from '#fleet/postgres.ts'
@@ -15,14 +15,35 @@ import { loadAreas } from '#server/http/areas.ts'
 import { createLog } from '#server/log.ts'
 import { root } from '#server/root.ts'
 import { interfaceFile } from './docs/interface.ts'
+import { checkRefusals } from './docs/refusal_codes.ts'
 
 const print = (line: string) => process.stdout.write(`${line}\n`)
 
-const stale: Finding = {
-  place: 'server/interface.json',
-  problem: 'the SQL says something else of what it refuses, answers and takes.',
-  remedy: 'Run npm run docs.',
-  severity: 'error',
+/** Which functions and entities another text of server/interface.json describes in another way. */
+const stale = (is: string, mustBe: string): Finding[] => {
+  if (is === mustBe) return []
+  const [has, says] = [partsOf(is), partsOf(mustBe)]
+  const different = [...new Set([...has.keys(), ...says.keys()])].filter((name) => has.get(name) !== says.get(name))
+  return [
+    {
+      place: 'server/interface.json',
+      problem: `the SQL says something else of what it refuses, answers and takes: ${different.length > 0 ? different.sort().join(', ') : 'its form is another'}.`,
+      remedy: 'Run npm run docs.',
+      severity: 'error',
+    },
+  ]
+}
+
+/** "tenant refusals of streak_get" with what the file says of it. */
+const partsOf = (text: string): ReadonlyMap<string, string> => {
+  const parsed = JSON.parse(text || '{}') as Record<string, Record<string, Record<string, unknown>>>
+  return new Map(
+    Object.entries(parsed).flatMap(([kind, parts]) =>
+      Object.entries(parts).flatMap(([part, entries]) =>
+        Object.entries(entries).map(([name, said]) => [`${kind} ${part} of ${name}`, JSON.stringify(said)] as const),
+      ),
+    ),
+  )
 }
 
 /** `base` is the repository, or a copy of its SQL folders. */
@@ -55,10 +76,15 @@ const check = async (folder: string, base: string | undefined): Promise<number> 
     const tenant = await connectAdmin(cluster, templateName(config.DATABASE_PREFIX))
     const findings: Finding[] = []
     try {
-      for (const [kind, client] of Object.entries({ control, tenant }) as ['control' | 'tenant', pg.Client][])
+      const sources = sourcesOf(base ?? root)
+      for (const [kind, client] of Object.entries({ control, tenant }) as ['control' | 'tenant', pg.Client][]) {
         findings.push(...(await checkDatabase(client, kind, areas, base ? { base } : {})))
-      if ((await interfaceFile(control, tenant)) !== (await readFile(join(root, 'server/interface.json'), 'utf8')))
-        findings.push(stale)
+        const placeOf = (name: string) =>
+          sources.find(new RegExp(`function ${escapeRegExp(name)}\\s*\\(`), 'functions/')
+        findings.push(...(await checkRefusals(client, placeOf)))
+      }
+      const file = await readFile(join(root, 'server/interface.json'), 'utf8')
+      findings.push(...stale(file, await interfaceFile(control, tenant)))
     } finally {
       await Promise.all([control.end(), tenant.end()])
     }

@@ -1,4 +1,5 @@
 import type { Client } from 'pg'
+import { checkDefiners } from '#fleet/checks/definers.ts'
 import { type Finding, lineOf, sourcesOf } from '#fleet/checks/finding.ts'
 import { checkFunctions, type Signatures } from '#fleet/checks/names.ts'
 import { checkPolicyRules } from '#fleet/checks/policies.ts'
@@ -35,7 +36,12 @@ export const checkDatabase = async (
   ]
   const found = isTrial ? errors : [...errors, ...(await checkPolicyRules(client, kind, sources))]
   if (isQuick) return found
-  return [...found, ...(await checkPolicies(client, kind, sources)), ...(await checkBodies(client, kind, sources))]
+  return [
+    ...found,
+    ...(await checkPolicies(client, kind, sources)),
+    ...(await checkBodies(client, kind, sources)),
+    ...(await checkDefiners(client, kind, sources)),
+  ]
 }
 
 /** Refuses a program under which requests would fail. What may be meant is for `npm run check:sql` alone. */

@@ -17,7 +17,7 @@ export type Interface = {
   readonly definitions: readonly (readonly [string, Definition])[]
 }
 
-const readComments = async (client: Client): Promise<Comments> => {
+export const readComments = async (client: Client): Promise<Comments> => {
   const { rows } = await client.query<{ name: string; comment: string }>(`
     select n.nspname || '.' || p.proname as name, string_agg(pg_catalog.obj_description(p.oid, 'pg_proc'), e'\\n' order by p.oid) as comment
       from pg_catalog.pg_proc p

@@ -14,6 +14,7 @@ import { reloadInstallation } from '#fleet/rollout.ts'
 import { connectAdmin } from '#server/database/cluster.ts'
 import { root } from '#server/root.ts'
 import { startHarness } from '#test/support/harness.ts'
+import { disagreements } from '../../scripts/docs/refusal_codes.ts'
 
 const harness = await startHarness()
 const { areas, services } = harness.running
@@ -261,6 +262,52 @@ test('what a function reaches without a grant is named', async () => {
   ).toMatchObject([{ problem: expect.stringContaining('calls internal.probe_helper') }])
 })
 
+test('a definer function that anybody may call and that does not read who calls is named with its place', async () => {
+  const made = (body: string) => [
+    `create function api.probe(id uuid) returns uuid language plpgsql security definer set search_path = '' as $$ begin ${body} end $$`,
+    'revoke execute on function api.probe from public; grant execute on function api.probe to app_user',
+  ]
+  expect(await after(...made('return id;'))).toMatchObject([
+    {
+      place: 'functions/tenant/',
+      severity: 'warning',
+      problem: 'api.probe(uuid) is security definer, and does not read who calls before anything else.',
+    },
+  ])
+  expect(await after(...made('return internal.user_id();'))).toEqual([])
+})
+
+describe('refusals of a body', () => {
+  const compared = (comment: string, body: string, name = 'api.probe') =>
+    disagreements(new Map([[name, comment]]), [{ name, body }]).map(({ refusal }) => refusal)
+
+  test('are those that the comment names, with their status', () => {
+    const body = `perform internal.fail(404, 'NOT_FOUND', 'No.'); -- internal.fail(409, 'CONFLICT')
+      return internal.refuse(409, 'LIMIT_REACHED', 'No.'); /* internal.fail(400, 'INVALID_INPUT') */`
+    expect(compared('Does it. Refuses 404 NOT_FOUND, 409 LIMIT_REACHED.', body)).toEqual([])
+    expect(compared('Does it: 404 NOT_FOUND, or 409 CONFLICT and LIMIT_REACHED.', body)).toEqual([])
+    expect(compared('Does it. Refuses 404 NOT_FOUND, 403 LIMIT_REACHED.', body)).toEqual(['409 LIMIT_REACHED'])
+    expect(compared('Does it. Refuses 404 GROUP_NOT_FOUND.', body)).toEqual(['404 NOT_FOUND', '409 LIMIT_REACHED'])
+    expect(compared('Does it.', body)).toEqual(['404 NOT_FOUND', '409 LIMIT_REACHED'])
+  })
+
+  test('of a helper are asked where its comment names some', () => {
+    const body = `perform internal.fail(404, 'NOT_FOUND', 'No.');`
+    expect(compared('Helps.', body, 'internal.probe')).toEqual([])
+    expect(compared('Helps. Refuses 409 CONFLICT.', body, 'internal.probe')).toEqual(['404 NOT_FOUND'])
+  })
+})
+
+test('every step of a check runs, and those that failed are named', async () => {
+  const child = spawn(process.execPath, ['scripts/check.ts', 'one', 'two'], { cwd: root })
+  let said = ''
+  child.stderr.on('data', (chunk) => {
+    said += chunk
+  })
+  const [code] = await once(child, 'exit')
+  expect([code, said.trim().split('\n').at(-1)]).toEqual([1, 'Failed: unknown: one; unknown: two'])
+})
+
 test('words of SQL are read as what they reach', () => {
   const read = (text: string) => neededBy(text).map(({ privilege, on }) => `${privilege} ${on}`)
   expect(read('select 1 from app.a x join only app.b on true left join lateral internal.f(1) g on true')).toEqual([
@@ -319,12 +366,17 @@ test('a reload warns of a policy that works and is slow, with its line', { timeo
   }
 })
 
-test("a newcomer's four mistakes are named by the command, which ends with 1", { timeout: 300_000 }, async () => {
+test("a newcomer's five mistakes are named by the command, which ends with 1", { timeout: 300_000 }, async () => {
   const { base, edit } = await copy()
   await edit('policies/tenant/push_tokens.sql', 'api.push_token_register', 'api.push_token_unregister')
   await edit('policies/tenant/app_sessions.sql', /insert into internal\.user_data[\s\S]*?;\n/, '')
   await edit('functions/tenant/xp/queries.sql', /(api\.xp_history\([^)]*)page_limit/, '$1page_limits')
   await edit('functions/tenant/groups/admin.sql', 'A group. Refuses 404 NOT_FOUND', 'A group. Refuses 404 NO_GROUP')
+  await edit(
+    'functions/tenant/app_sessions.sql',
+    'who is locked. Refuses 404 NOT_FOUND',
+    'who is locked. Refuses 404 SESSION_NOT_FOUND',
+  )
   const child = spawn(process.execPath, ['scripts/check_sql.ts', base], { cwd: root })
   let said = ''
   for (const stream of [child.stdout, child.stderr])
@@ -337,8 +389,11 @@ test("a newcomer's four mistakes are named by the command, which ends with 1", {
   expect(said).toMatch(
     /server\/routes\/\S+\.ts:\d+: GET \/client\/\S+ sends "page_limit"; api\.\w+ \(functions\/tenant\/xp\/queries\.sql:\d+\) has/,
   )
-  expect(said).toContain(
-    'server/interface.json: the SQL says something else of what it refuses, answers and takes. Run npm run docs.',
+  expect(said).toMatch(
+    /server\/interface\.json: the SQL says something else of what it refuses, answers and takes: .*tenant refusals of group_show\b.* Run npm run docs\./,
+  )
+  expect(said).toMatch(
+    /functions\/tenant\/app_sessions\.sql:\d+: internal\.app_session_mine refuses 404 NOT_FOUND, and its comment does not say so\. Write in its comment: Refuses 404 NOT_FOUND\./,
   )
   expect(code).toBe(1)
   await rm(base, { recursive: true })

@@ -104,6 +104,8 @@ const provisionReady = async (server: Server, folder: string): Promise<void> => 
       await drop(`${prefix}_${name}`)
       await admin.query(`create database "${prefix}_${name}" owner trellis_owner template "${basePrefix}_${name}"`)
     }
+    // a copy takes connections, which the start would repair with a warning
+    await admin.query(`alter database "${prefix}_template" allow_connections false`)
     const foundation = foundationOf(prefix, server, folder)
     const running = await assemble(foundation, await prepare(foundation))
     let made: string

@@ -1,3 +1,4 @@
+import { bodies, definerRule } from '#fleet/checks/definers.ts'
 import { policyRules } from '#fleet/checks/policies.ts'
 
 /** One rule of the house's SQL: a query that finds offenders, and a statement that makes one, so that the rule is seen to catch it. */
@@ -12,16 +13,6 @@ export type Rule = {
 
 const ours = `('app', 'api', 'internal', 'collections')`
 const code = `('api', 'internal')`
-
-/** Bodies without their comments and strings, so that words in them do not count. */
-const bodies = `
-  select p.oid, p.oid::regprocedure::text as name, p.proname, p.proargnames, p.proargmodes,
-         regexp_replace(
-           regexp_replace(regexp_replace(pg_get_functiondef(p.oid), '--[^\\n]*', '', 'g'), '/\\*.*?\\*/', '', 'g'),
-           '''[^'']*''', '''''', 'g') as body
-    from pg_proc p
-    join pg_language l on l.oid = p.prolang and l.lanname in ('sql', 'plpgsql')
-   where p.pronamespace::regnamespace::text in ${code} and p.prokind = 'f'`
 
 export const rules: readonly Rule[] = [
   {
@@ -48,35 +39,7 @@ export const rules: readonly Rule[] = [
     bad: `create function internal.lint_bad() returns int language sql security definer as 'select 1'; revoke execute on function internal.lint_bad from public`,
   },
   {
-    name: 'security definer in api reads who calls before anything else, or is granted only to a role that no user of an app and no developer of another project has',
-    find: `with recursive opening as (
-             -- what runs first: the declarations, a lock and one statement, of a check that others call two; all of a function in SQL
-             select b.oid, b.proname, k.is_internal,
-                    case when l.lanname = 'sql' then b.text
-                         when k.is_internal then substring(b.text || ';' from '^.*?\\mbegin\\M[^;]*;[^;]*;')
-                         else coalesce(substring(b.text from '^(?:(?!\\mbegin\\M).)*begin\\s+perform (?:from [^;]* for (?:no key )?update|internal\\.\\w+_lock\\([^;]*\\));[^;]*;'),
-                                       substring(b.text from '^.*?\\mbegin\\M[^;]*;')) end as text
-               from (select s.oid, s.proname, regexp_replace(s.body, '^.*?(AS \\$function\\$|\\mRETURN\\M|BEGIN ATOMIC)', '') as text from (${bodies}) s) b
-               join pg_proc p on p.oid = b.oid
-               join pg_language l on l.oid = p.prolang
-              cross join lateral (select p.pronamespace = 'internal'::regnamespace as is_internal) k
-           ), calls as (
-             select o.*, m.called[1]::name as called from opening o cross join lateral regexp_matches(o.text, '\\minternal\\.(\\w+)\\(', 'g') as m (called)
-           ), asking (name) as (
-             -- the last one calls functions that it finds by their names
-             select unnest('{caller,user_id,developer_id,project_id,realtime_authorize}'::name[])
-              union
-             -- the trail notes who calls, and refuses nobody
-             select c.proname from calls c join asking a on a.name = c.called where c.is_internal and c.proname !~ '^audit'
-           )
-           select p.oid::regprocedure::text as offender
-             from pg_proc p
-            where p.pronamespace = 'api'::regnamespace and p.prosecdef
-              -- these say the same to whoever may execute them: what is public, or what the secret in their argument opens
-              and p.oid::regprocedure::text not in ('api.groups_search(text,integer,integer)', 'api.media_public(uuid)', 'api.device_grant_get(text)')
-              and coalesce((select string_agg(g.grantee::regrole::text, ' ') from aclexplode(p.proacl) g where g.grantee <> p.proowner)
-                           <> all ('{app_worker,app_admin,app_auth,control_worker,control_auth}'::text[]), true)
-              and not exists (select from calls c join asking a on a.name = c.called where c.oid = p.oid)`,
+    ...definerRule,
     bad: `create function api.lint_bad(app_user_id uuid) returns uuid language plpgsql security definer set search_path = '' as
           'begin perform from app.audit_events; return internal.developer_id(); end'; revoke execute on function api.lint_bad from public;
           grant execute on function api.lint_bad to login_lint`,

@@ -88,7 +88,7 @@ begin
 end $$;
 comment on function api.auth_social is
   'Signs in with a verified identity; email is sent only when the provider has verified it. 201 for a new user. If the address of an account is unproved,
-   the person who proves it takes the account over. Refuses 409 LINK_REQUIRED when another account has proved the address; 403 USER_BANNED. Locks
+   the person who proves it takes the account over. Refuses 401 UNAUTHORIZED, 409 LINK_REQUIRED when another account has proved the address; 403 USER_BANNED. Locks
    identity, address, user.';
 
 create or replace function internal.proved_email(email text) returns text

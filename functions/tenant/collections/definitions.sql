@@ -138,7 +138,7 @@ begin
 end $$;
 comment on function internal.collection_execute is
   'Executes the statements of a change, all or none. Waits 100 ms for a lock and retries, at last with 503 TENANT_UNAVAILABLE. Refuses
-   409 CONFLICT when a DBA''s own objects, rows written meanwhile or collections dropped meanwhile prevent the change. Granted to nobody.';
+   409 UNSAFE_TYPE_CHANGE when rows were written meanwhile that the new definition does not allow, 409 CONFLICT when a DBA''s own objects, rows written meanwhile or collections dropped meanwhile prevent the change. Granted to nobody.';
 
 create or replace function internal.collection_plan_create(c app.collections, columns app.collection_columns[], indexes app.collection_indexes[])
 returns text[]

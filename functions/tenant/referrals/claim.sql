@@ -126,7 +126,7 @@ begin
   return internal.reply(201, internal.referral_claim_json(claim));
 end $$;
 comment on function api.referral_claim is
-  'The caller claims a code: 201, or 200 for a code that they have claimed already. Refuses 404 REFERRAL_NOT_FOUND, 400 SELF_REFERRAL, 409
+  'The caller claims a code: 201, or 200 for a code that they have claimed already. Refuses 404 REFERRAL_NOT_FOUND, USER_NOT_FOUND, 400 SELF_REFERRAL, 409
    REFERRAL_INACTIVE, REFERRAL_ALREADY_CLAIMED, REFERRAL_EXHAUSTED, 429 RATE_LIMITED. Locks the claimer and the owner, then the limit, then the code.';
 
 create or replace function api.referral_release(claim_id uuid) returns api.reply

@@ -40,7 +40,7 @@ begin
      where l.referrer_id = me));
 end $$;
 comment on function api.referral_mine is
-  'The caller''s code, created at the first call with the defaults of that time, and the counts of its claims.';
+  'The caller''s code, created at the first call with the defaults of that time, and the counts of its claims. Refuses 404 USER_NOT_FOUND.';
 
 create or replace function internal.referral_claim_mine_json(c app.referral_claims) returns json
 language sql stable as $$
