@@ -39,7 +39,7 @@ export type OutboxRow = {
   readonly attempts: number
   /** The number of the lease: only the newest lease may finish the row. */
   readonly lease: number
-  /** The result of internal.outbox_begun for this task; absent in a tenant that is not migrated yet. */
+  /** The result of internal.outbox_begun__<task>; null where the area has none, or nothing for this row. */
   readonly begun?: unknown
 }
 

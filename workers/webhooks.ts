@@ -4,19 +4,8 @@ import type { Services } from '#server/services.ts'
 
 /** Calls an api function of the database that holds the webhooks: a project's, or control. Both have the same functions. */
 type Call = (name: string, args: Record<string, unknown>) => Promise<Reply>
-type Begun = { readonly delivery?: Sendable | null } | null
+export type Begun = { readonly delivery?: Sendable | null } | null
 type Probe = { readonly delivery: Sendable | null; readonly due_at: string } | null
-
-/** Makes one attempt of a delivery and answers when the next one is due, if any. SQL evaluates the outcome and schedules the retry. */
-export const attemptDelivery = async (services: Services, call: Call, deliveryId: string | null) => {
-  const begun = dataOf<Begun>(await call('webhook_delivery_begin', { delivery_id: deliveryId }))
-  if (!begun?.delivery) return null
-  const outcome = await sendDelivery(services, begun.delivery)
-  const { next_attempt_at } = dataOf<{ next_attempt_at: string | null }>(
-    await call('webhook_attempt_record', recordArguments(begun.delivery, outcome)),
-  )
-  return next_attempt_at ? new Date(next_attempt_at) : null
-}
 
 /** Half-open probe of the circuit breaker: sends the oldest delivery of a degraded webhook, every 15 minutes until the status changes. */
 export const probeWebhook = async (services: Services, call: Call, webhookId: string | null) => {

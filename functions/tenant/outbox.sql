@@ -68,16 +68,18 @@ comment on function internal.outbox_groups is
    tasks declare it; rank 0 goes first, and a task without a rule has rank 1. is_attended: a task that occupies a limited place is running, and the
    drain that runs it leases the next row of that task or lane.';
 
-create or replace function internal.outbox_begun(task text, key text) returns json
+create or replace function internal.outbox_begun(task text, keys text[]) returns table (key text, begun json)
 language plpgsql stable as $$
+declare
+  hook constant text := 'outbox_begun__' || outbox_begun.task;
 begin
-  return case outbox_begun.task
-           when 'webhooks__deliver' then internal.webhook_delivery_begun(internal.as_uuid(outbox_begun.key))
-         end;
+  if to_regprocedure(format('internal.%I(text[])', hook)) is not null then
+    return query execute format('select b.key, b.begun from internal.%I($1) b', hook) using outbox_begun.keys;
+  end if;
 end $$;
 comment on function internal.outbox_begun is
-  'The data that a task begins with, returned with the lease to spare a round trip; null where the task fetches it itself. Only reads, so that
-   leasing waits for no lock.';
+  'The data that rows of a task begin with, returned with the lease to spare a round trip: by internal.outbox_begun__<task>(keys text[]) of its area, where there is one;
+   no row where the task fetches it itself. Only reads, so that leasing waits for no lock.';
 
 create or replace function api.outbox_lease(batch int, seconds int, lane_limit int, rules json default null, places int[] default null)
 returns api.reply
@@ -140,10 +142,13 @@ begin
              for update skip locked) d)
   )
   select json_agg(json_build_object('id', t.id, 'task', t.task, 'key', t.key, 'payload', t.payload, 'attempts', t.attempts,
-                                    'lease', t.lease, 'begun', internal.outbox_begun(t.task, t.key))
+                                    'lease', t.lease, 'begun', b.begun)
                   order by t.rank, t.due_at)
     into leased
-    from taken t;
+    from taken t
+    left join (select k.task, f.key, f.begun
+                 from (select w.task, array_agg(w.key) as keys from taken w where w.key is not null group by 1) k
+                cross join lateral internal.outbox_begun(k.task, k.keys) f) b on (b.task, b.key) = (t.task, t.key);
   -- is_unsealed comes with the rows, so that a drain learns without another round trip that the audit trail needs sealing
   return row(200, json_build_object('data', coalesce(leased, '[]'), 'is_unsealed', internal.audit_waiting()), null)::api.reply;
 end $$;

@@ -50,7 +50,7 @@ grant execute on function internal.webhook_attempts_json, internal.webhook_deliv
   internal.webhook_delivery_not_found, api.webhook_delivery_list, api.webhook_delivery_get, api.webhook_delivery_replay, api.webhook_replay_check
   to app_admin;
 grant execute on function internal.webhook_body, internal.webhook_event_json, internal.webhook_sendable_json, internal.webhook_retry_seconds,
-  internal.webhook_retry_at, internal.webhook_schedule, internal.webhook_hold_interval, internal.webhook_probe_interval, internal.webhook_record_outcome, internal.webhook_delivery_begun,
+  internal.webhook_retry_at, internal.webhook_hold_interval, internal.webhook_probe_interval, internal.webhook_record_outcome, internal.outbox_begun__webhooks__deliver,
   internal.webhook_attempt, api.webhook_delivery_begin, api.webhook_attempt_finish, api.webhook_attempt_record, api.webhook_test, api.webhook_probe_begin, api.webhook_release, api.webhook_replay_batch, api.webhook_purge
   to app_worker;
 grant execute on function internal.purge__webhooks to app_worker;

@@ -101,6 +101,25 @@ describe('leasing', () => {
     expect(again.map(({ attempts, lease: number }) => [attempts, number])).toEqual(Array(3).fill([2, 2]))
   })
 
+  test('comes with the data that an area reads for its tasks, in one query for all rows of a task', async () => {
+    await project.sql(`
+      create function internal.outbox_begun__greet(keys text[]) returns table (key text, begun json) language sql stable as
+        $$ select k, json_build_object('hello', k, 'of', cardinality(keys)) from unnest(keys) k where k <> 'nobody' $$;
+      grant execute on function internal.outbox_begun__greet to app_worker`)
+    for (const key of ['ann', 'bob', 'nobody', null]) await enqueue('greet', key)
+    await enqueue('t', 'ann')
+    const leased = await worker<(Leased & { begun: unknown })[]>('outbox_lease(10, 30, 10)')
+    const begun = Object.fromEntries(leased.map((row) => [`${row.task} ${row.key}`, row.begun]))
+    expect(begun).toEqual({
+      'greet ann': { hello: 'ann', of: 3 },
+      'greet bob': { hello: 'bob', of: 3 },
+      'greet nobody': null,
+      'greet null': null,
+      't ann': null,
+    })
+    await project.sql('drop function internal.outbox_begun__greet')
+  })
+
   test('is prolonged while the work runs, by its holder alone, and not once it has ended', async () => {
     await enqueue('t', 'a')
     await enqueue('t', 'b')

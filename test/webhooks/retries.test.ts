@@ -55,6 +55,35 @@ const outbox = () => project.sql('select * from app.outbox')
 const wait = async () => ((await delivery()).next_attempt_at.getTime() - harness.now().getTime()) / 1000
 
 describe('a delivery that is not acknowledged', () => {
+  test('writes its row of the outbox once for an attempt and once for the lease, and its delivery once', async () => {
+    harness.setTime(start)
+    await project.sql(`
+      create table app.test_writes (of_table text);
+      create function internal.tg_test_writes() returns trigger language plpgsql security definer as
+        $$ begin insert into app.test_writes values (tg_table_name); return null; end $$;
+      create trigger test_writes after update or delete on app.outbox for each row execute function internal.tg_test_writes();
+      create trigger test_writes after update or delete on app.webhook_deliveries for each row execute function internal.tg_test_writes()`)
+    const written = async () =>
+      (await project.sql('delete from app.test_writes returning of_table')).map((row) => row.of_table)
+    await watch()
+    handle = answering(500)
+    await fire()
+    await project.drain()
+    expect((await written()).sort()).toEqual(['outbox', 'outbox', 'webhook_deliveries'])
+    const again = (await outbox())[0]
+    expect(again.due_at).toEqual(
+      (await project.sql('select next_attempt_at from app.webhook_deliveries where next_attempt_at is not null'))[0]
+        .next_attempt_at,
+    )
+    handle = ok
+    harness.advance(10)
+    await project.drain()
+    expect((await written()).sort()).toEqual(['outbox', 'outbox', 'webhook_deliveries'])
+    await project.sql(`
+      drop trigger test_writes on app.outbox; drop trigger test_writes on app.webhook_deliveries;
+      drop function internal.tg_test_writes; drop table app.test_writes`)
+  })
+
   test('is attempted nine times on the back-off schedule, byte for byte the same with a new signature, and then goes to the dead-letter queue', async () => {
     harness.setTime(start)
     const hook = await watch()

@@ -1,7 +1,8 @@
 import { dataOf } from '#server/database/database.ts'
+import { recordArguments, sendDelivery } from '#server/providers/webhooks.ts'
 import type { Services } from '#server/services.ts'
 import { type Job, job } from '#workers/task.ts'
-import { attemptDelivery, type Degraded, degradedMail, probeWebhook, stepOf } from '#workers/webhooks.ts'
+import { type Begun, type Degraded, degradedMail, probeWebhook, stepOf } from '#workers/webhooks.ts'
 
 const callOf =
   ({ database, control }: Services) =>
@@ -17,12 +18,19 @@ const task = (name: string, run: Run): Job =>
     async (services, { key = '' }) => {
       const call = callOf(services)
       const due = await run(services, call, key)
-      // deliveries are scheduled with the record of their attempt
-      if (due && name !== 'webhooks__deliver') await call('webhook_task_repeat', { task: name, key, due_at: due })
+      if (due) await call('webhook_task_repeat', { task: name, key, due_at: due })
     },
     'background',
     { slots: 'outbound' },
   )
+
+/** Makes one attempt of a delivery: SQL evaluates the outcome, and schedules the next attempt with the record of this one. */
+const attemptDelivery: Run = async (services, call, key) => {
+  const begun = dataOf<Begun>(await call('webhook_delivery_begin', { delivery_id: key }))
+  if (begun?.delivery)
+    await call('webhook_attempt_record', recordArguments(begun.delivery, await sendDelivery(services, begun.delivery)))
+  return null
+}
 
 export const controlWebhooksDeliver = task('webhooks__deliver', attemptDelivery)
 export const controlWebhooksProbe = task('webhooks__probe', probeWebhook)

@@ -48,6 +48,23 @@ begin
 end $$;
 comment on function internal.webhook_schedule is 'Queues the next attempt of a delivery.';
 
+create or replace function api.webhook_attempt_record(
+  delivery_id uuid, status_code int, error text, duration_ms int, response_excerpt text, retry_after int default null,
+  is_refused boolean default false, is_probe boolean default false, target_url text default null)
+returns api.reply
+language plpgsql volatile as $$
+declare
+  again constant timestamptz := internal.webhook_attempt(
+    webhook_attempt_record.delivery_id, webhook_attempt_record.status_code, webhook_attempt_record.error,
+    webhook_attempt_record.duration_ms, webhook_attempt_record.response_excerpt, webhook_attempt_record.retry_after,
+    webhook_attempt_record.is_refused, webhook_attempt_record.is_probe, webhook_attempt_record.target_url);
+begin
+  perform internal.webhook_schedule(webhook_attempt_record.delivery_id, again) where again is not null;
+  return internal.reply(200, null);
+end $$;
+comment on function api.webhook_attempt_record is
+  'internal.webhook_attempt, and the job of the next attempt in the same transaction.';
+
 create or replace function internal.tg_webhook_breakers__lane() returns trigger
 language plpgsql volatile security definer set search_path = '' as $$
 begin

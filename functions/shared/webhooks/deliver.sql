@@ -1,5 +1,5 @@
 -- Webhooks of projects and of the control plane: one implementation, loaded into both kinds of database, over tables of the same names. Each database
--- has its own internal.enqueue and internal.webhook_schedule: a project's tasks are rows of its outbox, those of the control database are jobs.
+-- has its own internal.enqueue and its own record of an attempt: a project's tasks are rows of its outbox, those of the control database are jobs.
 -- This file: one attempt of a delivery, that is the request to send, the handling of its outcome, and the retry schedule (back-off with jitter).
 create or replace function internal.uuid5(namespace uuid, name text) returns uuid
 language sql immutable parallel safe as $$
@@ -56,7 +56,7 @@ begin
   return internal.reply(200, null);
 end $$;
 comment on function api.webhook_delivery_begin is
-  '{delivery} to send now, or null when there is nothing to send; only internal.webhook_attempt schedules the next attempt. A delivery of a degraded
+  '{delivery} to send now, or null when there is nothing to send; only who records an attempt schedules the next one. A delivery of a degraded
    subscription is held from now on; a delivery of a disabled subscription becomes failed. Both lock the subscription against changes.';
 
 create or replace function internal.webhook_retry_seconds(attempt int) returns int
@@ -137,10 +137,6 @@ begin
          failed_reason = delivery.failed_reason, next_attempt_at = delivery.next_attempt_at, held_until = delivery.held_until,
          settled_at = delivery.settled_at
    where d.id = delivery.id;
-  -- the schedule is stored with the attempt, so that the death of the worker before it finishes its task causes no early retry
-  if delivery.next_attempt_at is not null then
-    perform internal.webhook_schedule(delivery.id, delivery.next_attempt_at);
-  end if;
   if is_former is not true then
     perform internal.webhook_record_outcome(delivery.webhook_id, state, is_delivered, is_gone, delivery.status = 'dlq');
   end if;
@@ -150,21 +146,5 @@ comment on function internal.webhook_attempt is
   'Logs an attempt and sets the state of its delivery: delivered on 2xx; failed at once when the address is refused or on 410, which also disables
    the subscription; otherwise pending until the retry schedule is exhausted, then dlq (dead-letter queue). A failed probe leaves its delivery
    held. A failure at a target_url that has been changed since is retried at the new one and is not counted by the circuit breaker. Returns the
-   time of the next attempt, or null. next_attempt_at only displays that time; internal.webhook_schedule of the database schedules the attempt. Locks the
-   subscription (not for a success where no failures are counted), then the delivery, then its task.';
-
-create or replace function api.webhook_attempt_record(
-  delivery_id uuid, status_code int, error text, duration_ms int, response_excerpt text, retry_after int default null,
-  is_refused boolean default false, is_probe boolean default false, target_url text default null)
-returns api.reply
-language plpgsql volatile as $$
-declare
-  again constant timestamptz := internal.webhook_attempt(
-    webhook_attempt_record.delivery_id, webhook_attempt_record.status_code, webhook_attempt_record.error,
-    webhook_attempt_record.duration_ms, webhook_attempt_record.response_excerpt, webhook_attempt_record.retry_after,
-    webhook_attempt_record.is_refused, webhook_attempt_record.is_probe, webhook_attempt_record.target_url);
-begin
-  return internal.reply(200, json_build_object('next_attempt_at', internal.iso(again)));
-end $$;
-comment on function api.webhook_attempt_record is
-  'internal.webhook_attempt for a probe, and for a delivery whose worker finishes the task itself: answers {next_attempt_at}.';
+   time of the next attempt, or null, at which its caller schedules the task in the same transaction: the death of a worker causes no early retry. next_attempt_at only
+   displays that time. Locks the subscription (not for a success where no failures are counted), then the delivery.';
