@@ -69,7 +69,7 @@ const itemForm: Form = {
   'What it is': {
     item_type: [
       'Kind',
-      'Consumable: used up. Durable: owned once. Bundle: other items. Currency pack: credits at once. Fixed.',
+      'Consumable: used up. Durable: owned once. Bundle: other items. Currency pack: credits at once. It never changes.',
     ],
     bundle_contents: ['Contents', 'What a bundle consists of.', { default: [] }],
     use_effect: ['Effect', 'What a user gets by using it, or at once from a currency pack.', { unset: 'None' }],

@@ -42,7 +42,8 @@ export const developers = area({
   words: {
     invite_code: ['Invite code', 'Where sign-up is by invitation.'],
     refresh_token: ['Refresh token', 'Of the session.'],
-    current_password: ['Current password', 'Needed for a new password.'],
+    name: ['Name', 'Your name, as your team sees it.'],
+    current_password: ['Current password', 'Your password as it is now.'],
     confirm: ['Confirmation', 'The address of the account again.'],
   },
   routes: [

@@ -108,7 +108,7 @@ export const messaging = area({
   words: {
     type: ['Kind', 'Between two users, or of a group.'],
     participant_ids: ['With', 'The ids of the other users.'],
-    archived: ['Archived', 'Hidden from the list until a new message comes.'],
+    archived: ['Archived', 'The list leaves it out, for the caller alone.'],
     muted_until: ['Muted until', 'No push for it until then.', { unset: 'Not muted' }],
     body: ['Text', 'Of the message.'],
     message_type: ['Kind', 'A word of yours, such as `text` or `sticker`.', { default: 'text' }],

@@ -57,6 +57,13 @@ describe('a field has the words', () => {
     const { properties } = await made(nested, { words: { note: 'Note', 'rule.note': 'Remark', rule: 'Rules' } })
     expect(properties.note.title).toBe('Note')
     expect(properties.rule.items.properties.note.title).toBe('Remark')
+    // also where the field itself is one of the form
+    const formed = await made(
+      nested,
+      { form: { Basics: { note: 'Note', rule: 'Rules' } } },
+      { words: { 'rule.note': 'Remark' } },
+    )
+    expect(formed.properties.rule.items.properties.note.title).toBe('Remark')
   })
 
   test('that its schema says, whoever uses it, also where it may be null', async () => {

@@ -17,11 +17,17 @@ type Placed = Words & { readonly section?: string; readonly order?: number }
 const own = <T>(of: Readonly<Record<string, T>>, name: string): T | undefined =>
   Object.hasOwn(of, name) ? of[name] : undefined
 
-/** The words of a dictionary for a path: those of the longest end of it. */
-const found = (dictionary: Readonly<Record<string, Said | true>>, path: readonly string[]): Said | undefined => {
+/** The words for a path: those of the longest end of it, and of the first dictionary that has it. */
+const found = (
+  dictionaries: readonly Readonly<Record<string, Said | true>>[],
+  path: readonly string[],
+): Said | undefined => {
   for (let start = 0; start < path.length; start += 1) {
-    const said = own(dictionary, path.slice(start).join('.'))
-    if (said !== undefined && said !== true) return said
+    const name = path.slice(start).join('.')
+    for (const dictionary of dictionaries) {
+      const said = own(dictionary, name)
+      if (said !== undefined) return said === true ? own(commonWords, name) : said
+    }
   }
   return undefined
 }
@@ -90,16 +96,14 @@ export const wordedBody = (area: Area, route: Route, body: Schema): Schema => {
   const defaults = isChange ? {} : defaultsOf(route)
 
   const wordsAt = (path: readonly string[], schema: Schema, siblings: Schema): Placed | undefined => {
-    let words = schema[wordsKey] as Placed | undefined
-    for (const dictionary of said) {
-      if (words) break
-      const some = found(dictionary, path)
-      if (some !== undefined) words = wordsOf(some)
-    }
+    const some = found(said, path)
+    const words = (schema[wordsKey] as Placed | undefined) ?? (some === undefined ? undefined : wordsOf(some))
     if (!words) return undefined
     const { default: usual, unset, from, ...rest } = words
     const isTop = path.length === 1
     const name = path.at(-1) ?? ''
+    // a default that is a value says it better than words
+    const hasDefault = schema['default'] !== undefined && schema['default'] !== null
     const isLeftOut = !isChange || !isTop
     const isOptional = !(Array.isArray(siblings['required']) && siblings['required'].includes(name))
     const stored = isTop ? own(defaults, name) : undefined
@@ -111,7 +115,7 @@ export const wordedBody = (area: Area, route: Route, body: Schema): Schema => {
       ...(isLeftOut && isOptional && value !== undefined && allows(schema, value) && !(value === null && unset)
         ? { default: value }
         : {}),
-      ...(isLeftOut && isOptional && unset !== undefined ? { unset } : {}),
+      ...(isLeftOut && isOptional && unset !== undefined && !hasDefault ? { unset } : {}),
     }
   }
 

@@ -73,6 +73,7 @@ export const draftWords: Dictionary = {
   'audience.user_ids': ['Users', 'The ids of up to 10,000 users.'],
   'audience.filter': ['Filter', 'A filter on users: `email`, `timezone` and the like, or a property.'],
   send_at: ['Send at', 'The moment at which it starts.', { unset: 'At once' }],
+  'schedule.send_at': ['Send at', 'Starts at this moment.'],
   'schedule.mode': ['Mode', 'One moment for all, or the local time of each user.', { default: 'absolute' }],
   'schedule.local_time': ['Time of day', 'In the time zone of each user, such as `18:30`.'],
   'schedule.weekdays': ['Weekdays', '1 is Monday, 7 Sunday.', { unset: 'Every day' }],

@@ -13,7 +13,7 @@ export const rowWords: Dictionary = {
   'search.columns': ['Columns', 'Where it is looked for.'],
   'search.fuzzy': ['With typos', 'Also finds words that are nearly the same.', { default: false }],
   'search.threshold': ['How near', 'Of words with typos, 0 to 1: higher finds less.', { default: 0.3 }],
-  order: ['Order', 'By which columns, the first one first.', { unset: 'Newest first' }],
+  order: ['Order', 'By which columns, the first one first.', { unset: 'Rows: newest first. Figures: none' }],
   'order.column': ['Column', 'By its values.'],
   'order.direction': ['Direction', 'Ascending or descending.', { default: 'asc' }],
   select: ['Columns', 'Which are answered.', { unset: 'All columns' }],

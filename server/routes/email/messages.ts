@@ -99,6 +99,7 @@ export const emailMessages = area({
       description:
         'To an address or a user, from a template or with a content of its own. `send_at` in the past means now. Takes `Idempotency-Key`.',
       body: Sent,
+      words: { user_id: ['User', 'The user who gets it; or name an address.'] },
       example,
       replies: { 202: data(Queued), 200: data(Queued) },
       refusals: { 400: ['INVALID_SENDER'], 403: ['EMAIL_NOT_VERIFIED'] },

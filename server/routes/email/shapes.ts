@@ -12,7 +12,6 @@ export const Category = z.string().regex(/^[a-z][a-z0-9_-]{0,63}$/, 'must match 
 export const emailWords: Dictionary = {
   ...draftWords,
   to: ['To', 'An address; or name a user.'],
-  user_id: ['User', 'The user who gets it; or name an address.'],
   template_key: ['Template', 'The key of a template, such as `receipt`.'],
   variables: ['Variables', 'What fills the marks of the template, such as `{"amount": 12}`.'],
   subject: ['Subject', 'One line; marks such as `{{name|friend}}` are filled in.'],
@@ -27,6 +26,7 @@ export const emailWords: Dictionary = {
     { unset: 'As the template says, else transactional' },
   ],
   track: ['Track', 'Counts who opens it and who follows its links.', { default: false }],
+  'messages.user_id': ['User', 'The user who gets it; or name an address.'],
   messages: ['Messages', 'Up to 100; all of them are queued, or none.'],
   'variants.template_key': ['Template', 'What these users get.'],
   user_ids: ['Users', 'The ids of the users who get it.'],

@@ -6,7 +6,7 @@ export const mediaWords: Dictionary = {
   mime_type: ['Type', 'Such as `image/png`.'],
   size_bytes: ['Size', 'In bytes, at most 50 MB.', { unset: 'Unknown; some projects need it' }],
   is_public: ['Public', 'Anybody reads the file at its lasting address.', { default: false }],
-  bucket: ['Bucket', 'Always `media`.'],
+  bucket: ['Bucket', 'The name of a bucket: `media`.'],
   key: ['Key', 'The place of the file, such as `user/<user id>/a.png`.'],
   method: ['Method', '`GET` reads, `PUT` writes.'],
   content_type: ['Type', 'Of a file that is written, such as `image/png`.'],
