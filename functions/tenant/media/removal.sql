@@ -58,10 +58,13 @@ end $$;
 comment on function api.media_removed is 'For the server: the bytes of these assets have been removed.';
 
 create or replace function api.media_removals_next(most int) returns api.reply
-language sql stable security definer set search_path = '' as $$
-  select internal.reply(200, coalesce(json_agg(r.asset_id), '[]'))
-    from (select d.asset_id from app.media_removals d order by d.requested_at, d.asset_id limit media_removals_next.most) r
-$$;
+-- in plpgsql, whose plan a session keeps: in SQL it is three times as slow
+language plpgsql stable security definer set search_path = '' as $$
+begin
+  return internal.reply(200, (
+    select coalesce(json_agg(r.asset_id), '[]')
+      from (select d.asset_id from app.media_removals d order by d.requested_at, d.asset_id limit media_removals_next.most) r));
+end $$;
 comment on function api.media_removals_next is 'For the task media__remove: the assets whose bytes have waited longest for their removal.';
 
 create or replace function internal.tg_media_assets__remove() returns trigger
