@@ -13,7 +13,7 @@ import { ApiError, refusal } from '#server/errors.ts'
 import { argumentsOf } from '#server/http/arguments.ts'
 import { corsFor } from '#server/http/cors.ts'
 import { answerOf, envelopeOf, nothingHere, send, unsupported, unsupportedEncoding } from '#server/http/errors.ts'
-import { readInput } from '#server/http/input.ts'
+import { readInput, type Sent } from '#server/http/input.ts'
 import { mostBytes } from '#server/http/json.ts'
 import { fullPath } from '#server/http/openapi.ts'
 import {
@@ -261,8 +261,17 @@ const addRoute = (app: FastifyInstance, area: Area, route: Route, services: Serv
   })
 }
 
-/** Serves one request: resolves the caller, applies rate limits, validates the input, and makes the one call. */
-export const serve = async (area: Area, route: Route, request: FastifyRequest, services: Services): Promise<Answer> => {
+/**
+ * Serves one request: resolves the caller, applies rate limits, validates the input, and makes the one call. Another API names the route, and what is
+ * asked of it.
+ */
+export const serve = async (
+  area: Area,
+  route: Route,
+  request: FastifyRequest,
+  services: Services,
+  sent: Sent = request,
+): Promise<Answer> => {
   const perAddress = [{ key: `ip ${addressKey(request.ip)}`, perSecond: 60, burst: 200 }]
   // events have a budget of their own, because one server posts those of a thousand users from one address: by address, only
   // refused credentials are counted
@@ -275,7 +284,7 @@ export const serve = async (area: Area, route: Route, request: FastifyRequest, s
   request.trellisProject = resolved.project?.projectId
   request.trellisCaller = resolved.claims.caller
   takeRateLimits(route, resolved, services)
-  const input = readInput(area, route, request)
+  const input = readInput(area, route, request, sent)
   const context = contextOf(area, route, input, request, resolved, services)
   const answered = route.handle
     ? await route.handle(context)

@@ -83,18 +83,21 @@ const objectOf = (shape: Readonly<Record<string, z.ZodType>>): z.ZodType => {
 const nothingNamed = ({ refusals }: Route) =>
   refusal(404, refusals?.[404]?.[0] ?? 'NOT_FOUND', 'There is nothing with this name.')
 
+/** What is asked of a route: what the request itself says, or what another API says in its own form. */
+export type Sent = Pick<FastifyRequest, 'params' | 'query' | 'body'>
+
 /** Reads and validates a whole request: refuses at the first invalid field. */
-export const readInput = (area: Area, route: Route, request: FastifyRequest): Input => {
-  const sentParams = request.params as Record<string, unknown>
+export const readInput = (area: Area, route: Route, request: FastifyRequest, sent: Sent = request): Input => {
+  const sentParams = sent.params as Record<string, unknown>
   const params = route.params
     ? { ...sentParams, ...check(objectOf(route.params), sentParams, '', area, route, 'params') }
     : sentParams
   if (Object.values(params).some((part) => String(part).includes('\0'))) throw nothingNamed(route)
   const queryCode = invalidCode(area, route, 'query')
   const query = route.query
-    ? check(objectOf(route.query), plainQuery(request.query, route.query, queryCode), queryCode, area, route, 'query')
+    ? check(objectOf(route.query), plainQuery(sent.query, route.query, queryCode), queryCode, area, route, 'query')
     : {}
-  return { params, query, ...readBody(area, route, request) }
+  return { params, query, ...readBody(area, route, request, sent) }
 }
 
 /**
@@ -138,9 +141,9 @@ const firstOf = <T, R>(items: Iterable<T>, find: (item: T) => R | null): R | nul
 
 type Body = Pick<Input, 'body' | 'sent' | 'text'>
 
-const readBody = (area: Area, route: Route, request: FastifyRequest): Body => {
+const readBody = (area: Area, route: Route, request: FastifyRequest, given: Sent): Body => {
   if (!route.body) return { body: {}, sent: {}, text: '' }
-  const bytes = Buffer.isBuffer(request.body) ? request.body : null
+  const bytes = Buffer.isBuffer(given.body) ? given.body : null
   if (!bytes?.length) return { body: readNoBody(area, route, request), sent: {}, text: '' }
   const checked = checkJson(bytes)
   if (checked.kind === 'broken') throw notJson(area, route, checked.reason)

@@ -3,6 +3,7 @@ import { type ApiError, refusal } from '#server/errors.ts'
 import { keyOf } from '#server/http/client_credentials.ts'
 import { answerOf, nothingHere } from '#server/http/errors.ts'
 import { mostBytes, parseJson } from '#server/http/json.ts'
+import type { Route } from '#server/http/route.ts'
 import {
   changeOf,
   claimsFor,
@@ -15,36 +16,30 @@ import {
 } from '#server/rest/auth_shapes.ts'
 import { readCredentials } from '#server/rest/caller.ts'
 import { type Asked, routeOf, through } from '#server/rest/through.ts'
-import { clientAuthCodes } from '#server/routes/client_auth/codes.ts'
-import { clientAuthLinks } from '#server/routes/client_auth/links.ts'
-import { clientAuthSocial } from '#server/routes/client_auth/social.ts'
-import { clientAuth } from '#server/routes/client_auth.ts'
-import { users } from '#server/routes/users.ts'
 import type { Services } from '#server/services.ts'
 
 const prefix = '/auth/v1'
-const areas = [clientAuth, clientAuthCodes, clientAuthLinks, clientAuthSocial, users]
-const of = (signature: string) => routeOf(areas, signature)
-const routes = {
-  anonymous: of('POST /client/auth/anonymous'),
-  signup: of('POST /client/auth/email/signup'),
-  login: of('POST /client/auth/email/login'),
-  social: of('POST /client/auth/social'),
-  refresh: of('POST /client/auth/refresh'),
-  emailCode: of('POST /client/auth/email/otp/request'),
-  emailVerify: of('POST /client/auth/email/otp/verify'),
-  phoneCode: of('POST /client/auth/phone/otp/request'),
-  phoneVerify: of('POST /client/auth/phone/otp/verify'),
-  linkVerify: of('POST /client/auth/magic-link/verify'),
-  link: of('POST /client/auth/link'),
-  password: of('POST /client/auth/password'),
-  logout: of('POST /client/auth/logout'),
-  sessions: of('GET /client/auth/sessions'),
-  endSession: of('DELETE /client/auth/sessions/:sessionId'),
-  jwks: of('GET /client/auth/jwks'),
-  me: of('GET /client/users/me'),
-  update: of('PATCH /client/users/me'),
-}
+/** Our own routes that sign-in is made of. */
+const signatures = {
+  anonymous: 'POST /client/auth/anonymous',
+  signup: 'POST /client/auth/email/signup',
+  login: 'POST /client/auth/email/login',
+  social: 'POST /client/auth/social',
+  refresh: 'POST /client/auth/refresh',
+  emailCode: 'POST /client/auth/email/otp/request',
+  emailVerify: 'POST /client/auth/email/otp/verify',
+  phoneCode: 'POST /client/auth/phone/otp/request',
+  phoneVerify: 'POST /client/auth/phone/otp/verify',
+  linkVerify: 'POST /client/auth/magic-link/verify',
+  link: 'POST /client/auth/link',
+  password: 'POST /client/auth/password',
+  logout: 'POST /client/auth/logout',
+  sessions: 'GET /client/auth/sessions',
+  endSession: 'DELETE /client/auth/sessions/:sessionId',
+  jwks: 'GET /client/auth/jwks',
+  me: 'GET /client/users/me',
+  update: 'PATCH /client/users/me',
+} as const
 
 type Fields = Readonly<Record<string, unknown>>
 /** One request: what it says, and our routes as its sender. */
@@ -55,7 +50,7 @@ type Context = {
   readonly now: () => Date
   /** The same session as a token with the claims that auth-js reads. */
   readonly sign: (token: string, user: OurUser) => Promise<string>
-  readonly ask: <T>(name: keyof typeof routes, asked?: Asked) => Promise<T>
+  readonly ask: <T>(name: keyof typeof signatures, asked?: Asked) => Promise<T>
 }
 type Handler = (context: Context) => Promise<unknown>
 
@@ -195,6 +190,9 @@ const handlers: Readonly<Record<string, Handler>> = {
 
 /** `/auth/v1/*`: sign-in in the form of auth-js, by our own routes. */
 export const serveAuth = (services: Services) => async (app: FastifyInstance) => {
+  const routes = Object.fromEntries(
+    Object.entries(signatures).map(([name, signature]) => [name, routeOf(services.areas, signature)]),
+  ) as Readonly<Record<keyof typeof signatures, Route>>
   app.removeAllContentTypeParsers()
   app.addContentTypeParser('*', { parseAs: 'buffer', bodyLimit: mostBytes }, (_request, bytes, done) =>
     done(null, bytes),

@@ -16,7 +16,7 @@ export type Asked = {
   readonly body?: unknown
   readonly params?: Readonly<Record<string, string>>
   readonly query?: Readonly<Record<string, unknown>>
-  /** The session token to ask with, in place of the one that the request has. */
+  /** The token of a session that has just begun: from here on the request is that of its user. */
   readonly session?: string
 }
 
@@ -33,26 +33,15 @@ export const through = async (
   { body, params = {}, query = {}, session }: Asked = {},
 ): Promise<Answered> => {
   const area = services.areaOf(route)
-  const value = (of: unknown) => ({ value: of, writable: true, configurable: true })
-  const inner: FastifyRequest = Object.create(request, {
-    body: value(body === undefined ? undefined : Buffer.from(JSON.stringify(body))),
-    params: value(params),
-    query: value(query),
-    headers: value(
-      session === undefined ? request.headers : { ...request.headers, authorization: `Bearer ${session}` },
-    ),
-  })
+  if (session !== undefined) request.headers.authorization = `Bearer ${session}`
+  const sent = { params, query, body: body === undefined ? undefined : Buffer.from(JSON.stringify(body)) }
   try {
-    const answer = await serve(area, route, inner, services)
+    const answer = await serve(area, route, request, services, sent)
     const read = JSON.parse(answer.body.toString()) as Answered['body'] & { error?: Refused }
     if (answer.status >= 400 && read.error) throw refusedWith(answer.status, read.error, answer.headers)
     return { status: answer.status, body: read }
   } catch (error) {
     throw error instanceof ApiError && !area.notMigrated ? error : answerOf(error, request, services, route, area)
-  } finally {
-    request.trellisProject = inner.trellisProject
-    request.trellisCaller = inner.trellisCaller
-    request.trellisDatabase = (request.trellisDatabase ?? 0) + (inner.trellisDatabase ?? 0)
   }
 }
 
