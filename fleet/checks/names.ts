@@ -1,6 +1,7 @@
 import { type Client, escapeLiteral } from 'pg'
 import { escapeRegExp, type Finding, type Sources } from '#fleet/checks/finding.ts'
-import { type Body, lookingBlock, noticeOf, Unknowable } from '#fleet/checks/plpgsql.ts'
+import { type Body, lookingBlock, noticeOf } from '#fleet/checks/plpgsql/looking.ts'
+import { Unknowable } from '#fleet/checks/plpgsql/tokens.ts'
 
 type Function = {
   readonly oid: string
