@@ -50,7 +50,7 @@ end $$;
 comment on function internal.campaign_send is
   'Sends a message to the users of deliveries that the caller has locked, by internal.campaign_send__<channel>, and writes the outcomes. Granted to nobody.';
 
-create or replace function internal.campaign_claim_rows(c app.campaigns, allowed int, most_waiting int) returns json
+create or replace function internal.campaign_claim_rows(c app.campaigns, allowed int, most_waiting int, out picked int, out taken int)
 language plpgsql volatile security definer set search_path = '' as $$
 declare
   campaign constant app.campaigns := campaign_claim_rows.c;
@@ -61,11 +61,11 @@ declare
   ids uuid[];
   variant record;
   decided record;
-  picked int := 0;
-  taken int := 0;
 begin
+  picked := 0;
+  taken := 0;
   if places <= 0 then
-    return '{"deliveries": [], "picked": 0, "taken": 0}';
+    return;
   end if;
   -- users are locked as merges lock them: one that is just merged or deleted is passed over
   ids := array(
@@ -108,11 +108,10 @@ begin
     picked := picked + cardinality(decided.skipped) + cardinality(decided.fitting);
     taken := taken + cardinality(decided.fitting);
   end loop;
-  return json_build_object('deliveries', '[]'::json, 'picked', picked, 'taken', taken);
 end $$;
 comment on function internal.campaign_claim_rows is
-  'Sends up to so many due deliveries of a campaign, and skips those that must not be sent, 200 of both at most: {deliveries, picked, taken}, deliveries being
-   empty: nothing is left for a worker to send. With most_waiting no more than so many of the campaign wait for their outcome. Granted to nobody.';
+  'Sends up to so many due deliveries of a campaign, and skips those that must not be sent, 200 of both at most: picked counts both, taken
+   those that were sent. With most_waiting no more than so many of the campaign wait for their outcome. Granted to nobody.';
 
 create or replace function internal.campaign_next_at(queue uuid, channel internal.campaign_channels) returns timestamptz
 language plpgsql stable security definer set search_path = '' as $$
@@ -152,8 +151,7 @@ declare
   all_of_it app.campaign_buckets;
   throttle app.campaign_buckets;
   allowed int;
-  taken int;
-  claimed json;
+  claimed record;
   next_at timestamptz;
 begin
   perform internal.check_caller('worker', 'messages are sent by workers');
@@ -178,21 +176,22 @@ begin
     throttle := internal.campaign_bucket_fill(c.id::text, c.throttle_per_minute / 60.0);
     allowed := least(allowed, floor(throttle.tokens));
   end if;
+  -- as columns: to read one from the JSON of hundreds of deliveries means to read all of it
   if allowed <= 0 then
-    claimed := '{"deliveries": [], "picked": 0, "taken": 0}';
+    select '[]'::json as deliveries, 0 as picked, 0 as taken, null::timestamptz as held_until into claimed;
   elsif own is null then
-    claimed := internal.campaign_claim_rows(c, allowed, of_channel.most_waiting);
+    select '[]'::json as deliveries, r.picked, r.taken, null::timestamptz as held_until into claimed
+      from internal.campaign_claim_rows(c, allowed, of_channel.most_waiting) r;
   else
-    execute format('select internal.%I($1, $2, $3)', own) into claimed using campaign_claim.queue, allowed, campaign_claim.is_production;
+    execute format('select r.deliveries, r.picked, r.taken, r.held_until from internal.%I($1, $2, $3) r', own) into claimed using campaign_claim.queue, allowed, campaign_claim.is_production;
   end if;
-  if claimed ->> 'held_until' is not null then
-    return internal.reply(200, json_build_object('deliveries', '[]'::json, 'picked', 0, 'next_at', claimed -> 'held_until'));
+  if claimed.held_until is not null then
+    return internal.reply(200, json_build_object('deliveries', '[]'::json, 'picked', 0, 'next_at', internal.iso(claimed.held_until)));
   end if;
-  taken := (claimed ->> 'taken')::int;
-  all_of_it.tokens := all_of_it.tokens - taken;
+  all_of_it.tokens := all_of_it.tokens - claimed.taken;
   perform internal.campaign_bucket_store(all_of_it);
   if c.throttle_per_minute is not null then
-    throttle.tokens := throttle.tokens - taken;
+    throttle.tokens := throttle.tokens - claimed.taken;
     perform internal.campaign_bucket_store(throttle);
   end if;
   next_at := internal.campaign_next_at(campaign_claim.queue, of_channel);
@@ -207,7 +206,7 @@ begin
   next_at := case when next_at is not null then greatest(next_at, internal.now() + make_interval(secs => greatest(
     case when all_of_it.tokens < 1 then (1 - all_of_it.tokens) / per_second end,
     case when throttle.tokens < 1 then (1 - throttle.tokens) * 60.0 / c.throttle_per_minute end, 0)::double precision)) end;
-  return internal.reply(200, json_build_object('deliveries', claimed -> 'deliveries', 'picked', claimed -> 'picked', 'next_at', internal.iso(next_at)));
+  return internal.reply(200, json_build_object('deliveries', claimed.deliveries, 'picked', claimed.picked, 'next_at', internal.iso(next_at)));
 end $$;
 comment on function api.campaign_claim is
   'For the worker: claims due deliveries of a campaign, or of the queue of a channel''s direct sends (the nil uuid, with channel): {deliveries, picked, next_at}.

@@ -74,29 +74,26 @@ language sql volatile security definer set search_path = '' as $$
 $$;
 comment on function internal.campaign_test__push is 'A test is a direct send. Refuses as internal.push_deliver. Granted to nobody.';
 
-create or replace function internal.campaign_claim__push(queue uuid, allowed int, is_production boolean) returns json
+create or replace function internal.campaign_claim__push(queue uuid, allowed int, is_production boolean,
+                                                          out deliveries json, out picked int, out taken int, out held_until timestamptz)
 language plpgsql volatile security definer set search_path = '' as $$
 declare
-  held_until timestamptz;
   is_probe boolean;
-  claimed json;
-  taken int;
 begin
   select max(b.open_until) filter (where b.open_until > internal.now()), coalesce(bool_or(b.failures >= 50), false) into held_until, is_probe
     from app.push_breakers b;
   if held_until is not null then
-    return json_build_object('held_until', internal.iso(held_until));
+    return;
   end if;
   -- a provider that failed is tried with a few messages first
-  claimed := internal.push_claim_rows(campaign_claim__push.queue, case when is_probe then least(campaign_claim__push.allowed, 10) else campaign_claim__push.allowed end,
-                                      not campaign_claim__push.is_production);
-  taken := json_array_length(claimed -> 'deliveries');
+  select r.deliveries, r.picked, r.taken into deliveries, picked, taken
+    from internal.push_claim_rows(campaign_claim__push.queue, case when is_probe then least(campaign_claim__push.allowed, 10) else campaign_claim__push.allowed end,
+                                  not campaign_claim__push.is_production) r;
   if is_probe and taken > 0 then
     -- the next ones wait for what becomes of these, or of their worker
     update app.push_breakers b set open_until = internal.now() + interval '30 seconds' where b.failures >= 50;
   end if;
-  return json_build_object('deliveries', claimed -> 'deliveries', 'picked', claimed -> 'picked', 'taken', taken);
 end $$;
 comment on function internal.campaign_claim__push is
-  'Claims due deliveries of a queue for a worker, by internal.push_claim_rows: {deliveries, picked, taken}, or {held_until} while the circuit breaker of a provider is
-   open. Granted to nobody.';
+  'Claims due deliveries of a queue for a worker, by internal.push_claim_rows; or says until when none is made, while the circuit breaker of a provider
+   is open. Granted to nobody.';

@@ -22,7 +22,7 @@ comment on function internal.push_retry_at is
   'When a delivery that was tried so many times is tried again: after 1 second to an hour, or after what the provider asks for, an hour at most. Null after 13 attempts, six hours.
    Granted to nobody.';
 
-create or replace function internal.push_claim_rows(queue uuid, allowed int, uses_log boolean) returns json
+create or replace function internal.push_claim_rows(queue uuid, allowed int, uses_log boolean, out deliveries json, out picked int, out taken int)
 language plpgsql volatile security definer set search_path = ''
 -- a batch looks up a few hundred rows by their ids, whatever the planner believes of tables that have just been filled
 set enable_seqscan = off set jit = off set plan_cache_mode = 'force_generic_plan' as $$
@@ -126,7 +126,7 @@ begin
                                  where i.app_user_id = n.app_user_id and not i.is_read and i.expires_at > at and i.delivery_id <> n.id) + n.inbox::int
                           when jsonb_typeof(n.shown -> 'badge') = 'number' then (n.shown ->> 'badge')::int end))
             from decided n where n.next_status = 'sending') as deliveries,
-         cardinality(ids) as picked,
+         (select count(*) from decided n where n.next_status = 'sending') as taken,
          (select array_agg(n.app_user_id) from decided n where n.inbox and n.tries = 0) as readers,
          (select json_agg(g) from (select coalesce(n.campaign_id, n.automation_id) as source_id, n.variant,
                                           count(*) filter (where n.next_status = 'skipped') as skipped,
@@ -142,11 +142,13 @@ begin
       cross join lateral (select x.id from app.push_inbox_items x where x.app_user_id = r.id order by x.created_at desc, x.id desc offset 500) o));
   perform internal.campaign_count(g.source_id, g.variant, skipped => g.skipped, failed => g.failed, sent => g.sent)
      from json_to_recordset(ended.counts) as g (source_id uuid, variant text, skipped bigint, failed bigint, sent bigint);
-  return json_build_object('deliveries', coalesce(ended.deliveries, '[]'), 'picked', ended.picked);
+  deliveries := coalesce(ended.deliveries, '[]');
+  picked := cardinality(ids);
+  taken := ended.taken;
 end $$;
 comment on function internal.push_claim_rows is
   'Claims so many due deliveries of a queue: decides which are skipped, writes inboxes, marks the others as sending, and answers them with their devices and
-   their messages, {deliveries, picked}. Granted to nobody.';
+   their messages. picked counts all, taken those. Granted to nobody.';
 
 create or replace function internal.push_breaker_count(provider text, n int, failures int, retry_after numeric) returns void
 language plpgsql volatile security definer set search_path = '' as $$
