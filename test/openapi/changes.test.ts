@@ -156,3 +156,19 @@ const additions: [string, (document: Document) => unknown][] = [
 test.each(additions)('a client goes on when %s', (_, change) => {
   expect(after(change)).toEqual([])
 })
+
+test('a schema that contains itself is compared once, and what changes in it is found', () => {
+  const recursive = (kind: string) => {
+    const made = documentOf() as any
+    input(made).properties.self = { $ref: '#/components/schemas/Nested' }
+    made.components.schemas.Nested = {
+      type: 'object',
+      properties: { kind: { type: kind }, and: { type: 'array', items: { $ref: '#/components/schemas/Nested' } } },
+    }
+    return made
+  }
+  expect(breakingChanges(recursive('string'), recursive('string'))).toEqual([])
+  expect(breakingChanges(recursive('string'), recursive('integer'))).toEqual([
+    expect.stringContaining('self.kind: type is integer, was string'),
+  ])
+})

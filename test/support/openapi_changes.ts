@@ -58,8 +58,24 @@ const boundChanges = (before: Json, after: Json, at: string): string[] =>
     return isNarrower ? [`${at}: ${bound} is ${now}, was ${old ?? 'none'}`] : []
   })
 
+/** References that are being compared: a schema that contains itself, such as a filter, is compared once. */
+const underway = new WeakMap<Pair, Set<string>>()
+
 /** What a client of `before` could no longer send, or would no longer find. */
 const schemaChanges = (documents: Pair, pair: Pair, side: Side, at: string): string[] => {
+  const references = [pair.before['$ref'], pair.after['$ref']]
+  if (!references.every((one) => typeof one === 'string')) return changesWithin(documents, pair, side, at)
+  const open = underway.get(documents) ?? new Set()
+  underway.set(documents, open)
+  const key = [side, ...references].join(' ')
+  if (open.has(key)) return []
+  open.add(key)
+  const found = changesWithin(documents, pair, side, at)
+  open.delete(key)
+  return found
+}
+
+const changesWithin = (documents: Pair, pair: Pair, side: Side, at: string): string[] => {
   const before = merged(documents.before, pair.before)
   const after = merged(documents.after, pair.after)
   const [old, now] = [alternatives(documents.before, before), alternatives(documents.after, after)]

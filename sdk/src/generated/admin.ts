@@ -19,7 +19,7 @@ export const listControlPlaneWebhooks = 'GET /v1/admin/control-plane-webhooks' a
 /** Watch an organization, as its admin, with signed deliveries; the secret is shown once */
 export const createControlPlaneWebhook = 'POST /v1/admin/control-plane-webhooks' as Operation<{ body: S.CreateControlPlaneWebhookInput }, S.CreateControlPlaneWebhookReply>
 /** Send a failed delivery again: same payload, same idempotency key */
-export const replayControlPlaneWebhookDelivery = 'POST /v1/admin/control-plane-webhooks/deliveries/{deliveryId}/replay' as Operation<{ path: { deliveryId: string } }, S.WebhookDeliveryReply>
+export const replayControlPlaneWebhookDelivery = 'POST /v1/admin/control-plane-webhooks/deliveries/{deliveryId}/replay' as Operation<{ path: { deliveryId: string } }, S.ControlPlaneWebhookDeliveryReply>
 /** Delete a webhook with its deliveries */
 export const deleteControlPlaneWebhook = 'DELETE /v1/admin/control-plane-webhooks/{webhookId}' as Operation<{ path: { webhookId: string } }, S.RevokeDeveloperSessionReply>
 /** A webhook of an organization */
@@ -27,7 +27,7 @@ export const getControlPlaneWebhook = 'GET /v1/admin/control-plane-webhooks/{web
 /** Change a webhook, disable it, or activate a degraded one again */
 export const updateControlPlaneWebhook = 'PATCH /v1/admin/control-plane-webhooks/{webhookId}' as Operation<{ path: { webhookId: string }; body?: S.UpdateControlPlaneWebhookInput }, S.ControlPlaneWebhookReply>
 /** Deliveries of a webhook, newest first, with their attempt logs */
-export const listControlPlaneWebhookDeliveries = 'GET /v1/admin/control-plane-webhooks/{webhookId}/deliveries' as Operation<{ path: { webhookId: string }; query?: { limit?: number; cursor?: string; status?: "pending" | "delivered" | "failed" | "dlq"; since?: string } }, S.WebhookDeliveryCursorPage>
+export const listControlPlaneWebhookDeliveries = 'GET /v1/admin/control-plane-webhooks/{webhookId}/deliveries' as Operation<{ path: { webhookId: string }; query?: { limit?: number; cursor?: string; status?: "pending" | "delivered" | "failed" | "dlq"; since?: string } }, S.ControlPlaneWebhookDeliveryCursorPage>
 /** Rotate the signing secret, for deliveries that are queued from now on; shown once */
 export const rotateControlPlaneWebhookSecret = 'POST /v1/admin/control-plane-webhooks/{webhookId}/rotate-secret' as Operation<{ path: { webhookId: string } }, S.RotateWebhookSecretReply>
 /** Send a synthetic webhook.test now, and return the receiver's response */
@@ -227,9 +227,9 @@ export const adminCreateRow = 'POST /v1/admin/projects/{projectId}/collections/{
 /** Insert up to 500 rows, all or none */
 export const adminCreateRows = 'POST /v1/admin/projects/{projectId}/collections/{name}/rows/batch' as Operation<{ path: { projectId: string; name: string }; header?: { "X-Group-Context"?: string }; body: S.CreateRowsInput }, S.RowList>
 /** Delete a row; with `hard=true` permanently */
-export const adminDeleteRow = 'DELETE /v1/admin/projects/{projectId}/collections/{name}/rows/{id}' as Operation<{ path: { projectId: string; name: string; id: string }; query?: { hard?: boolean }; header?: { "X-Group-Context"?: string } }, S.DeleteRowReply>
+export const adminDeleteRow = 'DELETE /v1/admin/projects/{projectId}/collections/{name}/rows/{id}' as Operation<{ path: { projectId: string; name: string; id: string }; query?: { hard?: boolean }; header?: { "X-Group-Context"?: string; "If-Match"?: string } }, S.DeleteRowReply>
 /** One row */
-export const adminGetRow = 'GET /v1/admin/projects/{projectId}/collections/{name}/rows/{id}' as Operation<{ path: { projectId: string; name: string; id: string }; header?: { "X-Group-Context"?: string } }, S.RowReply>
+export const adminGetRow = 'GET /v1/admin/projects/{projectId}/collections/{name}/rows/{id}' as Operation<{ path: { projectId: string; name: string; id: string }; header?: { "X-Group-Context"?: string; "If-None-Match"?: string } }, S.RowReply>
 /** Change a row */
 export const adminUpdateRow = 'PATCH /v1/admin/projects/{projectId}/collections/{name}/rows/{id}' as Operation<{ path: { projectId: string; name: string; id: string }; header?: { "X-Group-Context"?: string; "If-Match"?: string }; body?: Record<string, unknown> }, S.RowReply>
 /** All keys, ordered by key */
@@ -467,11 +467,11 @@ export const updateMediaCatalogDefinition = 'PATCH /v1/admin/projects/{projectId
 /** Folders, newest first */
 export const listMediaFolders = 'GET /v1/admin/projects/{projectId}/media/folders' as Operation<{ path: { projectId: string }; query?: { limit?: number; offset?: number } }, S.MediaFolderPage>
 /** Make a folder; at most 1,000 */
-export const createMediaFolder = 'POST /v1/admin/projects/{projectId}/media/folders' as Operation<{ path: { projectId: string }; body: S.CreateOrganizationInput }, S.MediaFolderReply>
+export const createMediaFolder = 'POST /v1/admin/projects/{projectId}/media/folders' as Operation<{ path: { projectId: string }; body: S.CreateMediaFolderInput }, S.MediaFolderReply>
 /** Delete a folder without files */
 export const deleteMediaFolder = 'DELETE /v1/admin/projects/{projectId}/media/folders/{folderId}' as Operation<{ path: { projectId: string; folderId: string } }, S.RevokeDeveloperSessionReply>
 /** Rename a folder */
-export const updateMediaFolder = 'PATCH /v1/admin/projects/{projectId}/media/folders/{folderId}' as Operation<{ path: { projectId: string; folderId: string }; body?: S.UpdateOrganizationInput }, S.MediaFolderReply>
+export const updateMediaFolder = 'PATCH /v1/admin/projects/{projectId}/media/folders/{folderId}' as Operation<{ path: { projectId: string; folderId: string }; body?: S.UpdateMediaFolderInput }, S.MediaFolderReply>
 /** Jobs, newest first; those that are over are kept for 30 days */
 export const listMediaJobs = 'GET /v1/admin/projects/{projectId}/media/jobs' as Operation<{ path: { projectId: string }; query?: { asset_id?: string; status?: "queued" | "running" | "succeeded" | "failed"; limit?: number; offset?: number } }, S.MediaJobPage>
 /** Queue work on an image; at most 100 a minute */

@@ -85,9 +85,9 @@ export const findRows = 'POST /v1/client/collections/{name}/find' as Operation<{
 /** Rows nearest to a vector, or to a text, nearest first */
 export const findNearestRows = 'POST /v1/client/collections/{name}/find-nearest' as Operation<{ path: { name: string }; header?: { "X-Group-Context"?: string }; body: S.FindNearestRowsInput }, S.FindNearestRowsList>
 /** Delete a row; it can be restored for 30 days */
-export const deleteRow = 'DELETE /v1/client/collections/{name}/{id}' as Operation<{ path: { name: string; id: string }; header?: { "X-Group-Context"?: string } }, S.DeleteRowReply>
+export const deleteRow = 'DELETE /v1/client/collections/{name}/{id}' as Operation<{ path: { name: string; id: string }; header?: { "X-Group-Context"?: string; "If-Match"?: string } }, S.DeleteRowReply>
 /** One row */
-export const getRow = 'GET /v1/client/collections/{name}/{id}' as Operation<{ path: { name: string; id: string }; header?: { "X-Group-Context"?: string } }, S.RowReply>
+export const getRow = 'GET /v1/client/collections/{name}/{id}' as Operation<{ path: { name: string; id: string }; header?: { "X-Group-Context"?: string; "If-None-Match"?: string } }, S.RowReply>
 /** Change a row */
 export const updateRow = 'PATCH /v1/client/collections/{name}/{id}' as Operation<{ path: { name: string; id: string }; header?: { "X-Group-Context"?: string; "If-Match"?: string }; body?: Record<string, unknown> }, S.RowReply>
 /** Restore a row that was deleted in the last 30 days */

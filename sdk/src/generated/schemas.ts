@@ -1,5 +1,6 @@
 // Made from docs/schema/openapi-released.json.gz by `npm run docs`.
 export type AcceptInvitesInput = {
+  /** Invitation. The token in the link of the mail. */
   token: string
 }
 export type AcceptInvitesReply = {
@@ -38,7 +39,7 @@ export type AchievementDefinition = {
   description: string | null
   icon_url: string | null
   xp_reward: number
-  criteria: Record<string, unknown>
+  criteria: Criteria
   is_hidden: boolean
   sort_order: number
   is_active: boolean
@@ -83,7 +84,9 @@ export type AchievementUserPage = {
   limit: number
 }
 export type AddGroupMemberInput = {
+  /** User. The id of the user. */
   app_user_id: string
+  /** Role. Owner, admin, member, or viewer who only reads. Default: `"member"`. */
   role?: "admin" | "member" | "viewer"
 }
 export type AddParticipantsReply = {
@@ -98,9 +101,11 @@ export type AddParticipantsResult = {
   already_member?: true
 }
 export type AddReactionInput = {
+  /** Emoji. The reaction. */
   emoji: string
 }
 export type AddSegmentMembersInput = {
+  /** Users. The ids of the users. */
   user_ids: Array<string>
 }
 export type AddSegmentMembersReply = {
@@ -129,11 +134,15 @@ export type AdminConversationPage = {
   limit: number
 }
 export type AdminCreateFeedEntryInput = CreateFeedEntryInput & {
+  /** As. The id of the user whose entry it is. */
   as_user_id?: string
+  /** System entry. It has no author. Default: `false`. */
   system?: boolean
 }
 export type AdminEvaluateFlagInput = {
+  /** User. The id of the user. */
   user_id: string
+  /** Attributes. What the app knows of the user, such as `app_version`; filters read them. */
   attributes?: Record<string, unknown>
 }
 export type AdminEvaluateFlagReply = {
@@ -150,21 +159,31 @@ export type AdminEvaluateFlagResult = FlagDetail & {
   }>
 }
 export type AdminGrantInventoryInput = GrantInventoryInput & {
+  /** User. The id of the user. */
   app_user_id: string
   reason: string
 }
 export type AdminInvokeAiPromptInput = {
+  /** Context. Values for the marks of the prompt, such as `{"place": "Paris"}`. Default: `{}`. */
   context?: Record<string, unknown>
+  /** Longest answer. In tokens, about four characters each. */
   max_tokens?: number
+  /** Stream. The answer comes piece by piece. Default: `false`. */
   stream?: boolean
+  /** Form of the answer. Text, JSON, or JSON by a schema. */
   response_format?: InvokeAiPromptInputResponseFormat
+  /** Messages. The conversation, oldest first. Default: `[]`. */
   messages?: Array<{
+    /** From. The user, the model, or instructions of an administrator. */
     role: "user" | "assistant" | "system"
+    /** Content. A text, or parts with texts and pictures. */
     content: InvokeAiPromptInputContent
   }>
 }
 export type AdminSendMessageInput = SendMessageInput & ({
+  /** As. The id of the user who writes; or it is a system message. */
   as_user_id?: string | null
+  /** System message. It has no author. Default: `false`. */
   system?: boolean
 })
 export type AdminUser = {
@@ -201,9 +220,13 @@ export type AdminUserReply = {
   data: AdminUser
 }
 export type AdoptMonetizationInput = {
+  /** Everything. Takes over all that the provider has. Default: `false`. */
   adopt_all?: boolean
+  /** Objects. Or these alone. */
   objects?: Array<{
+    /** Kind. Such as `product`. */
     object_type: string
+    /** Identifier. What the provider calls it. */
     identifier: string
   }>
 }
@@ -219,7 +242,9 @@ export type AdoptMonetizationResult = {
   paywalls: number
 }
 export type AdvanceOnboardingInput = {
+  /** Step. The id of the step that is done. */
   step_id?: string
+  /** Answers. What the user said, any JSON. */
   answers?: unknown
 }
 export type AdvanceOnboardingReply = {
@@ -237,24 +262,39 @@ export type AdvanceOnboardingResult = {
   updated_at: string
 }
 export type AggregateRowsInput = {
-  filter?: unknown
+  /** Filter. Which rows: a condition `{column, op, value}`, or `and`, `or`, `not` of them. */
+  filter?: Filter | null
+  /** Group by. A result for each value of these columns. */
   group_by?: (Array<string | ({
+    /** Column. A time, of which parts are taken. */
     column: string
+    /** Part. Rows of one hour, day, week, month or year belong together. */
     bucket?: "hour" | "day" | "week" | "month" | "year"
+    /** Time zone. Where days begin: an IANA name. */
     timezone?: string
   })>) | null
+  /** Figures. What is computed, 1 to 10. */
   aggregates: Array<{
+    /** Figure. A number of rows or of different values, a sum, an average, the least or the greatest. */
     fn: "count" | "count_distinct" | "sum" | "avg" | "min" | "max"
+    /** Column. Of which values. */
     column?: string | null
+    /** Name. What it is called in the answer, such as `total`. */
     as: string
   }>
-  having?: unknown
+  /** Only results that match. A filter on the figures, by their names. */
+  having?: Filter | null
+  /** Order. By which columns, the first one first. */
   order?: Array<AggregateRowsInputOrder> | null
+  /** Limit. How many rows at most; more than 1000 counts as 1000. Default: `100`. */
   limit?: number
+  /** Deleted rows too. Also rows that were deleted and can be restored. Default: `false`. */
   include_deleted?: boolean
 }
 export type AggregateRowsInputOrder = {
+  /** Column. By its values. */
   column: string
+  /** Direction. Ascending or descending. Default: `"asc"`. */
   direction?: "asc" | "desc"
 }
 export type AiEmbeddings = {
@@ -428,9 +468,13 @@ export type AppSessionPage = {
   limit: number
 }
 export type ApplyMonetizationInput = {
+  /** Plan. The `plan_hash` of the plan that is applied. */
   plan_hash: string
+  /** Confirmation. The same again, where the plan ends something. */
   confirm?: string
+  /** Also what customers have. Detaches products by which somebody has access now. Default: `false`. */
   allow_detach_live?: boolean
+  /** What differs. `service` makes the provider as declared, `adopt` declares what the provider has. Default: `"service"`. */
   reconcile?: "service" | "adopt"
 }
 export type ApplyMonetizationReply = {
@@ -457,7 +501,9 @@ export type ApplyMonetizationResult = {
   }>
 }
 export type ApplyPromotionInput = {
+  /** Plan. The `plan_hash` of the plan that is applied. */
   plan_hash: string
+  /** Confirmation. The same again, where the plan deletes something. */
   confirm?: string
 }
 export type ApplyPromotionReply = {
@@ -470,14 +516,19 @@ export type ApplyPromotionResult = {
   confirm_required: boolean
 }
 export type ApproveModerationItemInput = {
+  /** Note. For other moderators. */
   note?: string
 }
 export type AwardXpInput = {
+  /** XP. How many points; a negative number deducts. */
   amount: number
+  /** Reason. Why, for the records. */
   reason?: string | null
+  /** User. The id of the user. */
   app_user_id?: string
 }
 export type BackfillAchievementInput = {
+  /** Notify. Sends webhooks and pushes for what unlocks now. Default: `false`. */
   notify?: boolean
 }
 export type Billing = {
@@ -543,8 +594,11 @@ export type BlockedUserReply = {
   data: BlockedUser
 }
 export type BroadcastRealtimeInput = {
+  /** Channel. Such as `room:lobby`. */
   channel: string
+  /** Event. What listeners are told has happened. */
   event: string
+  /** Data. Any JSON, as listeners get it. */
   payload: unknown
 }
 export type BroadcastRealtimeReply = {
@@ -554,21 +608,36 @@ export type BroadcastRealtimeResult = {
   delivered_to: number
 }
 export type BulkUpdateUsersInput = {
+  /** Changes. Of up to 1000 users, each by id, external id or anonymous id. */
   updates: Array<{
+    /** User. The id of the user. */
     user_id?: string
+    /** External id. The id of the user in a system of yours. */
     external_id?: string
+    /** Anonymous id. The id of a device: `anon_` and 32 to 128 characters. */
     anonymous_id?: string
+    /** Properties. Keys are merged. */
     properties?: Record<string, unknown>
+    /** Remove properties. The names of properties that end. */
     unset_properties?: Array<string>
+    /** Fields. Fields of the user that change. */
     set?: {
+      /** Display name. The name that others see. */
       display_name?: string
+      /** Avatar. The address of a picture. */
       avatar_url?: string | null
+      /** External id. The id of the user in a system of yours. */
       external_id?: string | null
+      /** Email address. */
       email?: string | null
+      /** Phone number. In international form, such as `+4915112345678`. */
       phone?: string | null
+      /** Time zone. An IANA name, such as `Europe/Berlin`. */
       timezone?: string | null
     }
+    /** Add to segments. Ids or keys of static segments. */
     add_segments?: Array<string>
+    /** Take from segments. Ids or keys of static segments. */
     remove_segments?: Array<string>
   }>
 }
@@ -607,7 +676,7 @@ export type CatalogItem = {
   metadata: Record<string, unknown>
   max_owned: number | null
   duration_seconds: number | null
-  use_effect: Record<string, unknown> | null
+  use_effect: Reward | null
   is_active: boolean
   catalog_item_prices: Array<{
     currency_code: string
@@ -661,7 +730,7 @@ export type ChallengeDefinition = {
   reward_xp: number
   reward_achievement_id: string | null
   is_active: boolean
-  reward: Record<string, unknown> | null
+  reward: Reward | null
   segment_id: string | null
   recurrence: "none" | "daily" | "weekly" | "monthly" | ((string & {}))
   team_mode: "none" | "group" | ((string & {}))
@@ -740,6 +809,7 @@ export type CheckoutReply = {
   data: Checkout
 }
 export type ClaimReferralInput = {
+  /** Code. Letters and digits, such as `SPRING-24`. */
   code: string
 }
 export type ClaimReferralReply = {
@@ -774,6 +844,7 @@ export type Collection = {
   realtime: boolean
   row_count_estimate: number
   schema_version: number
+  graphql_name: string | null
   created_at: string
   updated_at: string
 }
@@ -793,6 +864,7 @@ export type CollectionColumn = {
   }) | null
   dimensions: number | null
   moderated: boolean
+  graphql_name: string | null
 }
 export type CollectionColumnReply = {
   data: CollectionColumn
@@ -829,7 +901,9 @@ export type CollectionTypesReply = {
   data: CollectionTypes
 }
 export type CommitMediaUploadInput = {
+  /** Upload. The id that the upload was registered with. */
   upload_id: string
+  /** File. The id of the file. */
   asset_id: string
 }
 export type ConfigKey = {
@@ -852,6 +926,7 @@ export type ConfigKeyReply = {
   data: ConfigKey
 }
 export type ConsumeInventoryItemInput = {
+  /** Quantity. How many. Default: `1`. */
   quantity?: number
 }
 export type ConsumeInventoryItemReply = {
@@ -875,6 +950,35 @@ export type ControlPlaneWebhook = {
   status: "active" | "disabled" | "degraded" | ((string & {}))
   created_at: string
   updated_at: string
+}
+export type ControlPlaneWebhookDelivery = {
+  id: string
+  webhook_id: string
+  event_id: string
+  event_name: string
+  idempotency_key: string
+  status: "pending" | "delivered" | "failed" | "dlq" | ((string & {}))
+  failed_reason: WebhookDeliveryDetailFailedReason
+  attempt_count: number
+  next_attempt_at: string | null
+  held_until: string | null
+  created_at: string
+  settled_at: string | null
+  attempts: Array<{
+    n: number
+    at: string
+    status_code: number | null
+    error: string | null
+    duration_ms: number
+    response_excerpt: string | null
+  }>
+}
+export type ControlPlaneWebhookDeliveryCursorPage = {
+  data: Array<ControlPlaneWebhookDelivery>
+  pagination: CurrencyTransactionPagination
+}
+export type ControlPlaneWebhookDeliveryReply = {
+  data: ControlPlaneWebhookDelivery
 }
 export type ControlPlaneWebhookPage = {
   data: Array<ControlPlaneWebhook>
@@ -918,9 +1022,13 @@ export type ConversationReply = {
   data: Conversation
 }
 export type CreateAccessTokenInput = {
+  /** Name. What the token is for, such as `Deployment`. */
   name: string
+  /** Scopes. What it may do, such as `streaks:write`. Default: `["*:write"]`. */
   scopes?: Array<string>
+  /** Projects. The ids of the only projects that it reaches. Default: `null`. */
   project_ids?: Array<string> | null
+  /** Valid for. Days, at most 365; null is for ever. Default: `90`. */
   expires_in_days?: number | null
 }
 export type CreateAccessTokenReply = {
@@ -929,32 +1037,57 @@ export type CreateAccessTokenReply = {
 export type CreateAccessTokenResult = AccessToken & {
   token: string
 }
-export type CreateAchievementDefinitionInput = UpdateAchievementDefinitionInput & {
+export type CreateAchievementDefinitionInput = UpdateAchievementDefinitionInput & ({
+  /** Key. The name in code and in calls, such as `first_lesson`: a small letter, then small letters, digits, _ and -. It never changes. */
   key: string
   name: string
-  criteria: Record<string, unknown>
-}
+  criteria: Criteria
+  description?: string | null
+  icon_url?: string | null
+  xp_reward?: number
+  is_hidden?: boolean
+  sort_order?: number
+  is_active?: boolean
+})
 export type CreateAiEmbeddingsInput = {
+  /** Provider. Whose model is called. */
   provider: "openai"
+  /** Model. As the provider names it. */
   model: string
+  /** Texts. One text, or up to 2048. */
   input: string | Array<string>
 }
 export type CreateAiPromptInput = {
+  /** Name. The name in calls, such as `greeter`. */
   name: string
+  /** Provider. Whose model is called. */
   provider: "anthropic" | "openai" | "google" | "mistral" | "echo"
+  /** Model. As the provider names it. */
   model: string
+  /** System prompt. What the model is told first; marks such as `{{user.display_name}}` are filled in. Default: `null`. */
   system_prompt?: string | null
+  /** Longest answer. In tokens, about four characters each. Default: `4096`. */
   max_tokens?: number
+  /** Rate limit. How often it may be called. Default: `null`. */
   rate_limit?: ({
+    /** Seconds. In how many seconds. */
     window: number
+    /** Calls. How many calls. */
     max: number
+    /** Per. Each user, each address, or the whole project. Default: `"user"`. */
     key?: "user" | "ip" | "project"
   }) | null
+  /** Apps may call it. Otherwise only administrators. Default: `false`. */
   client_invokable?: boolean
+  /** Description. A note about what it is for. Default: `null`. */
   description?: string | null
+  /** Keep texts. The log has what was asked and answered. Default: `false`. */
   log_payloads?: boolean
+  /** Costs the user. An amount of a currency for each call. Default: `null`. */
   cost?: {
+    /** Currency. The code of a currency, such as `COINS`. */
     currency_code: string
+    /** Amount. For each call. */
     amount: number
   } | null
 }
@@ -969,23 +1102,44 @@ export type CreateAiPromptResult = {
   client_invokable: boolean
 }
 export type CreateAiProviderInput = {
+  /** Name. The name in calls, such as `greeter`. */
   name: "anthropic" | "openai" | "google" | "mistral"
+  /** Key. A key of the provider; it is stored encrypted and not shown again. */
   api_key: string
 }
 export type CreateApiKeyInput = {
+  /** Kind. Client keys are public and go into apps; server keys are secret. */
   key_type: "client" | "server"
+  /** Environment. Development allows sessions for tests and providers that only write a log. */
   environment: "development" | "production"
 }
 export type CreateCatalogItemDefinitionInput = UpdateCatalogItemDefinitionInput & ({
+  /** Key. The name in code and in calls, such as `first_lesson`: a small letter, then small letters, digits, _ and -. It never changes. */
   key: string
   name: string
+  /** Kind. Consumable: used up. Durable: owned once. Bundle: other items. Currency pack: credits at once. It never changes. */
   item_type: "consumable" | "durable" | "bundle" | "currency_pack"
+  description?: string | null
+  icon_url?: string | null
+  category?: string | null
+  tags?: Array<string>
+  metadata?: Record<string, unknown>
+  max_owned?: number | null
+  duration_seconds?: number | null
+  use_effect?: Reward | null
+  is_active?: boolean
+  /** Prices. One for each currency that buys it. Default: `[]`. */
   prices?: Array<{
+    /** Currency. The code of a currency, such as `COINS`. */
     currency_code: string
+    /** Price. How much of the currency it costs. */
     price: number
   }>
+  /** Contents. What a bundle consists of. Default: `[]`. */
   bundle_contents?: Array<{
+    /** Item. The key of another item. */
     content_item_key: string
+    /** Quantity. How many of it. */
     quantity: number
   }>
 })
@@ -995,25 +1149,52 @@ export type CreateChallengeDefinitionInput = UpdateChallengeDefinitionInput & ({
   end_at: string
   goal_type: "event_count" | "xp_earned" | "streak_maintained"
   goal_value: number
+  description?: string | null
+  event_name?: string | null
+  reward_xp?: number
+  reward_achievement_id?: string | null
+  is_active?: boolean
+  reward?: Reward | null
+  segment_id?: string | null
+  recurrence?: "none" | "daily" | "weekly" | "monthly"
+  team_mode?: "none" | "group"
 })
 export type CreateCheckoutInput = {
+  /** Plan. What is bought. */
   tier: "pro" | "enterprise"
 }
 export type CreateCollectionColumnInput = UpdateCollectionColumnInput & ({
   name: string
   type: CollectionColumnType
+  nullable?: boolean
+  default?: unknown
+  /** Unique. No two rows have the same value. Default: `false`. */
   unique?: boolean
+  max_length?: number | null
+  min?: (number | string) | null
+  max?: (number | string) | null
+  enum?: Array<unknown> | null
+  /** Refers to. Rows of another collection, by their id. */
   references?: ({
+    /** Collection. The name of a collection. */
     collection: string
+    /** When that row is deleted. Clears it, deletes this row too, or refuses the deletion. Default: `"set_null"`. */
     on_delete?: "set_null" | "cascade" | "restrict"
   }) | null
+  /** Dimensions. How many numbers a vector has. */
   dimensions?: number | null
+  moderated?: boolean
 })
 export type CreateCollectionIndexInput = {
+  /** Name. Small letters, digits and _. */
   name?: string
+  /** Columns. In the order of the index. */
   columns: Array<string>
+  /** Unique. No two rows have the same values. Default: `false`. */
   unique?: boolean
+  /** Kind. `btree` for values, `gin` for lists and JSON, `trgm` for words, `hnsw` for vectors. Default: `"btree"`. */
   method?: "btree" | "gin" | "trgm" | "hnsw"
+  /** Only rows that match. A filter: the index has no other rows. */
   where?: Record<string, unknown> | null
 }
 export type CreateCollectionIndexReply = {
@@ -1023,11 +1204,19 @@ export type CreateCollectionIndexResult = {
   operation_id: string
   status: "queued"
 }
-export type CreateCollectionInput = UpdateCollectionInput & {
+export type CreateCollectionInput = UpdateCollectionInput & ({
+  /** Name. The name of the table: small letters, digits and _, such as `notes`. It never changes. */
   name: string
+  /** Columns. Beside `id`, the owner and the times, which every table has. Default: `[]`. */
   columns?: Array<CreateCollectionColumnInput>
+  /** Indexes. For fast searching by columns. Default: `[]`. */
   indexes?: Array<CreateCollectionIndexInput>
-}
+  owner_scope?: "user" | "group"
+  read_policy?: string
+  write_policy?: string
+  sync?: boolean
+  realtime?: boolean
+})
 export type CreateCollectionReply = {
   data: CreateCollectionResult
 }
@@ -1039,13 +1228,27 @@ export type CreateCollectionResult = {
   warnings: Array<string>
 }
 export type CreateConfigKeyInput = UpdateConfigKeyInput & ({
+  /** Key. The name in code, such as `lesson_length`. It never changes. */
   key: string
   value: unknown
+  /** Type. What kind of value it is. Default: `"string"`. */
   value_type?: "string" | "number" | "boolean" | "json"
+  description?: string | null
+  conditions?: Array<{
+    /** Segment. Users who are in this segment. */
+    segment_id?: string | null
+    /** Share of users. In percent, 0 to 100. */
+    percentage?: number | null
+    /** Value. What these users get. */
+    value: unknown
+  } & Record<string, unknown>>
 })
 export type CreateControlPlaneWebhookInput = {
+  /** Address. A public https address of yours that takes a POST. */
   target_url: string
+  /** Events. Such as `project.created`; `*` is all of them. */
   event_types: Array<"*" | "project.created" | "project.deleted" | "project.provisioned" | "project.provisioning_failed" | "api_key.created" | "api_key.revoked" | "member.joined" | "member.removed" | "deployment.ready" | "deployment.failed" | "quota.warning" | "quota.exceeded" | "webhook.degraded" | "domain.verified" | "audit.event">
+  /** Organization. Whose events. */
   organization_id?: string
 }
 export type CreateControlPlaneWebhookReply = {
@@ -1055,27 +1258,48 @@ export type CreateControlPlaneWebhookResult = ControlPlaneWebhook & {
   secret: string
 }
 export type CreateConversationInput = {
+  /** Kind. Between two users, or of a group. Default: `"direct"`. */
   type?: "direct" | "group"
+  /** Name. What people read, in lists and in messages. */
   name?: string | null
+  /** With. The ids of the other users. */
   participant_ids: Array<string>
 }
-export type CreateCurrencyDefinitionInput = UpdateCurrencyDefinitionInput & {
+export type CreateCurrencyDefinitionInput = UpdateCurrencyDefinitionInput & ({
+  /** Code. Capital letters, digits and _, such as `COINS`. It never changes. */
   code: string
   name: string
-}
+  icon_url?: string | null
+  initial_grant?: number
+  max_balance?: number
+  client_spendable?: boolean
+  regen?: CreateCurrencyDefinitionInputRegen
+  expiry_days?: number | null
+  is_active?: boolean
+})
 export type CreateCurrencyDefinitionInputRegen = {
+  /** Amount. How much is added each time. */
   amount: number
+  /** Every. Seconds from one addition to the next. */
   every_seconds: number
+  /** Up to. At this balance regeneration stops. */
   cap: number
 } | null
 export type CreateCurrencyTransactionInput = {
+  /** User. The id of the user. */
   app_user_id: string
+  /** Changes. Of up to ten currencies, all or nothing. */
   adjustments: Array<{
+    /** Currency. The code of a currency, such as `COINS`. */
     currency_code: string
+    /** Amount. How much is credited; a negative number debits. */
     amount: number
   }>
+  /** Reason. Why, for the records. */
   reason: string
+  /** Metadata. Any JSON object of your own, kept and returned as it is. Default: `{}`. */
   metadata?: Record<string, unknown>
+  /** Expires at. The moment from which it counts no more. */
   expires_at?: string
 }
 export type CreateCurrencyTransactionReply = {
@@ -1086,29 +1310,62 @@ export type CreateCurrencyTransactionResult = {
   balances: Record<string, number>
 }
 export type CreateDomainInput = {
+  /** Domain. Such as `mail.example.com`. */
   domain: string
+  /** For. Sending mail, a site, or functions. */
   kind: "email" | "site" | "function"
 }
 export type CreateEmailCampaignInput = UpdateEmailCampaignInput & ({
   name: string
   audience: CreateEmailCampaignInputAudience
+  exclude_segment_id?: string | null
+  throttle_per_minute?: number | null
+  quiet_hours?: SetPushPreferencesInputQuietHour
+  frequency_cap?: {
+    /** Messages. How many a user may have got. */
+    max: number
+    /** Hours. In how many hours. */
+    hours: number
+  } | null
+  goal_event?: string | null
   template_key: string
+  from?: string | null
+  track?: boolean
+  variants?: Array<{
+    /** Key. The name of the variant in statistics, such as `a`. */
+    key: string
+    /** Share. In percent of the users; who is beyond the sum gets nothing. */
+    weight: number
+    /** Template. What these users get. */
+    template_key: string
+  }>
+  /** Workflow id. A text of your own: only one campaign is made with it. */
   workflow_id?: string | null
+  send_at?: string | null
+  /** Send now. Starts as soon as it is made. Default: `false`. */
   send_now?: boolean
 })
 export type CreateEmailCampaignInputAudience = {
+  /** All users. Everybody but banned users. */
   all: true
 } | {
+  /** Segment. Users who are in it when the campaign starts. */
   segment_id: string
 } | {
+  /** Users. The ids of up to 10,000 users. */
   user_ids: Array<string>
 } | {
-  filter: Record<string, unknown>
+  /** Filter. A filter on users: `email`, `timezone` and the like, or a property. */
+  filter: Filter
 }
 export type CreateEmailCampaignInputSchedule = {
+  /** Send at. Starts at this moment. */
   send_at?: string | null
+  /** Mode. One moment for all, or the local time of each user. Default: `"absolute"`. */
   mode?: "absolute" | "user_local"
+  /** Time of day. In the time zone of each user, such as `18:30`. */
   local_time?: string | null
+  /** Weekdays. 1 is Monday, 7 Sunday. */
   weekdays?: Array<number> | null
 }
 export type CreateEmailCampaignReply = {
@@ -1120,34 +1377,64 @@ export type CreateEmailCampaignResult = {
   status: "scheduled"
 }
 export type CreateEmailSuppressionInput = {
+  /** Address. */
   address: string
+  /** Reason. Why it gets no mail. Default: `"manual"`. */
   reason?: "bounce" | "complaint" | "unsubscribe" | "manual"
+  /** Category. What users can unsubscribe from, such as `news`. */
   category?: string | null
 }
-export type CreateEmailTemplateInput = UpdateEmailTemplateInput & {
+export type CreateEmailTemplateInput = UpdateEmailTemplateInput & ({
+  /** Key. The name in calls, such as `receipt`; that of a built-in one replaces it. It never changes. */
   key: string
   name: string
   subject: string
-}
+  html?: string | null
+  text?: string | null
+  locales?: Record<string, unknown>
+  category?: string
+})
 export type CreateFeedEntryInput = {
+  /** Action. What happened, such as `workout.finished`. */
   action: string
+  /** About. The id of what it is about. */
   target_id?: string | null
+  /** Group. Only its members see it. */
   group_id?: string | null
+  /** Metadata. Any JSON object of your own, kept and returned as it is. */
   metadata?: Record<string, unknown>
 }
 export type CreateFlagInput = UpdateFlagInput & ({
+  /** Key. The name in code and in calls, such as `first_lesson`: a small letter, then small letters, digits, _ and -. It never changes. */
   key: string
+  /** Type. What kind of value it gives. It never changes. Default: `"boolean"`. */
   value_type?: "boolean" | "string" | "number" | "json"
+  name?: string
+  description?: string | null
+  is_enabled?: boolean
+  off_value?: unknown
+  default_value?: unknown
+  rules?: Array<FlagRule>
+  schedule?: Array<FlagStep>
+  tags?: Array<string>
+  owner?: string | null
 })
 export type CreateFriendshipInput = {
+  /** User. The id of the user. */
   user_id: string
+  /** Friend. The id of the other user. */
   friend_id: string
+  /** Status. Friends at once, or a request that waits. Default: `"accepted"`. */
   status?: "accepted" | "pending"
 }
 export type CreateGraphqlInput = {
+  /** Query. A document of GraphQL. */
   query: string
+  /** Operation. Which of several in the document. */
   operationName?: string | null
+  /** Variables. Values by name. */
   variables?: Record<string, unknown> | null
+  /** Extensions. As clients send them; they have no effect. */
   extensions?: Record<string, unknown> | null
 }
 export type CreateGraphqlReply = {
@@ -1166,34 +1453,104 @@ export type CreateGraphqlReply = {
 }
 export type CreateGroupInput = UpdateGroupInput & {
   name: string
+  is_public?: boolean
+  max_members?: number
+  metadata?: Record<string, unknown>
 }
 export type CreateGroupInviteInput = {
+  /** Uses. How many users can join by it. Default: `1`. */
   max_uses?: number
+  /** Valid for. Hours. Default: `168`. */
   expires_in_hours?: number
+  /** Role. Owner, admin, member, or viewer who only reads. Default: `"member"`. */
   role?: "owner" | "admin" | "member" | "viewer"
 }
 export type CreateIntegrationInput = {
+  /** Provider. Such as `apns`, `fcm`, `smtp` or `revenuecat`. */
   provider: string
+  /** Settings. Keys and the like, as the provider gives them; they are stored encrypted. */
   config: Record<string, unknown>
 }
-export type CreateLeaderboardDefinitionInput = UpdateLeaderboardDefinitionInput & {
+export type CreateLeaderboardDefinitionInput = UpdateLeaderboardDefinitionInput & ({
+  /** Key. The name in code and in calls, such as `first_lesson`: a small letter, then small letters, digits, _ and -. It never changes. */
   key: string
   name: string
-}
-export type CreateMediaCatalogDefinitionInput = {
+  description?: string | null
+  source?: {
+    /** Source. What makes scores. */
+    type: "manual"
+  } | ({
+    /** Source. What makes scores. */
+    type: "event"
+    /** Event. The event that makes a score. */
+    event_name: string
+    /** Property with the score. A number among the properties of the event. */
+    value_property?: string | null
+    /** Only events that match. A filter on the properties of the event. */
+    filter?: Filter | null
+  }) | {
+    /** Source. What makes scores. */
+    type: "xp"
+  } | {
+    /** Source. What makes scores. */
+    type: "currency"
+    /** Currency. The code of a currency, such as `COINS`. */
+    currency_code: string
+  } | {
+    /** Source. What makes scores. */
+    type: "streak"
+    /** Streak. The key of the streak whose length is the score. */
+    streak_key: string
+  }
+  scoring?: "best" | "sum" | "last" | "count"
+  sort?: "desc" | "asc"
+  period?: "all_time" | "daily" | "weekly" | "monthly"
+  timezone?: string
+  starts_at?: string | null
+  ends_at?: string | null
+  segment_id?: string | null
+  client_writable?: boolean
+  min_score?: (number | string) | null
+  max_score?: (number | string) | null
+  max_per_minute?: number
+  rewards?: Array<{
+    /** From rank. The best rank that gets it; 1 is the first. */
+    from_rank: number
+    /** To rank. The last rank that gets it, included. */
+    to_rank: number
+    /** Reward. What each of these users gets. */
+    reward: Reward
+  }>
+  keep_runs?: number
+  is_active?: boolean
+})
+export type CreateMediaCatalogDefinitionInput = UpdateMediaCatalogDefinitionInput & {
+  /** Slug. The name in addresses, such as `avatars`. It never changes. */
   slug: string
   name: string
   is_public?: boolean
   asset_ids?: Array<string>
 }
+export type CreateMediaFolderInput = {
+  /** Name. Such as `Banners`. */
+  name: string
+}
 export type CreateMediaJobInput = {
+  /** File. The id of the file. */
   asset_id: string
+  /** Steps. What is done with the picture, in this order. */
   operations: Array<{
+    /** Step. Change the size, cut, change the format, drop hidden data, or make a small picture. */
     type: "resize" | "crop" | "convert" | "strip_metadata" | "thumbnail"
+    /** Width. In pixels. */
     width?: number
+    /** Height. In pixels. */
     height?: number
+    /** Fit. Cover fills the size and cuts off, contain shows all. Default: `"cover"`. */
     fit?: "cover" | "contain"
+    /** Format. Of the new file. */
     format?: "webp" | "jpeg" | "png" | "avif"
+    /** Quality. 1 to 100, of formats that lose detail. */
     quality?: number
   }>
 }
@@ -1205,9 +1562,13 @@ export type CreateMediaJobResult = {
   status: "queued"
 }
 export type CreateModerationReportInput = {
+  /** What is reported. A user, or something that a user wrote. */
   subject_type: "user" | "message" | "review" | "media" | "feed_entry" | "group" | "collection_row" | "content"
+  /** Id. The id of it. */
   subject_id: string
+  /** Reason. What is wrong with it. */
   reason: "spam" | "abuse" | "sexual" | "violence" | "self_harm" | "copyright" | "other"
+  /** Details. In own words. */
   details?: string
 }
 export type CreateModerationReportReply = {
@@ -1217,25 +1578,32 @@ export type CreateModerationReportResult = {
   id: string
   status: "received" | "action_taken" | "no_action" | ((string & {}))
 }
-export type CreateModerationRuleInput = {
+export type CreateModerationRuleInput = UpdateModerationRuleInput & ({
   name: string
   rule_type: "keyword" | "regex" | "report_threshold" | "rate" | "link" | "new_account"
   config?: Record<string, unknown>
   is_active?: boolean
-}
-export type CreateOnboardingFlowInput = {
+})
+export type CreateOnboardingFlowInput = UpdateOnboardingFlowInput & ({
   name: string
   steps: Array<{
+    /** Id. The name of the step in code. */
     id?: string | null
+    /** Kind. Text, a question, a permission, an action, a paywall, a field, or one of your own. */
     type?: "info" | "question" | "permission" | "action" | "paywall" | "input" | "custom"
+    /** Title. What the user reads first. */
     title?: string | null
+    /** Description. A note about what it is for. */
     description?: string | null
+    /** Settings. As the kind of step takes them. */
     config?: Record<string, unknown>
+    /** Can be skipped. Whether the user may go on without it. Default: `true`. */
     skippable?: boolean
+    /** Segment. Only users in this segment. */
     segment_id?: string | null
   } & Record<string, unknown>>
   is_active?: boolean
-}
+})
 export type CreateOnboardingFlowReply = {
   data: CreateOnboardingFlowResult
 }
@@ -1256,11 +1624,17 @@ export type CreateOnboardingFlowResult = {
   updated_at: string
 }
 export type CreateOperatorTokenInput = {
+  /** Project. The id of the one project that it is for. */
   project_id?: string | null
+  /** Organization. The id of the organization that it is for. */
   organization_id?: string | null
+  /** Scopes. What it may do, such as `users:read`. */
   scopes: Array<string>
+  /** Valid for. Seconds, at most 90 days. Default: `3600`. */
   expires_in_seconds?: number
+  /** Label. For your records. */
   label?: string | null
+  /** On behalf of. Who acts, for the audit trail: a name or an id of yours. */
   actor?: string | null
 }
 export type CreateOperatorTokenReply = {
@@ -1270,18 +1644,27 @@ export type CreateOperatorTokenResult = OperatorToken & {
   token: string
 }
 export type CreateOrganizationInput = {
+  /** Name. What people read, in lists and in messages. */
   name: string
 }
 export type CreateOrganizationInviteInput = {
+  /** Email address. */
   email: string
+  /** Role. Viewers read, developers build, admins manage people and keys, owners may do all. */
   role: "viewer" | "developer" | "admin" | "owner"
 }
 export type CreateProjectInput = {
+  /** Name. What your team calls it; users see it in mails. */
   name: string
+  /** Bundle id. Of the app at Apple, such as `com.example.garden`: for signing in with Apple. */
   bundle_id?: string | null
+  /** Google client id. For signing in with Google. */
   google_oauth_client_id?: string | null
+  /** Platform. Where the app runs. Default: `"all"`. */
   platform?: "ios" | "android" | "all"
+  /** Environment. Development allows sessions for tests and providers that only write a log. Default: `"production"`. */
   environment?: "development" | "production"
+  /** Organization. To whom the project belongs. */
   organization_id?: string
 }
 export type CreateProjectReply = {
@@ -1300,73 +1683,147 @@ export type CreateProjectResultClient = {
   prefix: string
   type: "client" | "server" | ((string & {}))
 }
-export type CreatePushAutomationInput = UpdatePushAutomationInput & {
+export type CreatePushAutomationInput = UpdatePushAutomationInput & ({
+  /** Key. Its name in statistics, such as `streak-at-risk`. It never changes. */
   key: string
   trigger: CreatePushAutomationInputTrigger
-}
+  delay_seconds?: number
+  cancel_if_event?: string | null
+  frequency_cap?: {
+    /** Messages. How many a user may have got. */
+    max: number
+    /** Hours. In how many hours. */
+    hours: number
+  } | null
+  quiet_hours?: SetPushPreferencesInputQuietHour
+  inbox?: boolean
+  is_active?: boolean
+})
 export type CreatePushAutomationInputMessage = {
+  /** Title. `{{display_name|friend}}` is filled in for each user. */
   title: string
+  /** Text. Marks such as `{{name|friend}}` are filled in for each user. */
   body: string
+  /** Data. A JSON object for the app, at most 3 KB. */
   data?: Record<string, unknown>
+  /** Image. An https address. */
   image_url?: string
+  /** Link into the app. What opens at a tap, such as `myapp://lessons`. */
   deep_link?: string
+  /** Sound. The name of a sound of the app, or `default`. */
   sound?: string
+  /** Badge. The number at the icon; `increment` is that of unread items in the inbox. */
   badge?: number | "increment"
+  /** Category. What users can switch off, such as `news`. */
   category?: string
+  /** Replaces. A new message with the same word replaces an old one on the device. */
   collapse_key?: string
+  /** Lifetime. Seconds in which a device that is offline still gets it. Default: `86400`. */
   ttl_seconds?: number
+  /** Priority. High wakes the device up. Default: `"high"`. */
   priority?: "high" | "normal"
+  /** Translations. Title and text by language, such as `{"de": {"title": "Hallo"}}`. */
   localized?: Record<string, {
+    /** Title. In this language. */
     title?: string
+    /** Text. In this language. */
     body?: string
   }>
 }
 export type CreatePushAutomationInputTrigger = ({
+  /** Event. The event that causes the message. */
   event_name: string
-  filter?: Record<string, unknown> | null
+  /** Only events that match. A filter on the properties of the event. */
+  filter?: Filter | null
 }) | ({
+  /** Segment. Entering or leaving it causes the message. */
   segment_id: string
+  /** When. As a user enters or leaves the segment. */
   on: "entered" | "exited"
 })
 export type CreatePushCampaignInput = UpdatePushCampaignInput & ({
   name: string
   audience: CreateEmailCampaignInputAudience
+  exclude_segment_id?: string | null
+  throttle_per_minute?: number | null
+  quiet_hours?: SetPushPreferencesInputQuietHour
+  frequency_cap?: {
+    /** Messages. How many a user may have got. */
+    max: number
+    /** Hours. In how many hours. */
+    hours: number
+  } | null
+  goal_event?: string | null
   message: CreatePushAutomationInputMessage
+  variants?: Array<{
+    /** Key. The name of the variant in statistics, such as `a`. */
+    key: string
+    /** Share. In percent of the users; who is beyond the sum gets nothing. */
+    weight: number
+    /** Message. What these users get. */
+    message: CreatePushAutomationInputMessage
+  }>
+  inbox?: boolean
+  /** Workflow id. A text of your own: only one campaign is made with it. */
   workflow_id?: string | null
+  send_at?: string | null
+  /** Send now. Starts as soon as it is made. Default: `false`. */
   send_now?: boolean
 })
-export type CreatePushTemplateInput = {
+export type CreatePushTemplateInput = UpdatePushTemplateInput & ({
+  /** Key. The name in code and in calls, such as `first_lesson`: a small letter, then small letters, digits, _ and -. It never changes. */
   key: string
   message: CreatePushAutomationInputMessage
   name?: string | null
-}
+})
 export type CreateReferralCodeInput = {
+  /** Code. Letters and digits, such as `SPRING-24`. */
   code?: string
-  reward_referrer?: Record<string, unknown>
-  reward_referee?: Record<string, unknown>
+  /** Reward for who invited. What the owner of the code gets; promo codes have none. Default: `{}`. */
+  reward_referrer?: Reward
+  /** Reward for who claims. What the user gets who enters the code. Default: `{}`. */
+  reward_referee?: Reward
+  /** Most claims. How many users can claim it. */
   max_uses?: number | null
 }
 export type CreateRoleAssignmentInput = {
+  /** User. The id of the user. */
   app_user_id: string
+  /** Group. Where the role counts. */
   group_id?: string | null
+  /** Ends at. The moment at which the role ends. */
   expires_at?: string | null
 }
-export type CreateRoleInput = UpdateRoleInput & {
+export type CreateRoleInput = UpdateRoleInput & ({
+  /** Key. The name in code and in calls, such as `first_lesson`: a small letter, then small letters, digits, _ and -. It never changes. */
   key: string
   name: string
-}
+  description?: string | null
+  permissions?: Array<string>
+  is_default?: boolean
+})
 export type CreateRowsInput = {
+  /** Rows. Up to 500, each maps columns to values. */
   rows: Array<Record<string, unknown>>
 }
 export type CreateSegmentInput = UpdateSegmentInput & ({
+  /** Key. The name in code and in calls, such as `first_lesson`: a small letter, then small letters, digits, _ and -. It never changes. */
   key: string
   name: string
+  /** Kind. Dynamic: by rules, kept up to date. Static: users that you put in. It never changes. Default: `"dynamic"`. */
   kind?: "dynamic" | "static"
+  description?: string | null
+  rules?: SegmentRules | null
+  is_active?: boolean
 })
 export type CreateServiceAccountInput = {
+  /** Organization. The id of an organization. */
   organization_id: string
+  /** Name. What the program is, such as `Agents`. */
   name: string
+  /** Scopes. What it may do, such as `users:read`. */
   scopes: Array<string>
+  /** Projects. The ids of the only projects that it reaches. Default: `null`. */
   project_ids?: Array<string> | null
 }
 export type CreateServiceAccountReply = {
@@ -1375,25 +1832,59 @@ export type CreateServiceAccountReply = {
 export type CreateServiceAccountResult = ServiceAccount & {
   key: string
 }
-export type CreateStreakDefinitionInput = UpdateStreakDefinitionInput & {
+export type CreateStreakDefinitionInput = UpdateStreakDefinitionInput & ({
+  /** Key. The name in code and in calls, such as `first_lesson`: a small letter, then small letters, digits, _ and -. It never changes. */
   key: string
   name: string
   qualifying_event: string
-}
+  description?: string | null
+  event_filter?: Filter | null
+  period?: "day" | "week" | "month"
+  min_count?: number
+  week_starts_on?: number
+  timezone_mode?: "user" | "fixed"
+  timezone?: string | null
+  grace_hours?: number
+  freezes_initial?: number
+  freezes_max?: number
+  freeze_earn_every?: number
+  at_risk_hours?: number | null
+  restore_window_hours?: number
+  milestones?: Array<{
+    /** Length. The number of periods in a row, such as 30. */
+    count: number
+    /** Reward. What the user gets at this length. */
+    reward: Reward
+  }>
+  allow_client_qualify?: boolean
+  is_active?: boolean
+})
 export type CreateUserInput = {
+  /** External id. The id of the user in a system of yours. */
   external_id?: string | null
+  /** Anonymous id. The id of a device: `anon_` and 32 to 128 characters. */
   anonymous_id?: string | null
+  /** Email address. */
   email?: string | null
+  /** Phone number. In international form, such as `+4915112345678`. */
   phone?: string | null
+  /** Display name. The name that others see. */
   display_name?: string | null
+  /** Avatar. The address of a picture. */
   avatar_url?: string | null
+  /** Properties. Any JSON object, such as `{"plan": "pro"}`. */
   properties?: Record<string, unknown> | null
 }
 export type CreateWebhookInput = {
+  /** Event. One of your events, or a system event such as `svc.user.created`. */
   event_name: string
+  /** Address. A public https address of yours that takes a POST. */
   target_url: string
+  /** Description. A note about what it is for. Default: `null`. */
   description?: string | null
-  filter?: Record<string, unknown> | null
+  /** Only events that match. A filter on the properties of the event. */
+  filter?: Filter | null
+  /** Include the user. Whether the body has the user, with their properties. Default: `true`. */
   include_user?: boolean
 }
 export type CreateWebhookReply = {
@@ -1402,19 +1893,40 @@ export type CreateWebhookReply = {
 export type CreateWebhookResult = Webhook & {
   secret: string
 }
-export type CreateXpBoostInput = UpdateXpBoostInput & {
+export type CreateXpBoostInput = UpdateXpBoostInput & ({
   name: string
   multiplier: number
-}
-export type CreateXpRuleInput = UpdateXpRuleInput & {
+  starts_at?: string
+  ends_at?: string | null
+  segment_id?: string | null
+  rule_keys?: Array<string> | null
+  is_active?: boolean
+})
+export type CreateXpRuleInput = UpdateXpRuleInput & ({
+  /** Key. The name in code and in calls, such as `first_lesson`: a small letter, then small letters, digits, _ and -. It never changes. */
   key: string
   name: string
   event_name: string
-}
+  event_filter?: Filter | null
+  amount?: number | null
+  amount_property?: string | null
+  multiplier?: number
+  max_per_event?: number | null
+  max_per_day?: number | null
+  cooldown_seconds?: number | null
+  max_total?: number | null
+  starts_at?: string | null
+  ends_at?: string | null
+  is_active?: boolean
+})
 export type CreditCurrencyInput = {
+  /** Amount. How much, a whole number. */
   amount: number
+  /** Reason. Why, for the records. */
   reason: string
+  /** Metadata. Any JSON object of your own, kept and returned as it is. Default: `{}`. */
   metadata?: Record<string, unknown>
+  /** Expires at. The moment from which it counts no more. */
   expires_at?: string
 }
 export type CreditCurrencyReply = {
@@ -1424,6 +1936,22 @@ export type CreditCurrencyResult = {
   transaction: CurrencyTransaction
   balance: number
 }
+export type Criteria = {
+  /** Counts. What is measured: events of one name, the longest streak, the XP total, or a number among the properties of the user. */
+  type?: "event_count" | "streak_length" | "xp_threshold" | "property_value"
+  /** Target. The value at which it unlocks. */
+  target_value?: number
+  /** Event. The event that counts, such as `lesson_completed`. */
+  event_name?: string
+  /** Only events that match. A filter on the properties of the event. */
+  event_filter?: Filter | null
+  /** Since. Only events from this moment on. */
+  since?: string | null
+  /** Streak. The id of one streak; any streak if left out. */
+  streak_definition_id?: string | null
+  /** Property. The property of the user, a path such as `stats.wins`. */
+  property_key?: string
+} & Record<string, unknown>
 export type Currency = {
   code: string
   name: string
@@ -1537,7 +2065,9 @@ export type DataUsage = {
   cost_usd: number
 }
 export type DecideDeviceSignInInput = {
+  /** Code. The code that the tool shows. */
   user_code: string
+  /** Approve. True signs the tool in as you; false refuses it. */
   approve: boolean
 }
 export type DecideDeviceSignInReply = {
@@ -1565,7 +2095,9 @@ export type DeleteCollectionReply = {
   } | CreateCollectionResult
 }
 export type DeleteDeveloperAccountInput = {
+  /** Confirmation. The address of the account again. */
   confirm: string
+  /** Current password. Your password as it is now. */
   current_password?: string
 }
 export type DeleteDeveloperAccountReply = {
@@ -1576,10 +2108,13 @@ export type DeleteDeveloperAccountResult = {
   deleted: true
 }
 export type DeleteEmailSuppressionInput = {
+  /** Address. */
   address?: string
 }
 export type DeleteMeInput = {
+  /** Confirmation. The word DELETE. */
   confirm?: "DELETE"
+  /** Code. Six digits from a mail. */
   code?: string
 }
 export type DeleteProjectReply = {
@@ -1595,6 +2130,7 @@ export type DeleteProjectResult = {
   } | null
 }
 export type DeletePushTokenInput = {
+  /** Token. As the device got it from Apple or Google. */
   token?: string
 }
 export type DeletePushTokenReply = {
@@ -1611,7 +2147,9 @@ export type DeleteRowResult = {
   deleted: true
 }
 export type DeleteStorageObjectsInput = {
+  /** Bucket. The name of a bucket: `media`. */
   bucket: string
+  /** Keys. Which files are deleted. */
   keys: Array<string>
 }
 export type DeleteStorageObjectsReply = {
@@ -1686,7 +2224,8 @@ export type DomainReply = {
   data: Domain
 }
 export type DryRunAchievementDraftInput = {
-  criteria: Record<string, unknown>
+  /** Criteria. A value of the user and the target that it must reach. */
+  criteria: Criteria
 }
 export type DryRunAchievementDraftReply = {
   data: DryRunAchievementDraftResult
@@ -1706,7 +2245,8 @@ export type DryRunAchievementDraftResult = {
   }>
 }
 export type DryRunAchievementInput = {
-  criteria?: Record<string, unknown>
+  /** Criteria. A value of the user and the target that it must reach. */
+  criteria?: Criteria
 }
 export type Effect = {
   streaks?: Array<{
@@ -1774,7 +2314,7 @@ export type EmailCampaignAudience = {
 } | {
   user_ids: Array<string>
 } | {
-  filter: Record<string, unknown>
+  filter: Filter
 }
 export type EmailCampaignDelivery = {
   id: string
@@ -1935,6 +2475,7 @@ export type EmailTemplateReply = {
   data: EmailTemplate
 }
 export type EndAppSessionInput = {
+  /** Ended at. When the app was left. */
   ended_at?: string
 }
 export type Entitlement = {
@@ -1960,16 +2501,26 @@ export type Error = {
   }
 }
 export type EvaluateAiPromptInput = {
+  /** Runs. How often each case is tried. Default: `1`. */
   runs?: number
+  /** Cases. What is asked, and what is expected. */
   cases: Array<{
+    /** Context. Values for the marks of the prompt, such as `{"place": "Paris"}`. Default: `{}`. */
     context?: Record<string, unknown>
+    /** Messages. The conversation, oldest first. Default: `[]`. */
     messages?: Array<{
+      /** From. The user, the model, or instructions of an administrator. */
       role: "user" | "assistant" | "system"
+      /** Content. A text, or parts with texts and pictures. */
       content: InvokeAiPromptInputContent
     }>
+    /** Expected. What the answer must be like. */
     expect: {
+      /** Contains. A text that is in the answer. */
       contains?: string
+      /** Pattern. A regular expression that the answer matches. */
       regex?: string
+      /** Schema. A JSON Schema that the answer obeys. */
       json_schema?: Record<string, unknown>
     }
   }>
@@ -1997,7 +2548,9 @@ export type EvaluateAiPromptResult = {
   }>
 }
 export type EvaluateFlagsInput = {
+  /** Attributes. What the app knows of the user, such as `app_version`; filters read them. */
   attributes?: Record<string, unknown>
+  /** Flags. The keys of the flags that are asked for. */
   keys?: Array<string>
 }
 export type Event = {
@@ -2063,15 +2616,25 @@ export type EventNamePage = {
   limit: number
 }
 export type ExplainRowsInput = {
-  filter?: unknown
+  /** Filter. Which rows: a condition `{column, op, value}`, or `and`, `or`, `not` of them. */
+  filter?: Filter | null
+  /** Search. Rows that contain words. */
   search?: FindRowsInputSearch
+  /** Order. By which columns, the first one first. */
   order?: Array<AggregateRowsInputOrder> | null
+  /** Limit. How many rows at most; more than 1000 counts as 1000. Default: `50`. */
   limit?: number
+  /** Offset. How many rows to skip. */
   offset?: number | null
+  /** Cursor. The `next_cursor` of the page before. */
   cursor?: string | null
+  /** Columns. Which are answered. */
   select?: Array<string> | null
+  /** Deleted rows too. Also rows that were deleted and can be restored. Default: `false`. */
   include_deleted?: boolean
+  /** With. Columns that refer to other rows: those rows are answered too. */
   include?: Array<string> | null
+  /** As user. As this user of an app would find them. */
   user_id?: string | null
 }
 export type ExplainRowsReply = {
@@ -2137,7 +2700,22 @@ export type FeedSettings = {
 export type FeedSettingsReply = {
   data: FeedSettings
 }
+export type Filter = {
+  /** All of. Every one of these holds. */
+  and?: Array<Filter>
+  /** Any of. At least one of these holds. */
+  or?: Array<Filter>
+  /** Not. This does not hold. */
+  not?: Filter
+  /** Property. A property or a column; dots lead into it: `cart.total`. */
+  column?: string
+  /** Comparison. How the two are compared: `gte` is greater or equal, `like` a pattern with %. */
+  op?: "eq" | "ne" | "gt" | "gte" | "lt" | "lte" | "in" | "not_in" | "like" | "ilike" | "is_null" | "is_not_null" | "contains" | "contained_by" | "containedBy" | "overlaps"
+  /** Value. What it is compared with; none for `is_null` and `is_not_null`. */
+  value?: unknown
+} & Record<string, unknown>
 export type FindDeviceSignInInput = {
+  /** Code. The code that the tool shows. */
   user_code: string
 }
 export type FindDeviceSignInReply = {
@@ -2150,13 +2728,21 @@ export type FindDeviceSignInResult = {
   expires_at: string
 }
 export type FindNearestRowsInput = {
+  /** Column. A column of vectors. */
   column: string
+  /** Vector. A list of numbers, as many as the column has. */
   vector?: Array<unknown>
+  /** Text. In place of a vector, which is made of it. */
   text?: string
+  /** Measure. How near two vectors are. Default: `"cosine"`. */
   metric?: "cosine" | "l2" | "inner_product"
+  /** Limit. How many rows at most; more than 100 counts as 100. Default: `10`. */
   limit?: number
-  filter?: unknown
+  /** Filter. Which rows: a condition `{column, op, value}`, or `and`, `or`, `not` of them. */
+  filter?: Filter | null
+  /** Greatest distance. Only rows that are nearer. */
   max_distance?: number | null
+  /** Columns. Which are answered. */
   select?: Array<string> | null
 }
 export type FindNearestRowsList = {
@@ -2166,26 +2752,43 @@ export type FindNearestRowsResult = {
   _distance: number
 } & Record<string, unknown>
 export type FindRowsInput = {
-  filter?: unknown
+  /** Filter. Which rows: a condition `{column, op, value}`, or `and`, `or`, `not` of them. */
+  filter?: Filter | null
+  /** Search. Rows that contain words. */
   search?: FindRowsInputSearch
+  /** Order. By which columns, the first one first. */
   order?: Array<AggregateRowsInputOrder> | null
+  /** Limit. How many rows at most; more than 1000 counts as 1000. Default: `50`. */
   limit?: number
+  /** Offset. How many rows to skip. */
   offset?: number | null
+  /** Cursor. The `next_cursor` of the page before. */
   cursor?: string | null
+  /** Columns. Which are answered. */
   select?: Array<string> | null
+  /** Deleted rows too. Also rows that were deleted and can be restored. Default: `false`. */
   include_deleted?: boolean
+  /** With. Columns that refer to other rows: those rows are answered too. */
   include?: Array<string> | null
 }
 export type FindRowsInputSearch = {
+  /** Words. What is looked for. */
   q: string
+  /** Columns. Where it is looked for. */
   columns: Array<string>
+  /** With typos. Also finds words that are nearly the same. Default: `false`. */
   fuzzy?: boolean
+  /** How near. Of words with typos, 0 to 1: higher finds less. Default: `0.3`. */
   threshold?: number
 } | null
 export type FindUserCohortInput = {
+  /** Users. How many are made. */
   count: number
+  /** Properties. Any JSON object, such as `{"plan": "pro"}`. */
   properties?: Record<string, unknown>
+  /** Segments. The ids of static segments that they join. */
   segment_ids?: Array<string>
+  /** Label. By which you find them again. */
   label?: string
 }
 export type FindUserCohortReply = {
@@ -2201,8 +2804,11 @@ export type FindUserCohortResult = {
   }>
 }
 export type FinishGithubSignInInput = {
+  /** Code. As GitHub gave it. */
   code: string
+  /** State. As the start of the sign-in gave it. */
   state: string
+  /** Invite code. Where sign-up is by invitation. */
   invite_code?: string
 }
 export type Flag = {
@@ -2264,6 +2870,24 @@ export type FlagPage = {
 export type FlagReply = {
   data: Flag
 }
+export type FlagRule = {
+  /** Value. What these users get, of the type of the flag. */
+  value?: unknown
+  /** Segment. Users who are in this segment at the moment. */
+  segment_id?: string | null
+  /** Users that match. A filter on users: `email`, `platform`, `app_version` and the like, or a property. */
+  filter?: Filter | null
+  /** Share of users. In percent, 0 to 100; raising it only adds users. */
+  percentage?: number | null
+  /** From. Before this moment the rule does not apply. */
+  starts_at?: string | null
+  /** Until. From this moment on the rule does not apply. */
+  ends_at?: string | null
+  /** App version from. This version of the app and later ones, such as `1.10`. */
+  min_app_version?: string | null
+  /** Platforms. Any of these, such as `ios` and `android`. */
+  platforms?: Array<string> | null
+} & Record<string, unknown>
 export type FlagStats = {
   days: number
   evaluations: number
@@ -2284,6 +2908,25 @@ export type FlagStats = {
 export type FlagStatsReply = {
   data: FlagStats
 }
+export type FlagStep = {
+  /** At. The moment, such as `2026-12-01T08:00:00Z`. */
+  at?: string
+  /** Change. What is different from then on. */
+  patch?: {
+    /** On. Switches the flag on or off. */
+    is_enabled?: boolean
+    /** Value when off. Replaces it. */
+    off_value?: unknown
+    /** Value for everybody else. Replaces it. */
+    default_value?: unknown
+    /** Rules. Replaces all rules. */
+    rules?: Array<FlagRule>
+    /** Rule. Which rule, counted from 0, gets the percentage. */
+    rule_index?: number
+    /** Share of users. In percent, for the rule. */
+    percentage?: number
+  } & Record<string, unknown>
+} & Record<string, unknown>
 export type Friend = {
   user: FriendUser
   status: "accepted" | "pending_incoming" | "pending_outgoing" | ((string & {}))
@@ -2376,6 +3019,7 @@ export type GetUserBalancesReply = {
   data: Record<string, number>
 }
 export type GrantAchievementInput = {
+  /** User. The id of the user. */
   app_user_id: string
 }
 export type GrantAchievementReply = {
@@ -2388,24 +3032,37 @@ export type GrantAchievementResult = {
   source: "criteria" | "grant" | "backfill" | "reward" | ((string & {}))
 }
 export type GrantInventoryInput = {
+  /** Item. The key of an item of the catalog. */
   catalog_item_key: string
+  /** Quantity. How many. Default: `1`. */
   quantity?: number
+  /** Expires at. The end of what is given. */
   expires_at?: string
+  /** Reason. Why, for the records. */
   reason?: string
 }
 export type GrantUserEntitlementInput = {
+  /** Entitlement. A right to a feature, such as `premium`. */
   entitlement_id: string
+  /** Ends at. The moment at which the access ends. */
   expiration_date?: string | null
+  /** Days. For how many days from now, in place of an end. */
   duration_days?: number
+  /** Product. What was bought, for the records. */
   product_id?: string | null
+  /** Reason. Why, for the records. */
   reason?: string | null
 }
 export type GrantUserStreakFreezesInput = {
+  /** Freezes. How many freezes to give. */
   amount: number
 }
 export type GrantXpInput = {
+  /** User. The id of the user. */
   app_user_id: string
+  /** XP. How many points; a negative number deducts. */
   amount: number
+  /** Reason. Why, for the records. */
   reason?: string | null
 }
 export type Group = {
@@ -2489,7 +3146,46 @@ export type Health = {
 export type HealthReply = {
   data: Health
 }
-export type ImportCatalogInput = Array<CreateCatalogItemDefinitionInput>
+export type ImportCatalogInput = Array<{
+  /** Key. The name in code and in calls, such as `first_lesson`: a small letter, then small letters, digits, _ and -. It never changes. */
+  key: string
+  /** Name. What people read, in lists and in messages. */
+  name: string
+  /** Kind. Consumable: used up. Durable: owned once. Bundle: other items. Currency pack: credits at once. It never changes. */
+  item_type: "consumable" | "durable" | "bundle" | "currency_pack"
+  /** Description. A note about what it is for. */
+  description?: string | null
+  /** Icon. The address of a picture. */
+  icon_url?: string | null
+  /** Category. A word by which apps list items. */
+  category?: string | null
+  /** Tags. Words to find it by. */
+  tags?: Array<string>
+  /** Metadata. Any JSON object of your own, kept and returned as it is. */
+  metadata?: Record<string, unknown>
+  /** Most owned. How many a user can have. */
+  max_owned?: number | null
+  /** Lasts. Seconds after which it expires. */
+  duration_seconds?: number | null
+  /** Effect. What a user gets by using it, or at once from a currency pack. */
+  use_effect?: Reward | null
+  /** Active. Users see active items only. */
+  is_active?: boolean
+  /** Prices. One for each currency that buys it. */
+  prices?: Array<{
+    /** Currency. The code of a currency, such as `COINS`. */
+    currency_code: string
+    /** Price. How much of the currency it costs. */
+    price: number
+  }>
+  /** Contents. What a bundle consists of. */
+  bundle_contents?: Array<{
+    /** Item. The key of another item. */
+    content_item_key: string
+    /** Quantity. How many of it. */
+    quantity: number
+  }>
+}>
 export type ImportCatalogReply = {
   data: ImportCatalogResult
 }
@@ -2504,10 +3200,13 @@ export type ImportCatalogResult = {
   }>
 }
 export type ImportLeaderboardEntriesInput = {
+  /** Entries. One for each user; former scores of these users are replaced. */
   entries: Array<{
+    /** User. The id of the user. */
     app_user_id: string
-    /** From -10^18 to 10^18; a string where it has 16 digits or more */
+    /** Score. A number of -10^18 to 10^18; a string where it has 16 digits or more. */
     score: number | string
+    /** Metadata. Any JSON object of your own, kept and returned as it is. */
     metadata?: Record<string, unknown>
   }>
 }
@@ -2524,21 +3223,33 @@ export type ImportLeaderboardEntriesResult = {
   }>
 }
 export type ImportPromotionInput = {
+  /** Document. An export of definitions. */
   document: {
+    /** Version. Of the form of the document. */
     version: 1
+    /** Definitions. By kind and key. */
     definitions: Record<string, Record<string, Record<string, unknown>>>
+    /** Left out. What the export could not contain. */
     left_out?: Array<{
+      /** Kind. Such as `flags`. */
       kind: string
+      /** Key. Of the definition. */
       key: string
+      /** Code. Why, for programs. */
       code: string
+      /** Reason. Why, for the records. */
       reason: string
     }>
   }
+  /** Plan. The `plan_hash` of the plan that is applied. */
   plan_hash?: string
+  /** Confirmation. The same again, where the plan deletes something. */
   confirm?: string
+  /** Kinds. Such as `streaks` and `flags`. */
   kinds?: Array<string>
-  /** Of these kinds only these keys */
+  /** Keys. Of these kinds only these keys, such as `{"flags": ["new_checkout"]}`. Default: `{}`. */
   keys?: Record<string, Array<string>>
+  /** Delete the rest. Deletes what the source does not have. Default: `false`. */
   prune?: boolean
 }
 export type ImportPromotionReply = {
@@ -2593,6 +3304,7 @@ export type IntegrationReply = {
   data: Integration
 }
 export type IntrospectOperatorTokenInput = {
+  /** Token. The token that is asked about. */
   token: string
 }
 export type IntrospectOperatorTokenReply = {
@@ -2654,32 +3366,51 @@ export type InventoryReply = {
   data: Inventory
 }
 export type InvokeAiPromptInput = {
+  /** Context. Values for the marks of the prompt, such as `{"place": "Paris"}`. Default: `{}`. */
   context?: Record<string, unknown>
+  /** Longest answer. In tokens, about four characters each. */
   max_tokens?: number
+  /** Stream. The answer comes piece by piece. Default: `false`. */
   stream?: boolean
+  /** Form of the answer. Text, JSON, or JSON by a schema. */
   response_format?: InvokeAiPromptInputResponseFormat
+  /** Messages. The conversation, oldest first. Default: `[]`. */
   messages?: Array<{
+    /** From. The user, the model, or instructions of an administrator. */
     role: "user" | "assistant"
+    /** Content. A text, or parts with texts and pictures. */
     content: InvokeAiPromptInputContent
   }>
 }
 export type InvokeAiPromptInputContent = string | (Array<{
+  /** Kind. A text or a picture. */
   type: "text"
+  /** Text. What is said. */
   text: string
 } | ({
+  /** Kind. A text or a picture. */
   type: "image_url"
+  /** Picture. Where it is. */
   image_url: {
+    /** Address. An https address or a data URL. */
     url: string
+    /** Detail. How closely it is looked at. */
     detail?: "auto" | "low" | "high"
   }
 })>)
 export type InvokeAiPromptInputResponseFormat = ("text" | "json") | ({
+  /** Form. Text, JSON, or JSON by a schema. */
   type: "text" | "json" | "json_object"
 }) | {
+  /** Form. Text, JSON, or JSON by a schema. */
   type: "json_schema"
+  /** Schema. A JSON Schema with a name. */
   json_schema: {
+    /** Name. What the schema is called, such as `answer`. */
     name: string
+    /** Schema. A JSON Schema of the answer. */
     schema: Record<string, unknown>
+    /** Strict. The provider enforces the schema. */
     strict?: boolean
   }
 }
@@ -2701,6 +3432,7 @@ export type InvokeAiPromptReply = {
   })
 }
 export type JoinChallengeInput = {
+  /** Team. The group for which the user counts. */
   group_id?: string
 }
 export type JoinChallengeReply = {
@@ -2718,10 +3450,13 @@ export type JoinChallengeResult = {
   group_id?: string | null
 }
 export type JoinGroupByCodeInput = {
+  /** Code. Of an invitation. */
   code: string
 }
 export type JoinWaitlistInput = {
+  /** Email address. */
   email: string
+  /** Note. What you plan to make. */
   note?: string
 }
 export type Jwks = {
@@ -2777,7 +3512,7 @@ export type LeaderboardDefinition = {
   rewards: Array<{
     from_rank: number
     to_rank: number
-    reward: Record<string, unknown>
+    reward: Reward
   }>
   keep_runs: number
   is_active: boolean
@@ -2834,22 +3569,36 @@ export type LeaveGroupResult = {
   left: true
 }
 export type LinkIdentityInput = {
+  /** Way. A way to sign in. */
   provider: "email"
+  /** Email address. */
   email: string
+  /** Code. Six digits. */
   code: string
+  /** Password. At least 8 characters. */
   password?: string
+  /** Current password. Where the user has one. */
   current_password?: string
 } | {
+  /** Way. A way to sign in. */
   provider: "phone"
+  /** Phone number. In international form, such as `+4915112345678`. */
   phone: string
+  /** Code. Six digits. */
   code: string
 } | {
+  /** Way. A way to sign in. */
   provider: "password"
+  /** Password. At least 8 characters. */
   password: string
+  /** Current password. Where the user has one. */
   current_password?: string
 } | ({
+  /** Way. A way to sign in. */
   provider: "apple" | "google"
+  /** ID token. As Apple or Google gave it to the app. */
   id_token: string
+  /** Nonce. The text that the app asked for the token with. */
   nonce?: string
 })
 export type ListAchievementsReply = {
@@ -2872,6 +3621,7 @@ export type ListRowsReply = {
   limit?: number
 }
 export type MarkAchievementsSeenInput = {
+  /** Achievements. The ids of the unlocked achievements that the user has seen. */
   ids: Array<string>
 }
 export type MarkAchievementsSeenReply = {
@@ -2926,6 +3676,9 @@ export type Media = {
   status: "pending" | "committed" | ((string & {}))
   storage_url: string
   thumbnail_url: string | null
+  is_public: boolean
+  /** The lasting address of a public file, for anybody; of an image with `w`, `h`, `fit` and `format`. */
+  public_url: string | null
   alt_text: string | null
   metadata: Record<string, unknown>
   size_bytes: number | null
@@ -3019,6 +3772,7 @@ export type MediaReply = {
   data: Media
 }
 export type MergeAccountsInput = {
+  /** Anonymous session. The session token of the anonymous user. */
   from_session_token: string
 }
 export type MergeAccountsReply = {
@@ -3464,28 +4218,43 @@ export type PasswordReply = {
   data: Password
 }
 export type PauseStreakInput = {
+  /** First day. The first day of the pause, such as `2026-12-24`. */
   start: string
+  /** Last day. The last day of the pause, included. */
   end: string
 }
 export type PlanPromotionInput = {
+  /** Into. The id of the project that is changed. */
   target_project_id: string
+  /** Kinds. Such as `streaks` and `flags`. */
   kinds?: Array<string>
-  /** Of these kinds only these keys */
+  /** Keys. Of these kinds only these keys, such as `{"flags": ["new_checkout"]}`. Default: `{}`. */
   keys?: Record<string, Array<string>>
+  /** Delete the rest. Deletes what the source does not have. Default: `false`. */
   prune?: boolean
 }
 export type PollDeviceSignInInput = {
+  /** Device code. The secret code that the tool got. */
   device_code: string
 }
 export type PresignMediaUploadInput = {
+  /** Bucket. The name of a bucket: `media`. */
   bucket: string
+  /** Key. The place of the file, such as `user/<user id>/a.png`. */
   key: string
+  /** Method. `GET` reads, `PUT` writes. */
   method: string
+  /** Type. Of a file that is written, such as `image/png`. */
   content_type?: string
+  /** Valid for. Seconds; at most an hour for writing, a day for reading. */
   expires_in_seconds?: number
+  /** Width. In pixels. */
   w?: number
+  /** Height. In pixels. */
   h?: number
+  /** Fit. Cover fills the size and cuts off, contain shows all. Default: `"cover"`. */
   fit?: "cover" | "contain"
+  /** Format. Of the picture that is answered. */
   format?: "webp" | "jpeg" | "png" | "avif"
 }
 export type PresignMediaUploadReply = {
@@ -3497,6 +4266,7 @@ export type PresignMediaUploadResult = {
   asset_id?: string
 }
 export type PreviewEmailCampaignInput = {
+  /** User. For whom the message is shown. */
   user_id?: string | null
 }
 export type PreviewEmailCampaignReply = {
@@ -3522,7 +4292,9 @@ export type PreviewEmailCampaignResult = {
   }
 }
 export type PreviewEmailTemplateInput = {
+  /** Variables. What fills the marks of the template, such as `{"amount": 12}`. Default: `{}`. */
   variables?: Record<string, unknown>
+  /** Language. Such as `de`. */
   locale?: string
 }
 export type PreviewEmailTemplateReply = {
@@ -3557,7 +4329,8 @@ export type PreviewPushCampaignResult = {
   rendered: Record<string, unknown>
 }
 export type PreviewSegmentInput = {
-  rules: Record<string, unknown>
+  /** Rules. Who belongs to a dynamic segment. */
+  rules: SegmentRules
 }
 export type PreviewSegmentReply = {
   data: PreviewSegmentResult
@@ -3641,7 +4414,7 @@ export type PushAutomation = {
   key: string
   trigger: ({
     event_name: string
-    filter?: Record<string, unknown> | null
+    filter?: Filter | null
   }) | ({
     segment_id: string
     on: "entered" | "exited" | ((string & {}))
@@ -3855,15 +4628,23 @@ export type PushTemplateReply = {
   data: PushTemplate
 }
 export type QualifyUserStreakInput = {
+  /** Period. The day, week or month, such as `2026-10-03`. */
   period_key?: string
 }
 export type RampFlagInput = {
+  /** From. The share of users now, in percent. */
   from: number
+  /** To. The share of users at the end, in percent. */
   to: number
+  /** Step. By how much it rises each time, in percent. */
   step: number
+  /** Every. Hours from one step to the next. */
   every_hours: number
+  /** Guardrail. `{event_name, max_rate, min_users?}`: stops when more than this rate, 0 to 1, of the users had the event. */
   guardrail?: Record<string, unknown> | null
+  /** Rule. Which rule, counted from 0. */
   rule_index?: number
+  /** Value. What these users get, where a new rule is made. */
   value?: unknown
 }
 export type Reaction = {
@@ -3908,10 +4689,15 @@ export type ReceiveBillingEventsResult = {
   applied: boolean
 }
 export type ReceiveEmailEventsInput = {
+  /** Id. Of this event at the provider: it counts once. */
   id: string
+  /** What happened. The mail was delivered, came back, or was reported as spam. */
   type: "delivered" | "bounce" | "complaint"
+  /** Kind of bounce. `hard` ends mail to the address; a soft one does not. */
   bounce_type?: string | null
+  /** Address. */
   address?: string | null
+  /** Message id. The `Message-ID` of the mail. */
   message_id?: string | null
 }
 export type ReceiveEmailEventsReply = {
@@ -3922,17 +4708,24 @@ export type ReceiveEmailEventsResult = {
   is_new: boolean
 }
 export type ReceiveRevenuecatEventsInput = {
+  /** Event. As the provider sends it. */
   event: {
+    /** Id. Of the event at the provider: it counts once. */
     id: string
+    /** Kind. What happened. */
     type: string
   } & Record<string, unknown>
 }
 export type ReceiveSuperwallEventsInput = {
+  /** Id. Of the event at the provider: it counts once. */
   id?: string
+  /** Event. As the provider sends it. */
   event: string
+  /** User. The id of the user. */
   user_id: string
 } & Record<string, unknown>
 export type RedeemInviteInput = {
+  /** Invite code. Such as `SVC-7K2M-...`. */
   invite_code: string
 }
 export type RedeemInviteReply = {
@@ -4022,7 +4815,9 @@ export type RefreshSessionResult = {
   refresh_token: string
 }
 export type RegisterPushTokenInput = {
+  /** Token. As the device got it from Apple or Google. */
   token: string
+  /** Platform. Of the device. */
   platform: "ios" | "android"
 }
 export type RegisterPushTokenReply = {
@@ -4039,14 +4834,21 @@ export type RegisterPushTokenResult = {
   updated_at: string
 }
 export type RejectModerationItemInput = {
+  /** Note. For other moderators. */
   note?: string
+  /** Against the author. Nothing, a warning, silence for a day, or a ban. Default: `"none"`. */
   action?: "none" | "warn" | "mute_24h" | "ban"
 }
 export type ReplayEventsInput = {
+  /** Since. Events from this moment on. */
   since: string
+  /** Until. Events before this moment. */
   until?: string | null
+  /** Targets. What is recomputed, such as `streaks` or `xp`. */
   targets?: Array<string> | null
+  /** Users. Only events of these. */
   user_ids?: Array<string> | null
+  /** Try only. Shows what would change and writes nothing. Default: `true`. */
   dry_run?: boolean
 }
 export type ReplaySubscriptionReply = {
@@ -4078,8 +4880,11 @@ export type ReplaySubscriptionResultBefore = Subscription & ({
   }>
 })
 export type ReplayWebhookInput = {
+  /** Since. Deliveries made from this moment on. */
   since?: string | null
+  /** Until. Deliveries made before this moment. */
   until?: string | null
+  /** Status. Which of them are sent again. */
   statuses?: Array<"dlq" | "failed">
 }
 export type ReplayWebhookReply = {
@@ -4107,6 +4912,7 @@ export type ReportPushReceivedResult = {
   received: true
 }
 export type ReprovisionProjectInput = {
+  /** Run id. An id of your own for the run. */
   workflow_id?: string
 }
 export type ReprovisionProjectReply = {
@@ -4119,6 +4925,7 @@ export type ReprovisionProjectResult = {
   data_lost?: true
 }
 export type RequestDeveloperCodeInput = {
+  /** Email address. */
   email: string
 }
 export type RequestDeveloperCodeReply = {
@@ -4128,11 +4935,15 @@ export type RequestDeveloperCodeResult = {
   ok: true
 }
 export type RequestEmailCodeInput = {
+  /** Email address. */
   email: string
+  /** For. Signing in, linking the address, or deleting the account. Default: `"sign_in"`. */
   purpose?: "sign_in" | "link" | "delete"
 }
 export type RequestPhoneCodeInput = {
+  /** Phone number. In international form, such as `+4915112345678`. */
   phone: string
+  /** For. Signing in, linking the address, or deleting the account. Default: `"sign_in"`. */
   purpose?: "sign_in" | "link" | "delete"
 }
 export type ResetUserReply = {
@@ -4152,9 +4963,11 @@ export type RestoreEntitlementsResult = {
   entitlements: Array<Entitlement>
 }
 export type RestoreUserStreakInput = {
+  /** Length. The length after the restore, at least that of the whole chain. */
   count?: number
 }
 export type RevertFlagInput = {
+  /** Version. The version to go back to, such as 3. */
   version: number
 }
 export type RevokeAchievementReply = {
@@ -4184,9 +4997,13 @@ export type RevokeDeveloperSessionResult = {
   deleted: true
 }
 export type RevokeInventoryInput = {
+  /** User. The id of the user. */
   app_user_id: string
+  /** Item. The key of an item of the catalog. */
   catalog_item_key: string
+  /** Quantity. How many. Default: `1`. */
   quantity?: number
+  /** Reason. Why, for the records. */
   reason: string
 }
 export type RevokeInventoryReply = {
@@ -4203,6 +5020,40 @@ export type RevokeUserEntitlementResult = {
   deleted: true
   still_active: boolean
 }
+export type Reward = {
+  /** XP. How many points. */
+  xp?: number
+  /** Currencies. Amounts of currencies. */
+  currencies?: Array<{
+    /** Currency. The code of a currency, such as `COINS`. */
+    currency_code?: string
+    /** Amount. How much of the currency is credited. */
+    amount?: number
+  }>
+  /** Items. Items of the catalog. */
+  items?: Array<{
+    /** Item. The key of an item of the catalog. */
+    catalog_item_key?: string
+    /** Quantity. How many; 1 if left out. */
+    quantity?: number
+  }>
+  /** Entitlements. Access that the user gets. */
+  entitlements?: Array<{
+    /** Entitlement. The id of an entitlement, such as `pro`. */
+    entitlement_id?: string
+    /** Days. For how many days; for life if left out. */
+    duration_days?: number | null
+  }>
+  /** Freezes. Freezes of streaks. */
+  freezes?: Array<{
+    /** Streak. The key of a streak. */
+    streak_key?: string
+    /** Freezes. How many freezes. */
+    amount?: number
+  }>
+  /** Achievement. The key of an achievement that is unlocked. */
+  achievement_key?: string
+} & Record<string, unknown>
 export type Role = {
   id: string
   key: string
@@ -4240,6 +5091,7 @@ export type RoleReply = {
   data: Role
 }
 export type RollbackAiPromptInput = {
+  /** Version. The version to go back to. */
   version: number
 }
 export type RotateWebhookSecretReply = {
@@ -4258,13 +5110,21 @@ export type RowReply = {
   data: Row
 }
 export type RunTransactionInput = {
+  /** Writes. 1 to 100, all or none. */
   operations: Array<{
+    /** Write. Insert, change, insert or change, or delete. */
     op: "insert" | "update" | "upsert" | "delete"
+    /** Collection. The name of a collection. */
     collection: string
+    /** Row. The id of the row. */
     id?: unknown
+    /** Values. Columns and their values. */
     data?: Record<string, unknown>
+    /** Only if. Columns and the values that the row must have. */
     $if?: Record<string, unknown>
+    /** Unique columns. By which the row is found that is there already. */
     conflict_target?: Array<string>
+    /** Name. By which later writes refer to the row. */
     as?: string
   }>
 }
@@ -4272,6 +5132,7 @@ export type RunTransactionReply = {
   data: Array<Record<string, unknown>>
 }
 export type ScheduleEmailCampaignInput = {
+  /** Send at. The moment at which it starts. */
   send_at?: string | null
 }
 export type Segment = {
@@ -4280,7 +5141,7 @@ export type Segment = {
   name: string
   description: string | null
   kind: "dynamic" | "static" | ((string & {}))
-  rules: Record<string, unknown> | null
+  rules: SegmentRules | null
   member_count: number
   last_evaluated_at: string | null
   is_active: boolean
@@ -4314,26 +5175,82 @@ export type SegmentPage = {
 export type SegmentReply = {
   data: Segment
 }
+export type SegmentRules = {
+  /** All of. Every one of these holds. */
+  and?: Array<SegmentRules>
+  /** Any of. At least one of these holds. */
+  or?: Array<SegmentRules>
+  /** Not. This does not hold. */
+  not?: SegmentRules
+  /** About. `user`, `property`, `event`, `streak`, `xp`, `level`, `currency`, `inventory`, `achievement`, `role`, `challenge`, `entitlement` or `segment`. */
+  source?: string
+  /** Field. A field of the user or a property, by path; of events the number that is summed. */
+  column?: string
+  /** Comparison. As in filters; `in` and `not_in` another segment, `active` and `inactive` of an entitlement. */
+  op?: string
+  /** Value. What it is compared with; a time may be `{"days_ago": 7}`. */
+  value?: unknown
+  /** Key. Of the streak, currency, item, achievement, role or challenge. */
+  key?: string
+  /** Event. The event that is measured. */
+  event_name?: string
+  /** Measure. What is taken of the events: their number, a sum of a property, the time of the last. */
+  measure?: "count" | "sum" | "min" | "max" | "first_at" | "last_at"
+  /** Within days. Only events of the last days, such as 7. */
+  within_days?: number
+  /** Since. Only events from this moment on. */
+  since?: string | {
+    /** Days ago. Counted back from now. */
+    days_ago?: number
+  }
+  /** Until. Only events before this moment. */
+  until?: string | {
+    /** Days ago. Counted back from now. */
+    days_ago?: number
+  }
+  /** Only events that match. A filter on the properties of the event. */
+  where?: Filter
+  /** Entitlement. The id of an entitlement. */
+  entitlement_id?: string
+  /** Segment. The id of another segment. */
+  segment_id?: string
+} & Record<string, unknown>
 export type SendAiMessagesInput = {
+  /** Provider. Whose model is called. */
   provider: "anthropic" | "openai" | "google" | "mistral"
+  /** Request. As the provider takes it. */
   body: Record<string, unknown>
 }
 export type SendEmailBatchInput = {
+  /** Messages. Up to 100; all of them are queued, or none. */
   messages: Array<SendEmailInput>
 }
 export type SendEmailInput = {
+  /** To. An address; or name a user. */
   to?: string
+  /** User. The user who gets it; or name an address. */
   user_id?: string
+  /** Template. The key of a template, such as `receipt`. */
   template_key?: string
+  /** Variables. What fills the marks of the template, such as `{"amount": 12}`. */
   variables?: Record<string, unknown>
+  /** Subject. One line; marks such as `{{name|friend}}` are filled in. */
   subject?: string
+  /** HTML. The message for mail programs that show HTML. */
   html?: string
+  /** Text. The message as plain text. */
   text?: string
+  /** From. An address, or a name and an address. */
   from?: string
+  /** Reply to. The address that answers go to. */
   reply_to?: string
+  /** Headers. Further headers, such as `{"X-Campaign": "may"}`. */
   headers?: Record<string, unknown>
+  /** Send at. The moment at which it starts. */
   send_at?: string
+  /** Category. What users can unsubscribe from, such as `news`. */
   category?: string
+  /** Track. Counts who opens it and who follows its links. Default: `false`. */
   track?: boolean
 }
 export type SendEmailList = {
@@ -4347,23 +5264,39 @@ export type SendEmailResult = {
   status: "queued" | "sent" | "delivered" | "bounced" | "complained" | "failed" | "cancelled" | "suppressed" | ((string & {}))
 }
 export type SendEventsInput = {
+  /** Event. The name of an event, such as `lesson_completed`. */
   event_name: string
+  /** Properties. What is known of it, such as `{"lesson": 3}`; at most 32 KB. */
   properties?: Record<string, unknown>
+  /** Occurred at. When it happened. */
   occurred_at?: string
+  /** Id. A uuid of your own: an event sent again with it counts once. */
   id?: string
+  /** Session. The id of a session of the app. */
   session_id?: string
+  /** User. The id of the user; a server says it for each event. */
   app_user_id?: string
+  /** History. Imports events of any age: they count and notify nobody. Default: `false`. */
   historical?: boolean
 } | {
+  /** Events. At most 500, from a server 1000. */
   events: Array<{
+    /** Event. The name of an event, such as `lesson_completed`. */
     event_name: string
+    /** Properties. What is known of it, such as `{"lesson": 3}`; at most 32 KB. */
     properties?: Record<string, unknown>
+    /** Occurred at. When it happened. */
     occurred_at?: string
+    /** Id. A uuid of your own: an event sent again with it counts once. */
     id?: string
+    /** Session. The id of a session of the app. */
     session_id?: string
+    /** User. The id of the user; a server says it for each event. */
     app_user_id?: string
   }>
+  /** Include effects. Whether the answer shows what each event caused. Default: `false`. */
   include_effects?: boolean
+  /** History. Imports events of any age: they count and notify nobody. Default: `false`. */
   historical?: boolean
 }
 export type SendEventsReply = {
@@ -4397,24 +5330,38 @@ export type SendEventsReply = {
   })
 }
 export type SendFriendRequestInput = {
+  /** User. The id of the user. */
   user_id?: string
+  /** Friend code. The code that the other user shows; or a user id. */
   friend_code?: string
 }
 export type SendMessageInput = {
+  /** Text. Of the message. */
   body: string
+  /** Kind. A word of yours, such as `text` or `sticker`. Default: `"text"`. */
   message_type?: string
+  /** Metadata. Any JSON object of your own, kept and returned as it is. Default: `{}`. */
   metadata?: Record<string, unknown>
+  /** Attachments. At most 10 files by address. Default: `[]`. */
   attachments?: Array<{
+    /** Address. An https address. */
     url: string
+    /** Type. Such as `image/png`. */
     content_type?: string
+    /** Size. In bytes. */
     size_bytes?: number
+    /** Metadata. Any JSON object of your own, kept and returned as it is. */
     metadata?: Record<string, unknown>
   }>
+  /** Answers. The id of the message that it answers. */
   parent_message_id?: string | null
 }
 export type SendPushInput = {
+  /** Users. The ids of the users who get it. */
   user_ids: Array<string>
+  /** Message. What devices show. */
   message: CreatePushAutomationInputMessage
+  /** Inbox. Keeps it in the inbox of the app as well. Default: `true`. */
   inbox?: boolean
 }
 export type SendTypingReply = {
@@ -4458,117 +5405,188 @@ export type SessionPage = {
   limit: number
 }
 export type SetAiPromptBudgetInput = {
+  /** Budget. In US dollars; null ends the budget. */
   budget_usd: number | null
+  /** Per. A day, a month, or in all. */
   budget_period?: "daily" | "monthly" | "total"
 }
 export type SetCatalogItemContentsInput = {
+  /** Contents. What a bundle consists of. */
   bundle_contents: Array<{
+    /** Item. The key of another item. */
     content_item_key: string
+    /** Quantity. How many of it. */
     quantity: number
   }>
 }
 export type SetCatalogItemPricesInput = {
+  /** Prices. One for each currency that buys it. */
   prices: Array<{
+    /** Currency. The code of a currency, such as `COINS`. */
     currency_code: string
+    /** Price. How much of the currency it costs. */
     price: number
   }>
 }
 export type SetEmailPreferencesInput = {
+  /** Categories. On or off for each, such as `{"news": false}`. */
   categories?: Record<string, unknown>
+  /** Nothing at all. No mail but what is needed, such as codes. */
   unsubscribed_all?: boolean
 }
 export type SetEventDefinitionInput = {
+  /** Description. A note about what it is for. Default: `null`. */
   description?: string | null
+  /** Status. Blocked events are refused; deprecated ones are accepted and marked. Default: `"active"`. */
   status?: "active" | "blocked" | "deprecated"
+  /** Schema of the properties. A JSON Schema; an event that violates it is kept and marked. */
   schema?: (Record<string, unknown> | boolean) | null
+  /** Share kept. The share of the events that stay in the log, 0 to 1; all of them count. Default: `1`. */
   sample_rate?: number
 }
 export type SetFeedSettingsInput = {
+  /** Events. What becomes an entry by itself, such as `achievement.unlocked`. */
   events: Array<string>
 }
 export type SetModerationTrustInput = {
+  /** User. The id of the user. */
   app_user_id: string
+  /** Trust. Kept for your own use; the queue does not read it. */
   trust_level?: "new" | "trusted" | "moderator"
+  /** Approve at once. Kept for your own use; the queue does not read it. */
   auto_approve?: boolean
 }
 export type SetMonetizationDefinitionsInput = {
+  /** What you sell. The whole declaration; it replaces the former one. */
   monetization: {
+    /** Entitlements. What users get access to. Default: `[]`. */
     entitlements?: Array<{
+      /** Key. The name in code and in calls. */
       key: string
+      /** Display name. The name that others see. Default: `null`. */
       display_name?: string | null
+      /** Description. A note about what it is for. Default: `null`. */
       description?: string | null
+      /** Products. The keys of the products that give it. Default: `[]`. */
       product_keys?: Array<string>
     }>
+    /** Products. What is sold in stores. Default: `[]`. */
     products?: Array<{
+      /** Key. The name in code and in calls. */
       key: string
+      /** Store. Such as `app_store` or `play_store`. */
       store: string
+      /** Store id. What the store calls it. */
       store_identifier: string
+      /** Kind. A subscription, or something that is bought once. Default: `null`. */
       type?: "subscription" | "one_time" | "consumable" | "non_consumable" | "non_renewing_subscription" | null
+      /** Display name. The name that others see. Default: `null`. */
       display_name?: string | null
+      /** For the store. Such as `push_to_store`, `duration` and `subscription_group_name`. Default: `{}`. */
       store_metadata?: Record<string, unknown>
     }>
+    /** Offerings. What is shown together. Default: `[]`. */
     offerings?: Array<{
+      /** Key. The name in code and in calls. */
       key: string
+      /** Display name. The name that others see. Default: `null`. */
       display_name?: string | null
+      /** Current. The one that apps show. Default: `false`. */
       is_current?: boolean
+      /** Packages. The choices of an offering. Default: `[]`. */
       packages?: Array<{
+        /** Offering. The key of an offering. */
         offering_key?: string
+        /** Key. The name in code and in calls. */
         key: string
+        /** Product. The key of the product that is sold. Default: `null`. */
         product_key?: string | null
+        /** Position. Lower numbers come first. Default: `null`. */
         position?: number | null
       }>
     }>
+    /** Paywalls. The screens that sell an offering. Default: `[]`. */
     paywalls?: Array<{
+      /** Key. The name in code and in calls. */
       key: string
+      /** Offering. The key of an offering. */
       offering_key: string
+      /** Template. The design of the screen. Default: `null`. */
       template?: string | null
+      /** Display. Texts and colours, as the template takes them. Default: `{}`. */
       display?: Record<string, unknown>
     }>
   }
 }
 export type SetPasswordInput = {
+  /** Password. At least 8 characters. */
   password: string
+  /** Current password. Where the user has one. */
   current_password?: string
 }
 export type SetPushPreferencesInput = {
+  /** Push. Off: the user gets none. Default: `true`. */
   enabled?: boolean
+  /** Categories. On or off for each, such as `{"news": false}`. */
   categories?: Record<string, boolean>
+  /** Quiet hours. No push in these hours of the user. */
   quiet_hours?: SetPushPreferencesInputQuietHour
+  /** Time zone. An IANA name, such as `Europe/Berlin`. */
   timezone?: string | null
 }
 export type SetPushPreferencesInputQuietHour = {
+  /** From. A time of day, such as `22:00`. */
   start: string
+  /** Until. A time of day, such as `07:00`. */
   end: string
 } | null
 export type SetRealtimeRoomsInput = {
+  /** Rules. The first that matches the name of a room decides. */
   rules: Array<{
+    /** Rooms. A name, with * for any characters. */
     pattern: string
+    /** Who sends. `authenticated`, `server` or `role:<key>`. */
     publish: string
+    /** Presence. Who is there is shown to the others. Default: `true`. */
     presence?: boolean
   }>
 }
 export type SetSpendCeilingInput = {
+  /** Ceiling. US dollars in a month; null ends the ceiling. */
   amount_usd: number | null
 }
 export type SetXpLevelsInput = {
+  /** Levels. The whole table; it replaces the former one. */
   levels?: Array<{
+    /** Level. Numbered from 1, without a gap. */
     level: number
+    /** XP needed. The total at which a user reaches the level; 0 for level 1. */
     xp_required: number
+    /** Name. Such as `Sprout`. */
     name?: string | null
+    /** Icon. The address of a picture. */
     icon_url?: string | null
-    reward?: Record<string, unknown> | null
+    /** Reward. What a user gets on reaching it, once. */
+    reward?: Reward | null
   }>
+  /** Generate. Makes the table by a formula, in place of a list of levels. */
   generate?: {
+    /** Levels. How many levels. */
     count: number
+    /** Base. XP of level 2; the formula is base * (level - 1) ^ exponent. */
     base: number
+    /** Exponent. How fast it gets harder: 1 is even, 2 is steep. */
     exponent: number
   }
 }
 export type SignInAnonymouslyInput = {
+  /** Anonymous id. The id of a device: `anon_` and 32 to 128 characters. */
   anonymous_id?: string
 }
 export type SignInDeveloperInput = {
+  /** Email address. */
   email: string
+  /** Password. */
   password: string
 }
 export type SignInDeveloperReply = {
@@ -4591,42 +5609,63 @@ export type SignInDeveloperResult = {
   }
 }
 export type SignInDeveloperWithCodeInput = {
+  /** Email address. */
   email: string
+  /** Code. Six digits from the mail. */
   code: string
 }
 export type SignInWithEmailCodeInput = {
+  /** Email address. */
   email: string
+  /** Code. Six digits. */
   code: string
 }
 export type SignInWithMagicLinkInput = {
+  /** Token. Of the mailed link. */
   token: string
 }
 export type SignInWithPhoneCodeInput = {
+  /** Phone number. In international form, such as `+4915112345678`. */
   phone: string
+  /** Code. Six digits. */
   code: string
 }
 export type SignInWithProviderInput = {
+  /** Way. A way to sign in. */
   provider: "apple" | "google"
+  /** ID token. As Apple or Google gave it to the app. */
   id_token: string
+  /** Nonce. The text that the app asked for the token with. */
   nonce?: string
+  /** Name. What people read, in lists and in messages. */
   name?: string
 }
 export type SignOutDeveloperInput = {
+  /** Refresh token. Of the session. */
   refresh_token: string
 }
 export type SignOutInput = {
+  /** Refresh token. Of the session. */
   refresh_token: string
+  /** Everywhere. Ends all sessions of the user. Default: `false`. */
   all?: boolean
 }
 export type SignUpDeveloperInput = {
+  /** Email address. */
   email: string
+  /** Password. At least 8 characters. */
   password: string
+  /** Name. Your name, as your team sees it. */
   name?: string
+  /** Invite code. Where sign-up is by invitation. */
   invite_code?: string
 }
 export type SignUpWithPasswordInput = {
+  /** Email address. */
   email: string
+  /** Password. At least 8 characters. */
   password: string
+  /** Display name. The name that others see. */
   display_name?: string
 }
 export type SimulateChallengeReply = {
@@ -4639,6 +5678,7 @@ export type SimulateChallengeResult = {
   margin: number
 }
 export type SimulateModerationRuleInput = {
+  /** Days. How many of the last days are looked at. Default: `7`. */
   days?: number
 }
 export type SimulateModerationRuleReply = {
@@ -4652,7 +5692,9 @@ export type SimulateModerationRuleResult = {
   is_complete: boolean
 }
 export type SimulateStreakInput = {
+  /** Changed rules. The fields that would be different. Default: `{}`. */
   definition?: UpdateStreakDefinitionInput
+  /** Since. From when stored events are replayed; at most 366 days ago. */
   since?: string
 }
 export type SimulateStreakReply = {
@@ -4668,6 +5710,7 @@ export type SimulateStreakResult = {
   median_length_after: number | null
 }
 export type SimulateXpRuleInput = {
+  /** Since. From when stored events are replayed. */
   since?: string
 }
 export type SimulateXpRuleReply = {
@@ -4692,17 +5735,27 @@ export type SpendCeilingReply = {
   data: SpendCeiling
 }
 export type SpendCurrencyInput = {
+  /** Amount. How much, a whole number. */
   amount: number
+  /** Reason. Why, for the records. */
   reason: string
+  /** Metadata. Any JSON object of your own, kept and returned as it is. Default: `{}`. */
   metadata?: Record<string, unknown>
 }
 export type StartAppSessionInput = {
+  /** Id. A uuid of your own: a start sent again with it counts once. */
   id?: string
+  /** Platform. Such as `ios`. */
   platform?: string | null
+  /** App version. Such as `2.10.0`. */
   app_version?: string | null
+  /** System version. Such as `19.1`. */
   os_version?: string | null
+  /** Device. Such as `iPhone17,3`. */
   device_model?: string | null
+  /** Language. Such as `de-AT`. */
   locale?: string | null
+  /** Started at. When the app was opened. */
   started_at?: string
 }
 export type StartAppSessionReply = {
@@ -4718,6 +5771,7 @@ export type StartAppSessionResult = AppSession & ({
   end_reason: "client" | "timeout" | "replaced" | null | ((string & {}))
 })
 export type StartDeviceSignInInput = {
+  /** Tool. What asks, such as `trellis cli`. */
   client_name: string
 }
 export type StartDeviceSignInReply = {
@@ -4789,7 +5843,7 @@ export type StreakDefinition = {
   name: string
   description: string | null
   qualifying_event: string
-  event_filter: Record<string, unknown> | null
+  event_filter: Filter | null
   period: "day" | "week" | "month" | ((string & {}))
   min_count: number
   week_starts_on: number
@@ -4803,7 +5857,7 @@ export type StreakDefinition = {
   restore_window_hours: number
   milestones: Array<{
     count: number
-    reward: Record<string, unknown>
+    reward: Reward
   } & Record<string, unknown>>
   allow_client_qualify: boolean
   is_active: boolean
@@ -4872,8 +5926,9 @@ export type StreakUserPage = {
   limit: number
 }
 export type SubmitLeaderboardScoreInput = {
-  /** From -10^18 to 10^18; a string where it has 16 digits or more */
+  /** Score. A number of -10^18 to 10^18; a string where it has 16 digits or more. */
   score: number | string
+  /** Metadata. Any JSON object of your own, kept and returned as it is. */
   metadata?: Record<string, unknown>
 }
 export type SubmitLeaderboardScoreReply = {
@@ -4964,6 +6019,7 @@ export type SubscriptionSummaryReply = {
   data: SubscriptionSummary
 }
 export type TestEmailCampaignInput = {
+  /** Users. The ids of the users who get it. */
   user_ids: Array<string>
 }
 export type TestEmailCampaignReply = {
@@ -4981,6 +6037,7 @@ export type TestIntegrationResult = {
   error: string | null
 }
 export type TestModerationRuleInput = {
+  /** Text. A text to try the rule on. */
   text: string
 }
 export type TestModerationRuleReply = {
@@ -5003,12 +6060,15 @@ export type TestWebhookResult = {
   delivered: boolean
 }
 export type ToggleFlagInput = {
+  /** On. Off: every user gets the value when off. */
   is_enabled: boolean
 }
 export type TransferGroupInput = {
+  /** User. The id of the user. */
   user_id: string
 }
 export type TransferInput = {
+  /** Organization. The id of an organization. */
   organization_id: string
 }
 export type TransferReply = {
@@ -5038,7 +6098,9 @@ export type TransferResult = {
   updated_at: string
 }
 export type UnlinkIdentityInput = {
+  /** Way. A way to sign in. */
   provider: "email" | "phone" | "password" | "apple" | "google"
+  /** Account. Which of several accounts of that way. */
   provider_id?: string
 }
 export type UnreadCounts = {
@@ -5074,264 +6136,458 @@ export type UnseenAchievementList = {
   data: Array<UnseenAchievement>
 }
 export type UpdateAchievementDefinitionInput = {
+  /** Name. What people read, in lists and in messages. */
   name?: string
+  /** Description. A note about what it is for. */
   description?: string | null
+  /** Icon. The address of a picture. */
   icon_url?: string | null
+  /** XP. Points that the user gets with it, once. */
   xp_reward?: number
-  criteria?: Record<string, unknown>
+  /** Criteria. A value of the user and the target that it must reach. */
+  criteria?: Criteria
+  /** Hidden. Users see it only when they have it. */
   is_hidden?: boolean
+  /** Order. Lower numbers come first. */
   sort_order?: number
+  /** Active. Switched off, it stays defined and has no effect. */
   is_active?: boolean
 }
 export type UpdateCatalogItemDefinitionInput = {
+  /** Name. What people read, in lists and in messages. */
   name?: string
+  /** Description. A note about what it is for. */
   description?: string | null
+  /** Icon. The address of a picture. */
   icon_url?: string | null
+  /** Category. A word by which apps list items. */
   category?: string | null
+  /** Tags. Words to find it by. */
   tags?: Array<string>
+  /** Metadata. Any JSON object of your own, kept and returned as it is. */
   metadata?: Record<string, unknown>
+  /** Most owned. How many a user can have. */
   max_owned?: number | null
+  /** Lasts. Seconds after which it expires. */
   duration_seconds?: number | null
-  use_effect?: Record<string, unknown> | null
+  /** Effect. What a user gets by using it, or at once from a currency pack. */
+  use_effect?: Reward | null
+  /** Active. Users see active items only. */
   is_active?: boolean
 }
 export type UpdateChallengeDefinitionInput = {
+  /** Name. What people read, in lists and in messages. */
   name?: string
+  /** Description. A note about what it is for. */
   description?: string | null
+  /** Starts at. What happens from this moment on counts. */
   start_at?: string
+  /** Ends at. What happens from this moment on counts no more. */
   end_at?: string
+  /** Goal. Events of one name, XP earned, or the longest streak within the time. */
   goal_type?: "event_count" | "xp_earned" | "streak_maintained"
+  /** Target. How many events, how much XP, or how many periods in a row. */
   goal_value?: number
+  /** Event. The event that is counted; only for a number of events. */
   event_name?: string | null
+  /** XP. Points for completing it. */
   reward_xp?: number
+  /** Achievement. The id of an achievement that is unlocked by completing it. */
   reward_achievement_id?: string | null
+  /** Active. Switched off, it stays defined and has no effect. */
   is_active?: boolean
-  reward?: Record<string, unknown> | null
+  /** Further reward. Currencies, items and the like for completing it. */
+  reward?: Reward | null
+  /** Segment. Only users in this segment. */
   segment_id?: string | null
+  /** Repeats. A new turn begins when one is over. */
   recurrence?: "none" | "daily" | "weekly" | "monthly"
+  /** Teams. Each user alone, or groups together against the goal. */
   team_mode?: "none" | "group"
 }
 export type UpdateCollectionColumnInput = {
+  /** Name. Small letters, digits and _, such as `price`. */
   name?: string
+  /** May be empty. Whether a row may have no value. */
   nullable?: boolean
+  /** Default. The value of a new row; `{"$fn": "now"}` is the time, `uuid` and `user_id` the others. */
   default?: unknown
+  /** Type. What it holds. */
   type?: CollectionColumnType
+  /** Longest text. In characters. */
   max_length?: number | null
+  /** Choices. The only values that it takes. */
   enum?: Array<unknown> | null
+  /** Least. Of numbers. */
   min?: (number | string) | null
+  /** Greatest. Of numbers. */
   max?: (number | string) | null
+  /** Moderated. Rules of moderation read it. */
   moderated?: boolean
 }
 export type UpdateCollectionColumnReply = {
   data: CollectionColumn | CreateCollectionResult
 }
 export type UpdateCollectionInput = {
+  /** Description. A note about what it is for. */
   description?: string | null
+  /** Rows belong to. A user, or a group. It never changes. */
   owner_scope?: "user" | "group"
+  /** Who reads. `owner`, `public`, `member`, `member:<rank>` or `role:<key>`. */
   read_policy?: string
+  /** Who writes. `owner`, `authenticated`, `member:<rank>` or `role:<key>`. */
   write_policy?: string
+  /** Sync. Not available yet. */
   sync?: boolean
+  /** Realtime. Changes are sent to apps that listen. */
   realtime?: boolean
 }
 export type UpdateCollectionReply = {
   data: Collection | CreateCollectionResult
 }
 export type UpdateConfigKeyInput = {
+  /** Value. What apps get, unless a condition says something else. */
   value?: unknown
+  /** Description. A note about what it is for. */
   description?: string | null
+  /** Conditions. Other values for some users: the first that matches wins. */
   conditions?: Array<{
+    /** Segment. Users who are in this segment. */
     segment_id?: string | null
+    /** Share of users. In percent, 0 to 100. */
     percentage?: number | null
+    /** Value. What these users get. */
     value: unknown
   } & Record<string, unknown>>
 }
 export type UpdateControlPlaneWebhookInput = {
+  /** Address. A public https address of yours that takes a POST. */
   target_url?: string
+  /** Events. Such as `project.created`; `*` is all of them. */
   event_types?: Array<"*" | "project.created" | "project.deleted" | "project.provisioned" | "project.provisioning_failed" | "api_key.created" | "api_key.revoked" | "member.joined" | "member.removed" | "deployment.ready" | "deployment.failed" | "quota.warning" | "quota.exceeded" | "webhook.degraded" | "domain.verified" | "audit.event">
+  /** Status. Active delivers; disabled stops new deliveries. */
   status?: "active" | "disabled"
 }
 export type UpdateConversationInput = {
+  /** Name. What people read, in lists and in messages. */
   name?: string | null
+  /** Muted until. No push for it until then. */
   muted_until?: string | null
+  /** Archived. The list leaves it out, for the caller alone. */
   archived?: boolean
 }
 export type UpdateCurrencyDefinitionInput = {
+  /** Name. What people read, in lists and in messages. */
   name?: string
+  /** Icon. The address of a picture. */
   icon_url?: string | null
+  /** Starting balance. What every user has at first. */
   initial_grant?: number
+  /** Highest balance. Credits above it are refused. */
   max_balance?: number
+  /** Apps may spend. A server acting for the user always may. */
   client_spendable?: boolean
+  /** Regeneration. Fills a balance up by itself, as the energy of a game. */
   regen?: CreateCurrencyDefinitionInputRegen
+  /** Days until credits expire. Of credits without an end of their own; purchased ones never expire. */
   expiry_days?: number | null
+  /** Active. Switched off, users do not see it and balances cannot change. */
   is_active?: boolean
 }
 export type UpdateDeveloperInput = {
+  /** Name. Your name, as your team sees it. */
   name?: string | null
+  /** Password. At least 8 characters. */
   password?: string
+  /** Current password. Your password as it is now. */
   current_password?: string
 }
 export type UpdateEmailCampaignInput = {
+  /** Name. For your team; users do not see it. */
   name?: string
+  /** Audience. All users, a segment, some users by id, or those that a filter matches. */
   audience?: CreateEmailCampaignInputAudience
+  /** Leave out. Users in this segment get nothing. */
   exclude_segment_id?: string | null
+  /** Schedule. At one moment for all, or at a time of day in the time zone of each user. */
   schedule?: CreateEmailCampaignInputSchedule
+  /** Messages per minute. How many are sent at most. */
   throttle_per_minute?: number | null
+  /** Quiet hours. Users whose own time is within are skipped. */
   quiet_hours?: SetPushPreferencesInputQuietHour
+  /** Cap. Users who got so many messages lately are skipped. */
   frequency_cap?: {
+    /** Messages. How many a user may have got. */
     max: number
+    /** Hours. In how many hours. */
     hours: number
   } | null
+  /** Goal. An event within 24 hours of the message that counts as success. */
   goal_event?: string | null
+  /** Template. One whose category is not transactional: users can unsubscribe from it. */
   template_key?: string
+  /** Variables. The same for all users; other marks are properties of the user. */
   variables?: Record<string, unknown> | null
+  /** From. An address, or a name and an address. */
   from?: string | null
+  /** Reply to. The address that answers go to. */
   reply_to?: string | null
+  /** Track. Counts who opens it and who follows its links. */
   track?: boolean
+  /** Variants. Templates that are tried against each other. */
   variants?: Array<{
+    /** Key. The name of the variant in statistics, such as `a`. */
     key: string
+    /** Share. In percent of the users; who is beyond the sum gets nothing. */
     weight: number
+    /** Template. What these users get. */
     template_key: string
   }>
+  /** Send at. Starts at this moment. */
   send_at?: string | null
 }
 export type UpdateEmailTemplateInput = {
+  /** Name. For your team. */
   name?: string
+  /** Subject. One line; marks such as `{{name|friend}}` are filled in. */
   subject?: string
+  /** HTML. The message for mail programs that show HTML. */
   html?: string | null
+  /** Text. The message as plain text. */
   text?: string | null
+  /** Translations. Subject, html and text by language, such as `{"de": {"subject": "Hallo"}}`. */
   locales?: Record<string, unknown>
+  /** Category. What users can unsubscribe from, such as `news`; transactional mail always goes out. */
   category?: string
 }
 export type UpdateFlagInput = {
+  /** Name. What people read in lists. */
   name?: string
+  /** Description. A note about what it is for. */
   description?: string | null
+  /** On. Off: every user gets the value when off. */
   is_enabled?: boolean
+  /** Value when off. What every user gets while it is off. */
   off_value?: unknown
+  /** Value for everybody else. What users get whom no rule matches. */
   default_value?: unknown
-  rules?: Array<unknown>
-  schedule?: Array<unknown>
-  tags?: Array<unknown>
+  /** Rules. From top to bottom: the first that matches a user gives the value. */
+  rules?: Array<FlagRule>
+  /** Schedule. Changes at moments to come. */
+  schedule?: Array<FlagStep>
+  /** Tags. Words to find it by. */
+  tags?: Array<string>
+  /** Owner. Who answers for it: a name or an address. */
   owner?: string | null
 }
 export type UpdateFriendInput = {
+  /** Metadata. Any JSON object of your own, kept and returned as it is. */
   metadata?: Record<string, unknown>
 }
 export type UpdateGroupInput = {
+  /** Name. What people read, in lists and in messages. */
   name?: string
+  /** Description. A note about what it is for. */
   description?: string | null
+  /** Avatar. The address of a picture. */
   avatar_url?: string | null
+  /** Public. Anybody finds it and joins; else by invitation. */
   is_public?: boolean
+  /** Most members. How many it takes. */
   max_members?: number
+  /** Metadata. Any JSON object of your own, kept and returned as it is. */
   metadata?: Record<string, unknown>
 }
 export type UpdateGroupMemberInput = {
+  /** Role. Owner, admin, member, or viewer who only reads. */
   role?: "owner" | "admin" | "member" | "viewer"
+  /** Metadata. Any JSON object of your own, kept and returned as it is. */
   metadata?: Record<string, unknown>
 }
 export type UpdateIntegrationInput = {
+  /** Active. Switched off, it stays defined and has no effect. */
   is_active?: boolean
 }
 export type UpdateInventoryItemInput = {
+  /** Metadata. Any JSON object of your own, kept and returned as it is. */
   metadata?: {
+    /** Data of the user. Keys are merged; null removes one. */
     user?: Record<string, unknown>
   }
 }
 export type UpdateLeaderboardDefinitionInput = {
+  /** Name. What people read, in lists and in messages. */
   name?: string
+  /** Description. A note about what it is for. */
   description?: string | null
+  /** Where scores come from. Sent by your servers or apps, or taken from events, XP, a currency or a streak. */
   source?: {
+    /** Source. What makes scores. */
     type: "manual"
   } | ({
+    /** Source. What makes scores. */
     type: "event"
+    /** Event. The event that makes a score. */
     event_name: string
+    /** Property with the score. A number among the properties of the event. */
     value_property?: string | null
-    filter?: Record<string, unknown> | null
+    /** Only events that match. A filter on the properties of the event. */
+    filter?: Filter | null
   }) | {
+    /** Source. What makes scores. */
     type: "xp"
   } | {
+    /** Source. What makes scores. */
     type: "currency"
+    /** Currency. The code of a currency, such as `COINS`. */
     currency_code: string
   } | {
+    /** Source. What makes scores. */
     type: "streak"
+    /** Streak. The key of the streak whose length is the score. */
     streak_key: string
   }
+  /** Scoring. How several scores of a user combine: the best, their sum, the last, or their number. */
   scoring?: "best" | "sum" | "last" | "count"
+  /** Order. Descending: the highest score wins. Ascending: the lowest, as for times. */
   sort?: "desc" | "asc"
+  /** Reset. A new run begins each day, week or month, or never. */
   period?: "all_time" | "daily" | "weekly" | "monthly"
+  /** Time zone. Where days and weeks begin: an IANA name, such as `Europe/Berlin`. */
   timezone?: string
+  /** Starts at. Scores before this moment are not accepted. */
   starts_at?: string | null
+  /** Ends at. Scores from this moment on are not accepted. */
   ends_at?: string | null
+  /** Segment. Only users in this segment. */
   segment_id?: string | null
+  /** Apps may submit. Otherwise only servers may send scores. */
   client_writable?: boolean
+  /** Lowest score. Single scores below it are refused. */
   min_score?: (number | string) | null
+  /** Highest score. Single scores above it are refused. */
   max_score?: (number | string) | null
+  /** Submissions per minute. How many scores a user may send in a minute. */
   max_per_minute?: number
+  /** Rewards. By rank, given when a run closes. */
   rewards?: Array<{
+    /** From rank. The best rank that gets it; 1 is the first. */
     from_rank: number
+    /** To rank. The last rank that gets it, included. */
     to_rank: number
-    reward: Record<string, unknown>
+    /** Reward. What each of these users gets. */
+    reward: Reward
   }>
+  /** Runs kept. How many closed runs are kept. */
   keep_runs?: number
+  /** Active. Switched off, it stays defined and has no effect. */
   is_active?: boolean
 }
 export type UpdateMeInput = {
+  /** Display name. The name that others see. */
   display_name?: string
+  /** Avatar. The address of a picture. */
   avatar_url?: string | null
+  /** Properties. Keys are merged; null removes one. */
   properties?: Record<string, unknown>
+  /** Time zone. An IANA name, such as `Europe/Berlin`. */
   timezone?: string
 }
 export type UpdateMediaCatalogDefinitionInput = {
+  /** Name. What people read, in lists and in messages. */
   name?: string
+  /** Public. Apps read it without a session. */
   is_public?: boolean
+  /** Files. The ids of the files, in their order. */
   asset_ids?: Array<string>
 }
+export type UpdateMediaFolderInput = {
+  /** Name. Such as `Banners`. */
+  name?: string
+}
 export type UpdateMediaInput = {
+  /** Description. Of a picture, for people who do not see it. */
   alt_text?: string | null
+  /** Metadata. Any JSON object of your own, kept and returned as it is. */
   metadata?: Record<string, unknown>
+  /** Folder. The id of a folder. */
   folder_id?: string | null
+  /** Public. Anybody reads the file at its lasting address. */
+  is_public?: boolean
 }
 export type UpdateMessageInput = {
+  /** Text. Of the message. */
   body?: string
+  /** Metadata. Any JSON object of your own, kept and returned as it is. */
   metadata?: Record<string, unknown>
 }
 export type UpdateModerationRuleInput = {
+  /** Name. What people read, in lists and in messages. */
   name?: string
+  /** Kind. What it looks for: words, a pattern, links, too many texts, new accounts, or reports. */
   rule_type?: "keyword" | "regex" | "report_threshold" | "rate" | "link" | "new_account"
+  /** Settings. The fields of its kind, `applies_to` and `action`: queue, hide or block. */
   config?: Record<string, unknown>
+  /** Active. Switched off, it stays defined and has no effect. */
   is_active?: boolean
 }
 export type UpdateOnboardingFlowInput = {
+  /** Name. What people read, in lists and in messages. */
   name?: string
+  /** Steps. What the user sees, in this order. */
   steps?: Array<{
+    /** Id. The name of the step in code. */
     id?: string | null
+    /** Kind. Text, a question, a permission, an action, a paywall, a field, or one of your own. */
     type?: "info" | "question" | "permission" | "action" | "paywall" | "input" | "custom"
+    /** Title. What the user reads first. */
     title?: string | null
+    /** Description. A note about what it is for. */
     description?: string | null
+    /** Settings. As the kind of step takes them. */
     config?: Record<string, unknown>
+    /** Can be skipped. Whether the user may go on without it. Default: `true`. */
     skippable?: boolean
+    /** Segment. Only users in this segment. */
     segment_id?: string | null
   } & Record<string, unknown>>
+  /** Active. New users get the newest active flow. */
   is_active?: boolean
 }
 export type UpdateOrganizationInput = {
+  /** Name. What people read, in lists and in messages. */
   name?: string
 }
 export type UpdateOrganizationMemberInput = {
+  /** Role. Viewers read, developers build, admins manage people and keys, owners may do all. */
   role?: "viewer" | "developer" | "admin" | "owner"
 }
 export type UpdateProjectInput = {
+  /** Name. What your team calls it; users see it in mails. */
   name?: string
+  /** Bundle id. Of the app at Apple, such as `com.example.garden`: for signing in with Apple. */
   bundle_id?: string | null
+  /** Google client id. For signing in with Google. */
   google_oauth_client_id?: string | null
+  /** Platform. Where the app runs. */
   platform?: "ios" | "android" | "all"
+  /** Environment. Development allows sessions for tests and providers that only write a log. */
   environment?: "development" | "production"
+  /** Sender. The address of mails, on a domain that is verified. */
   default_from_email?: string | null
+  /** Name of the sender. Shown beside the address. */
   default_from_name?: string | null
+  /** Reply to. The address that answers go to. */
   default_reply_to?: string | null
+  /** Link for signing in. Where mailed links lead: an address of your app. */
   magic_link_redirect_url?: string | null
+  /** Brand. The name in mails for signing in. */
   auth_email_brand_name?: string | null
+  /** Search for users. Users find each other by name. */
   user_search_enabled?: boolean
+  /** GraphQL. Your team queries the database by GraphQL. */
   graphql_enabled?: boolean
+  /** REST. Collections are served to supabase-js and other clients of PostgREST. */
   rest_enabled?: boolean
 }
 export type UpdateProjectReply = {
@@ -5343,145 +6599,256 @@ export type UpdateProjectResult = {
   updated_at: string
 }
 export type UpdatePushAutomationInput = {
+  /** Trigger. An event, or a user who enters or leaves a segment. */
   trigger?: CreatePushAutomationInputTrigger
+  /** Delay. Seconds from the cause to the message. */
   delay_seconds?: number
+  /** Cancel on. An event that stops the message during the delay. */
   cancel_if_event?: string | null
+  /** Message. What devices show; leave it out to use a template. */
   message?: CreatePushAutomationInputMessage
+  /** Template. The key of a template, in place of a message. */
   template_key?: string
+  /** Cap. Users who got so many messages lately are skipped. */
   frequency_cap?: {
+    /** Messages. How many a user may have got. */
     max: number
+    /** Hours. In how many hours. */
     hours: number
   } | null
+  /** Quiet hours. Users whose own time is within are skipped. */
   quiet_hours?: SetPushPreferencesInputQuietHour
+  /** Inbox. Keeps it in the inbox of the app as well. */
   inbox?: boolean
+  /** Active. Switched off, it stays defined and has no effect. */
   is_active?: boolean
 }
 export type UpdatePushCampaignInput = {
+  /** Name. For your team; users do not see it. */
   name?: string
+  /** Audience. All users, a segment, some users by id, or those that a filter matches. */
   audience?: CreateEmailCampaignInputAudience
+  /** Leave out. Users in this segment get nothing. */
   exclude_segment_id?: string | null
+  /** Schedule. At one moment for all, or at a time of day in the time zone of each user. */
   schedule?: CreateEmailCampaignInputSchedule
+  /** Messages per minute. How many are sent at most. */
   throttle_per_minute?: number | null
+  /** Quiet hours. Users whose own time is within are skipped. */
   quiet_hours?: SetPushPreferencesInputQuietHour
+  /** Cap. Users who got so many messages lately are skipped. */
   frequency_cap?: {
+    /** Messages. How many a user may have got. */
     max: number
+    /** Hours. In how many hours. */
     hours: number
   } | null
+  /** Goal. An event within 24 hours of the message that counts as success. */
   goal_event?: string | null
+  /** Message. What devices show. */
   message?: CreatePushAutomationInputMessage
+  /** Variants. Messages that are tried against each other. */
   variants?: Array<{
+    /** Key. The name of the variant in statistics, such as `a`. */
     key: string
+    /** Share. In percent of the users; who is beyond the sum gets nothing. */
     weight: number
+    /** Message. What these users get. */
     message: CreatePushAutomationInputMessage
   }>
+  /** Inbox. Keeps it in the inbox of the app as well. */
   inbox?: boolean
+  /** Send at. Starts at this moment. */
   send_at?: string | null
 }
 export type UpdatePushTemplateInput = {
+  /** Name. For your team. */
   name?: string | null
+  /** Message. What devices show. */
   message?: CreatePushAutomationInputMessage
 }
 export type UpdateReferralCodeInput = {
-  reward_referrer?: Record<string, unknown>
-  reward_referee?: Record<string, unknown>
+  /** Reward for who invited. What the owner of the code gets; promo codes have none. */
+  reward_referrer?: Reward
+  /** Reward for who claims. What the user gets who enters the code. */
+  reward_referee?: Reward
+  /** Most claims. How many users can claim it. */
   max_uses?: number | null
+  /** Active. Switched off, it cannot be claimed. */
   is_active?: boolean
 }
 export type UpdateReferralDefaultsInput = {
-  reward_referrer?: Record<string, unknown>
-  reward_referee?: Record<string, unknown>
+  /** Reward for who invited. What the owner of the code gets; promo codes have none. */
+  reward_referrer?: Reward
+  /** Reward for who claims. What the user gets who enters the code. */
+  reward_referee?: Reward
+  /** Most claims. How many users can claim it. */
   max_uses?: number | null
+  /** Event to qualify. Who invited is rewarded when the new user sends this event. */
   qualify_event?: string | null
+  /** Days to qualify. In how many days after the claim the event must come. */
   qualify_within_days?: number | null
+  /** Link to share. An address with `{code}` in it. */
   share_url?: string | null
 }
 export type UpdateRoleInput = {
+  /** Name. What people read, in lists and in messages. */
   name?: string
+  /** Description. A note about what it is for. */
   description?: string | null
+  /** Permissions. Words that your app checks, such as `posts:delete`. */
   permissions?: Array<string>
+  /** For everybody. Every user has it, without being given it. Only one role can be it. */
   is_default?: boolean
 }
 export type UpdateSegmentInput = {
+  /** Name. What people read, in lists and in messages. */
   name?: string
+  /** Description. A note about what it is for. */
   description?: string | null
-  rules?: Record<string, unknown> | null
+  /** Rules. Who belongs to a dynamic segment. */
+  rules?: SegmentRules | null
+  /** Active. Switched off, it has no members. */
   is_active?: boolean
 }
 export type UpdateServiceAccountInput = {
+  /** Name. What the program is, such as `Agents`. */
   name?: string
+  /** Scopes. What it may do, such as `users:read`. */
   scopes?: Array<string>
+  /** Projects. The ids of the only projects that it reaches. */
   project_ids?: Array<string> | null
+  /** Active. Switched off, it stays defined and has no effect. */
   is_active?: boolean
 }
 export type UpdateStreakDefinitionInput = {
+  /** Name. What people read, in lists and in messages. */
   name?: string
+  /** Description. A note about what it is for. */
   description?: string | null
+  /** Qualifying event. The event that counts, such as `lesson_completed`. */
   qualifying_event?: string
-  event_filter?: Record<string, unknown> | null
+  /** Only events that match. A filter on the properties of the event. */
+  event_filter?: Filter | null
+  /** Period. What must be filled without a gap: each day, week or month. Fixed once users have the streak. */
   period?: "day" | "week" | "month"
+  /** Events per period. How many events fill a period. */
   min_count?: number
+  /** Week starts on. 1 is Monday, 7 (or 0) Sunday. */
   week_starts_on?: number
+  /** Whose time zone. The zone of each user, or one fixed zone for all. */
   timezone_mode?: "user" | "fixed"
+  /** Fixed time zone. An IANA name, such as `Europe/Berlin`; only with a fixed zone. */
   timezone?: string | null
+  /** Grace hours. Hours after the end of a missed period in which it can still be filled. */
   grace_hours?: number
+  /** Freezes at the start. A freeze fills a missed period. How many a user has at first. */
   freezes_initial?: number
+  /** Most freezes. How many a user can hold at once. */
   freezes_max?: number
+  /** Periods for a freeze. Filled periods that earn one more freeze; 0: none are earned. */
   freeze_earn_every?: number
+  /** At risk before the deadline. Hours before its deadline at which an unfilled period is at risk. */
   at_risk_hours?: number | null
+  /** Restore window. Hours in which an administrator can restore a broken streak. */
   restore_window_hours?: number
+  /** Milestones. Rewards for lengths, each given once per chain. */
   milestones?: Array<{
+    /** Length. The number of periods in a row, such as 30. */
     count: number
-    reward: Record<string, unknown>
+    /** Reward. What the user gets at this length. */
+    reward: Reward
   }>
+  /** Apps may qualify. An app may fill the current period without an event. A server acting for the user always may. */
   allow_client_qualify?: boolean
+  /** Active. Switched off, it stays defined and has no effect. */
   is_active?: boolean
 }
 export type UpdateUserInput = {
+  /** Display name. The name that others see. */
   display_name?: string
+  /** Avatar. The address of a picture. */
   avatar_url?: string | null
+  /** External id. The id of the user in a system of yours. */
   external_id?: string | null
+  /** Email address. */
   email?: string | null
+  /** Phone number. In international form, such as `+4915112345678`. */
   phone?: string | null
+  /** Time zone. An IANA name, such as `Europe/Berlin`. */
   timezone?: string | null
+  /** Properties. Any JSON object, such as `{"plan": "pro"}`. */
   properties?: Record<string, unknown>
+  /** Banned. A banned user can do nothing until it is lifted. */
   is_banned?: boolean
+  /** Muted until. Until then the user cannot write to others; null ends it. */
   muted_until?: string | null
 }
 export type UpdateWebhookInput = {
+  /** Event. One of your events, or a system event such as `svc.user.created`. */
   event_name?: string
+  /** Address. A public https address of yours that takes a POST. */
   target_url?: string
+  /** Status. Active delivers; disabled stops new deliveries. */
   status?: "active" | "disabled"
+  /** Description. A note about what it is for. */
   description?: string | null
-  filter?: Record<string, unknown> | null
+  /** Only events that match. A filter on the properties of the event. */
+  filter?: Filter | null
 }
 export type UpdateXpBoostInput = {
+  /** Name. What people read, in lists and in messages. */
   name?: string
+  /** Times. All XP is multiplied by this: 2 doubles it. */
   multiplier?: number
+  /** Starts at. The moment from which it applies. */
   starts_at?: string
+  /** Ends at. From this moment on it has no effect. */
   ends_at?: string | null
+  /** Segment. Only users in this segment. */
   segment_id?: string | null
+  /** Rules. The keys of the rules that it boosts. */
   rule_keys?: Array<string> | null
+  /** Active. Switched off, it stays defined and has no effect. */
   is_active?: boolean
 }
 export type UpdateXpRuleInput = {
+  /** Name. What people read, in lists and in messages. */
   name?: string
+  /** Event. The event that earns XP, such as `lesson_completed`. */
   event_name?: string
-  event_filter?: Record<string, unknown> | null
+  /** Only events that match. A filter on the properties of the event. */
+  event_filter?: Filter | null
+  /** XP per event. A fixed number of points; leave it out if a property says it. */
   amount?: number | null
+  /** Property with the amount. A number among the properties of the event, such as `score`. */
   amount_property?: string | null
+  /** Times. The number of the property is multiplied by this and rounded down. */
   multiplier?: number
+  /** Most per event. XP that one event can earn. */
   max_per_event?: number | null
+  /** Most per day. XP in a day of UTC. */
   max_per_day?: number | null
+  /** Cooldown. Seconds after an award in which the rule earns nothing. */
   cooldown_seconds?: number | null
+  /** Most in all. XP that a user can ever earn by this rule. */
   max_total?: number | null
+  /** Starts at. Before this moment it has no effect. */
   starts_at?: string | null
+  /** Ends at. From this moment on it has no effect. */
   ends_at?: string | null
+  /** Active. Switched off, it stays defined and has no effect. */
   is_active?: boolean
 }
 export type UploadMediaInput = {
+  /** File name. Such as `banner.png`. */
   filename: string
+  /** Type. Such as `image/png`. */
   mime_type: string
+  /** Size. In bytes, at most 50 MB. */
   size_bytes?: number
+  /** Public. Anybody reads the file at its lasting address. Default: `false`. */
+  is_public?: boolean
 }
 export type UploadMediaReply = {
   data: UploadMediaResult
@@ -5800,7 +7167,7 @@ export type XpRule = {
   key: string
   name: string
   event_name: string
-  event_filter: Record<string, unknown> | null
+  event_filter: Filter | null
   amount: number | null
   amount_property: string | null
   multiplier: number
