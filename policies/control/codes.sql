@@ -1,7 +1,8 @@
 alter table app.developer_codes enable row level security;
 
 create policy "sign-in reads codes" on app.developer_codes for select to control_auth using (true);
-create policy "sign-in counts wrong codes" on app.developer_codes for update to control_auth using (true) with check (true);
+create policy "sign-in counts wrong codes" on app.developer_codes for update to control_auth using (true)
+  with check (true);
 create policy "sign-in consumes codes" on app.developer_codes for delete to control_auth using (true);
 create policy "workers read the recipients of codes" on app.developer_codes for select to control_worker using (true);
 create policy "workers read addresses of accounts" on app.developers for select to control_worker using (true);

@@ -21,7 +21,8 @@ create policy "workers send heartbeats" on app.workers for update to control_wor
 create policy "workers delete dead workers" on app.workers for delete to control_worker using (true);
 
 grant select on app.projects, app.tenants, app.clusters, app.templates, app.installation, app.workers to control_worker;
-grant update (status, steps, error, moved_at, completed_at, schema_version, content_hash, migration_status, migration_error, last_written_at,
+grant update (status, steps, error, moved_at, completed_at, schema_version, content_hash, migration_status,
+              migration_error, last_written_at,
   swept_at)
   on app.tenants to control_worker;
 grant insert (name) on app.clusters to control_worker;
@@ -32,8 +33,8 @@ create policy "workers find old sign-ins" on app.developer_sessions for select t
 create policy "workers delete old sign-ins" on app.developer_sessions for delete to control_worker using (true);
 grant select (id, ended_at, expires_at), delete on app.developer_sessions to control_worker;
 -- in the file that gave it in the former version too, so that it stays granted when that version is started again
-grant execute on function internal.database_is_gone, internal.is_attempt, api.fleet_moved, api.tenant_seen, api.tenants_restored, api.health, api.tenant_get, api.provision_step, api.provision_end, api.cluster_list, api.cluster_ensure,
-  api.template_built, api.key_check, api.fleet_behind, api.fleet_migrated, api.fleet_status, api.fleet_to_sweep, api.fleet_page, api.sweep_take,
-  api.tenants_written,
-  api.provision_stalled, api.workers_beat, api.workers_stopped, api.workers_gone, api.control_maintain
-  to control_worker;
+grant execute on function internal.database_is_gone, internal.is_attempt, api.fleet_moved, api.tenant_seen,
+  api.tenants_restored, api.health, api.tenant_get, api.provision_step, api.provision_end, api.cluster_list,
+  api.cluster_ensure, api.template_built, api.key_check, api.fleet_behind, api.fleet_migrated, api.fleet_status,
+  api.fleet_to_sweep, api.fleet_page, api.sweep_take, api.tenants_written, api.provision_stalled, api.workers_beat,
+  api.workers_stopped, api.workers_gone, api.control_maintain to control_worker;

@@ -27,14 +27,13 @@ grant select, delete, update (budget_usd, budget_period, updated_at) on app.ai_p
 grant select on app.ai_prompt_versions, app.ai_prompt_days, app.ai_invocations to app_admin;
 grant select (app_user_id, kind, input_tokens, output_tokens, created_at) on app.ai_invocations to app_user;
 
-grant execute on function internal.ai_provider_json, internal.ai_config_json, internal.ai_prompt_json, internal.ai_prompt_written,
-  internal.ai_prompt_found, internal.ai_prompt_write, internal.ai_prompts_page, internal.ai_version_json, internal.ai_versions_page,
-  internal.ai_period_start, internal.ai_period_spend, internal.ai_number, internal.ai_budget_reply, internal.ai_invocation_json,
-  internal.ai_invocations_page,
-  api.ai_provider_put, api.ai_provider_list, api.ai_provider_delete, api.ai_prompt_put, api.ai_prompts, api.ai_prompt_get, api.ai_prompt_delete,
-  api.ai_prompt_versions, api.ai_prompt_rollback, api.ai_budget_get, api.ai_budget_put, api.ai_spend, api.ai_invocations, api.ai_evaluation_check,
-  api.ai_evaluated
-  to app_admin;
+grant execute on function internal.ai_provider_json, internal.ai_config_json, internal.ai_prompt_json,
+  internal.ai_prompt_written, internal.ai_prompt_found, internal.ai_prompt_write, internal.ai_prompts_page,
+  internal.ai_version_json, internal.ai_versions_page, internal.ai_period_start, internal.ai_period_spend,
+  internal.ai_number, internal.ai_budget_reply, internal.ai_invocation_json, internal.ai_invocations_page,
+  api.ai_provider_put, api.ai_provider_list, api.ai_provider_delete, api.ai_prompt_put, api.ai_prompts,
+  api.ai_prompt_get, api.ai_prompt_delete, api.ai_prompt_versions, api.ai_prompt_rollback, api.ai_budget_get,
+  api.ai_budget_put, api.ai_spend, api.ai_invocations, api.ai_evaluation_check, api.ai_evaluated to app_admin;
 grant execute on function internal.ai_client_prompts, api.ai_client_prompts, api.ai_usage to app_user;
 grant execute on function internal.ai_provider_check, internal.purge__ai,
   api.ai_begin, api.ai_finish, api.ai_reserve, api.ai_release, api.ai_embedding_target
@@ -50,17 +49,21 @@ insert into internal.user_data
   (table_name, user_column, section, export_columns, secret_columns, reset_section, on_merge, on_delete, declared_in)
 values
   ('app.ai_invocations', 'app_user_id', 'ai_invocations',
-   array['id', 'kind', 'prompt', 'version', 'provider', 'model', 'app_user_id', 'status', 'error_code', 'input_tokens', 'output_tokens', 'finish_reason',
+   array['id', 'kind', 'prompt', 'version', 'provider', 'model', 'app_user_id', 'status', 'error_code', 'input_tokens',
+         'output_tokens', 'finish_reason',
          'payload', 'created_at', 'finished_at'],
-   array['prompt_id', 'input_usd', 'output_usd', 'reserved_usd', 'is_estimated', 'cost_usd', 'charge_id', 'moderates_output',
+   array['prompt_id', 'input_usd', 'output_usd', 'reserved_usd', 'is_estimated', 'cost_usd', 'charge_id',
+         'moderates_output',
          'is_streamed', 'expires_at'],
    null, 'move', 'cascade', current_setting('trellis.file'));
 
-grant execute on function internal.promotion_rows__prompt, internal.promotion_refusal__prompt, internal.promotion_write__prompt, internal.promotion_lock__prompt
-  to app_admin;
-insert into internal.composed_definitions (kind, promoted_as, singular, plural, fields, max_count, create_order, refs, declared_in)
+grant execute on function internal.promotion_rows__prompt, internal.promotion_refusal__prompt,
+  internal.promotion_write__prompt, internal.promotion_lock__prompt to app_admin;
+insert into internal.composed_definitions (kind, promoted_as, singular, plural, fields, max_count, create_order, refs,
+                                           declared_in)
 values
   ('prompt', 'prompts', 'prompt', 'prompts',
-   '{"provider": ["string"], "model": ["string"], "system_prompt": ["string"], "max_tokens": ["number"], "rate_limit": ["object"], "client_invokable": ["boolean"],
+   '{"provider": ["string"], "model": ["string"], "system_prompt": ["string"], "max_tokens": ["number"], '
+   '"rate_limit": ["object"], "client_invokable": ["boolean"],
      "description": ["string"], "log_payloads": ["boolean"], "cost": ["object"]}',
    500, 70, '[{"path": "$.cost.currency_code", "kind": "currency", "by": "key"}]', current_setting('trellis.file'));

@@ -7,7 +7,8 @@ create policy "administrators read every app session" on app.app_sessions for se
 grant select on app.app_sessions to app_user, app_admin;
 grant execute on function internal.app_session_end, internal.app_session_seconds to app_user, app_admin;
 grant execute on function api.app_session_start, api.app_session_heartbeat, api.app_session_finish to app_user;
-grant execute on function internal.app_sessions_figures, internal.app_session_line_json, internal.app_sessions_page, api.app_sessions_stats, api.app_sessions_list to app_admin;
+grant execute on function internal.app_sessions_figures, internal.app_session_line_json, internal.app_sessions_page,
+  api.app_sessions_stats, api.app_sessions_list to app_admin;
 grant execute on function api.app_sessions_timeout to app_worker;
 
 select internal.graphql_declare('app.app_sessions');
@@ -16,6 +17,7 @@ insert into internal.user_data
   (table_name, user_column, section, export_columns, reset_section, on_merge, on_delete, declared_in)
 values
   ('app.app_sessions', 'app_user_id', 'app_sessions',
-   array['id', 'app_user_id', 'started_at', 'last_seen_at', 'ended_at', 'end_reason', 'platform', 'app_version', 'os_version',
+   array['id', 'app_user_id', 'started_at', 'last_seen_at', 'ended_at', 'end_reason', 'platform', 'app_version',
+         'os_version',
          'device_model', 'locale'],
    'sessions', 'move', 'cascade', current_setting('trellis.file'));

@@ -8,7 +8,8 @@ create policy "administrators read entries" on app.feed_entries for select to ap
 
 grant select on app.feed_entries to app_admin;
 -- users read entries of others through these functions only, which know friends, groups and blocks
-grant execute on function internal.feed_scope, api.feed_home, api.feed_own, api.feed_of_group, api.feed_post, api.feed_delete to app_user;
+grant execute on function internal.feed_scope, api.feed_home, api.feed_own, api.feed_of_group, api.feed_post,
+  api.feed_delete to app_user;
 grant execute on function internal.feed_entry_json, internal.feed_entry_of, internal.feed_entries_page,
   api.feed_entries, api.feed_post_as, api.feed_remove, api.feed_settings_put
   to app_admin;
@@ -24,5 +25,7 @@ values
 
 grant execute on function internal.moderation_subject__feed_entry to app_user;
 
-insert into internal.moderated_texts (kind, subject_type, table_name, text_columns, id_column, user_column, at_column, texts_function, declared_in)
-values ('feed_entry', 'feed_entry', null, null, null, null, null, 'moderated_texts__feed_entry', current_setting('trellis.file'));
+insert into internal.moderated_texts (kind, subject_type, table_name, text_columns, id_column, user_column, at_column,
+                                      texts_function, declared_in)
+values ('feed_entry', 'feed_entry', null, null, null, null, null, 'moderated_texts__feed_entry',
+        current_setting('trellis.file'));

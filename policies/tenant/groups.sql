@@ -6,7 +6,8 @@ alter table app.group_invites enable row level security;
 create policy "users read public groups and their own" on app.groups for select to app_user
   using (internal.group_is_visible(groups, (select array(select internal.my_group_ids()))));
 -- the groups that the policy above shows
-create policy "users read their own memberships and members of visible groups" on app.group_members for select to app_user
+create policy "users read their own memberships and members of visible groups" on app.group_members
+  for select to app_user
   using (app_user_id = (select internal.user_id()) or exists (select from app.groups g where g.id = group_id));
 create policy "server keys read groups" on app.groups for select to app_server using (true);
 create policy "server keys read members" on app.group_members for select to app_server using (true);
@@ -14,18 +15,16 @@ create policy "administrators read groups" on app.groups for select to app_admin
 create policy "administrators read members" on app.group_members for select to app_admin using (true);
 
 grant select on app.groups, app.group_members to app_user, app_server, app_admin;
-grant execute on function internal.group_rank, internal.group_json, internal.group_not_found to app_user, app_server, app_admin;
-grant execute on function internal.my_group_ids, internal.group_is_visible,
-  api.group_create, api.groups_mine, api.groups_search, api.group_get, api.group_join, api.group_leave, api.group_members
-  to app_user;
-grant execute on function internal.group_led_json,
-  api.group_update, api.group_delete, api.group_member_update, api.group_member_kick, api.group_transfer, api.group_invite_create,
-  api.group_invites_list, api.group_invite_delete, api.group_join_by_code
-  to app_user;
+grant execute on function internal.group_rank, internal.group_json,
+  internal.group_not_found to app_user, app_server, app_admin;
+grant execute on function internal.my_group_ids, internal.group_is_visible, api.group_create, api.groups_mine,
+  api.groups_search, api.group_get, api.group_join, api.group_leave, api.group_members to app_user;
+grant execute on function internal.group_led_json, api.group_update, api.group_delete, api.group_member_update,
+  api.group_member_kick, api.group_transfer, api.group_invite_create, api.group_invites_list, api.group_invite_delete,
+  api.group_join_by_code to app_user;
 grant execute on function internal.groups_all_page, internal.group_members_json, internal.group_member_json,
-  api.group_member_add, api.groups_list, api.group_show, api.group_update_any, api.group_delete_any, api.group_members_any,
-  api.group_member_update_any, api.group_member_remove
-  to app_admin;
+  api.group_member_add, api.groups_list, api.group_show, api.group_update_any, api.group_delete_any,
+  api.group_members_any, api.group_member_update_any, api.group_member_remove to app_admin;
 grant execute on function api.group_inherited to app_worker;
 
 select internal.graphql_declare('app.group_members');

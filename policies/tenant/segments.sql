@@ -18,12 +18,14 @@ grant select on app.segments to app_worker;
 
 grant execute on function internal.segment_caller_check, internal.segment_member, internal.segment_ids_of
   to app_user, app_server, app_admin, app_worker;
-grant execute on function internal.promotion_begin__segment, internal.promotion_end__segment, internal.segment_lock_shared, internal.segment_json, internal.segment_rules, internal.segment_used_by, internal.segment_before_delete,
-  internal.segment_preview, internal.segment_refresh_now, internal.segment_user_json, internal.segment_user_ids, internal.segment_change, internal.segments_lock, internal.segments_enqueue_refresh,
-  internal.segment_explain, internal.segment_is_time, internal.segment_value, internal.segment_date, internal.segment_time, internal.segment_size, internal.version_key,
-  api.segment_create, api.segment_update, api.segment_preview, api.segment_refresh,
-  api.segment_history, internal.segment_member_json, api.segment_members, api.segment_members_add, api.segment_member_remove, api.segment_explain
-  to app_admin;
+grant execute on function internal.promotion_begin__segment, internal.promotion_end__segment,
+  internal.segment_lock_shared, internal.segment_json, internal.segment_rules, internal.segment_used_by,
+  internal.segment_before_delete, internal.segment_preview, internal.segment_refresh_now, internal.segment_user_json,
+  internal.segment_user_ids, internal.segment_change, internal.segments_lock, internal.segments_enqueue_refresh,
+  internal.segment_explain, internal.segment_is_time, internal.segment_value, internal.segment_date,
+  internal.segment_time, internal.segment_size, internal.version_key, api.segment_create, api.segment_update,
+  api.segment_preview, api.segment_refresh, api.segment_history, internal.segment_member_json, api.segment_members,
+  api.segment_members_add, api.segment_member_remove, api.segment_explain to app_admin;
 grant execute on function api.segments_due, api.segments_refresh to app_worker;
 
 select internal.graphql_declare('app.segment_counts');
@@ -36,7 +38,8 @@ values
   ('app.segment_members', 'app_user_id', 'segments', array['segment_id', 'app_user_id', 'entered_at'],
    null, 'move', 'delete', null, current_setting('trellis.file'));
 
-insert into internal.definitions (kind, table_name, singular, plural, key_column, fixed_columns, max_count, create_order, promoted_refs, declared_in)
+insert into internal.definitions (kind, table_name, singular, plural, key_column, fixed_columns, max_count,
+                                  create_order, promoted_refs, declared_in)
 values ('segment', 'app.segments', 'segment', 'segments', 'key', '{key,kind}', 200, 35,
    -- rules are a tree, whose leaves name other segments
    '[{"path": "$.rules.**.segment_id", "kind": "segment", "by": "id"}]', current_setting('trellis.file'));

@@ -6,7 +6,8 @@ alter table app.user_sessions enable row level security;
 alter table app.name_words enable row level security;
 alter table internal.user_data enable row level security;
 
-create policy "users read their own profile" on app.users for select to app_user using (id = (select internal.user_id()));
+create policy "users read their own profile" on app.users for select to app_user
+  using (id = (select internal.user_id()));
 create policy "users change their own profile" on app.users for update to app_user
   using (id = (select internal.user_id()))
   with check (id = (select internal.user_id()));
@@ -20,7 +21,8 @@ create policy "sign-in changes users" on app.users for update to app_auth using 
 
 create policy "sign-in reads password hashes" on app.user_passwords for select to app_auth using (true);
 create policy "sign-in stores password hashes" on app.user_passwords for insert to app_auth with check (true);
-create policy "sign-in replaces password hashes" on app.user_passwords for update to app_auth using (true) with check (true);
+create policy "sign-in replaces password hashes" on app.user_passwords for update to app_auth using (true)
+  with check (true);
 
 create policy "users read their own identities" on app.user_identities for select to app_user
   using (app_user_id = (select internal.user_id()));
@@ -31,7 +33,8 @@ create policy "sign-in links identities" on app.user_identities for insert to ap
 
 create policy "sign-in reads sessions" on app.user_sessions for select to app_auth using (true);
 create policy "sign-in starts sessions" on app.user_sessions for insert to app_auth with check (true);
-create policy "sign-in renews and ends sessions" on app.user_sessions for update to app_auth using (true) with check (true);
+create policy "sign-in renews and ends sessions" on app.user_sessions for update to app_auth using (true)
+  with check (true);
 
 create policy "sign-in reads name words" on app.name_words for select to app_auth using (true);
 create policy "administrators read name words" on app.name_words for select to app_admin using (true);
@@ -55,14 +58,18 @@ grant execute on function internal.is_blank to app_user, app_admin, app_auth;
 grant execute on function internal.profiles_named, internal.account_delete, internal.user_bundle,
   api.me_update, api.me_delete, api.me_export, api.user_profile, api.users_search
   to app_user;
-grant execute on function internal.user_admin_json, internal.user_found, internal.users_created, internal.already_exists,
-  internal.new_anonymous_id, internal.segment_members, internal.user_sections, internal.user_set, internal.users_set, internal.user_session_start,
-  internal.naming_part, internal.user_named, internal.users_named, internal.bulk_contested, internal.bulk_fields, internal.bulk_apply, internal.bulk_segments, internal.with_index, internal.user_delete_by_administrator,
-  internal.reset_sections, internal.user_reset, internal.export_time, internal.csv_quoted, internal.csv_cell, internal.csv_object, internal.user_bundle,
-  api.user_create, internal.users_page, internal.users_of_segment, internal.users_beginning, internal.users_containing, internal.users_containing_count, internal.users_beginning_count, internal.users_lately_containing, internal.is_event_from_outside, internal.user_events_page,
-  internal.user_sent_events_page, api.users_list, api.user_get, api.user_events, api.user_update, api.user_session, api.users_bulk_update,
-  api.users_cohort, api.user_delete, api.user_delete_anonymous, api.user_reset, api.users_export, api.user_events_export, api.user_export
-  to app_admin;
+grant execute on function internal.user_admin_json, internal.user_found, internal.users_created,
+  internal.already_exists, internal.new_anonymous_id, internal.segment_members, internal.user_sections,
+  internal.user_set, internal.users_set, internal.user_session_start, internal.naming_part, internal.user_named,
+  internal.users_named, internal.bulk_contested, internal.bulk_fields, internal.bulk_apply, internal.bulk_segments,
+  internal.with_index, internal.user_delete_by_administrator, internal.reset_sections, internal.user_reset,
+  internal.export_time, internal.csv_quoted, internal.csv_cell, internal.csv_object, internal.user_bundle,
+  api.user_create, internal.users_page, internal.users_of_segment, internal.users_beginning, internal.users_containing,
+  internal.users_containing_count, internal.users_beginning_count, internal.users_lately_containing,
+  internal.is_event_from_outside, internal.user_events_page, internal.user_sent_events_page, api.users_list,
+  api.user_get, api.user_events, api.user_update, api.user_session, api.users_bulk_update, api.users_cohort,
+  api.user_delete, api.user_delete_anonymous, api.user_reset, api.users_export, api.user_events_export,
+  api.user_export to app_admin;
 grant execute on function internal.generated_name to app_auth, app_admin;
 grant execute on function api.me_get to app_user;
 grant execute on function api.user_exists to app_server;
@@ -71,18 +78,22 @@ select internal.graphql_declare('app.user_identities');
 select internal.graphql_declare('app.users');
 
 insert into internal.user_data
-  (table_name, user_column, section, export_columns, secret_columns, reset_section, on_merge, on_delete, exempt_reason, declared_in)
+  (table_name, user_column, section, export_columns, secret_columns, reset_section, on_merge, on_delete, exempt_reason,
+   declared_in)
 values
   ('app.users', 'id', 'users',
    array['id', 'email', 'phone', 'display_name', 'avatar_url', 'external_id', 'anonymous_id', 'properties', 'timezone',
-         'email_verified', 'phone_verified', 'is_banned', 'muted_until', 'first_seen_at', 'last_seen_at', 'created_at', 'updated_at'],
+         'email_verified', 'phone_verified', 'is_banned', 'muted_until', 'first_seen_at', 'last_seen_at', 'created_at',
+         'updated_at'],
    '{}', null, 'keep survivor', 'delete', null, current_setting('trellis.file')),
-  ('app.user_passwords', 'app_user_id', 'user_passwords', null, array['password_hash'], null, 'keep survivor', 'cascade',
+  ('app.user_passwords', 'app_user_id', 'user_passwords', null, array['password_hash'], null, 'keep survivor',
+   'cascade',
    'holds nothing but a secret', current_setting('trellis.file')),
   ('app.user_identities', 'app_user_id', 'user_identities',
    array['id', 'app_user_id', 'provider', 'provider_id', 'created_at'], '{}', null, 'move', 'cascade', null,
    current_setting('trellis.file')),
   ('app.user_sessions', 'app_user_id', 'user_sessions',
-   array['id', 'app_user_id', 'original_anonymous_id', 'signed_in_at', 'last_used_at', 'expires_at', 'ended_at', 'end_reason', 'is_test',
+   array['id', 'app_user_id', 'original_anonymous_id', 'signed_in_at', 'last_used_at', 'expires_at', 'ended_at',
+         'end_reason', 'is_test',
          'platform', 'app_version', 'ip_country'],
    array['refresh_hash'], 'sessions', 'end', 'cascade', null, current_setting('trellis.file'));

@@ -18,20 +18,23 @@ create policy "administrators change boosts" on app.xp_boosts for update to app_
 create policy "administrators delete boosts" on app.xp_boosts for delete to app_admin using (true);
 create policy "everybody reads levels" on app.xp_levels for select to app_user, app_admin using (true);
 
-create policy "users read their own total" on app.xp_totals for select to app_user using (app_user_id = (select internal.user_id()));
+create policy "users read their own total" on app.xp_totals for select to app_user
+  using (app_user_id = (select internal.user_id()));
 create policy "administrators read every total" on app.xp_totals for select to app_admin using (true);
-create policy "users read their own ledger" on app.xp_transactions for select to app_user using (app_user_id = (select internal.user_id()));
+create policy "users read their own ledger" on app.xp_transactions for select to app_user
+  using (app_user_id = (select internal.user_id()));
 create policy "administrators read every ledger" on app.xp_transactions for select to app_admin using (true);
 
 grant select on app.xp_levels, app.xp_totals, app.xp_transactions to app_user, app_admin;
 
-grant execute on function internal.xp_level_of, internal.xp_levels_json, internal.xp_transaction_json, internal.xp_page, api.xp_levels_get
-  to app_user, app_admin;
+grant execute on function internal.xp_level_of, internal.xp_levels_json, internal.xp_transaction_json, internal.xp_page,
+  api.xp_levels_get to app_user, app_admin;
 grant execute on function internal.xp_my_boosts, api.xp_me, api.xp_history to app_user;
 grant execute on function internal.xp_adjust, api.xp_award to app_user, app_server;
-grant execute on function internal.xp_adjust, internal.xp_rule_check, internal.xp_boost_check, internal.xp_levels_requested, internal.xp_levels_replace, internal.xp_simulation, internal.xp_figures, internal.first_id_at,
-  internal.event_caused__xp, api.xp_rule_simulate, api.xp_levels_put, api.xp_grant, api.xp_transactions, api.xp_stats
-  to app_admin;
+grant execute on function internal.xp_adjust, internal.xp_rule_check, internal.xp_boost_check,
+  internal.xp_levels_requested, internal.xp_levels_replace, internal.xp_simulation, internal.xp_figures,
+  internal.first_id_at, internal.event_caused__xp, api.xp_rule_simulate, api.xp_levels_put, api.xp_grant,
+  api.xp_transactions, api.xp_stats to app_admin;
 
 select internal.graphql_declare('app.xp_boosts');
 select internal.graphql_declare('app.xp_levels');
@@ -46,24 +49,30 @@ values
    array['app_user_id', 'total', 'highest_level', 'announced_level', 'created_at', 'updated_at'],
    'xp', 'add', 'cascade', current_setting('trellis.file')),
   ('app.xp_transactions', 'app_user_id', 'xp_transactions',
-   array['id', 'app_user_id', 'amount', 'total_after', 'source', 'source_id', 'rule_key', 'reason', 'wished', 'clipped_by', 'occurred_at', 'counted_at',
+   array['id', 'app_user_id', 'amount', 'total_after', 'source', 'source_id', 'rule_key', 'reason', 'wished',
+         'clipped_by', 'occurred_at', 'counted_at',
          'created_at'],
    'xp', 'with app.xp_totals', 'delete', current_setting('trellis.file')),
   ('app.xp_rule_days', 'app_user_id', 'xp_rule_days',
    array['app_user_id', 'rule_key', 'day', 'amount'],
    'xp', 'with app.xp_totals', 'delete', current_setting('trellis.file'));
 
-insert into internal.definitions (kind, table_name, singular, plural, key_column, fixed_columns, max_count, create_order, refs, declared_in)
+insert into internal.definitions (kind, table_name, singular, plural, key_column, fixed_columns, max_count,
+                                  create_order, refs, declared_in)
 values
   ('xp_rule', 'app.xp_rules', 'rule', 'rules', 'key', '{key}', 200, 40, '[]', current_setting('trellis.file')),
   ('xp_boost', 'app.xp_boosts', 'boost', 'boosts', 'name', '{}', 50, 50,
-   '[{"path": "$.segment_id", "kind": "segment", "by": "id"}, {"path": "$.rule_keys[*]", "kind": "xp_rule", "by": "key"}]',
+   '[{"path": "$.segment_id", "kind": "segment", "by": "id"}, {"path": "$.rule_keys[*]", "kind": "xp_rule", "by": '
+   '"key"}]',
    current_setting('trellis.file'));
 select internal.definition_declare('xp_rule'), internal.definition_declare('xp_boost');
 
-grant execute on function internal.promotion_rows__level, internal.promotion_write__level, internal.promotion_lock__level to app_admin;
-insert into internal.composed_definitions (kind, promoted_as, singular, plural, fields, max_count, create_order, is_additive, declared_in)
-values ('level', 'levels', 'table of levels', 'tables of levels', '{"levels": ["array"]}', 1, 60, true, current_setting('trellis.file'));
+grant execute on function internal.promotion_rows__level, internal.promotion_write__level,
+  internal.promotion_lock__level to app_admin;
+insert into internal.composed_definitions (kind, promoted_as, singular, plural, fields, max_count, create_order,
+                                           is_additive, declared_in)
+values ('level', 'levels', 'table of levels', 'tables of levels', '{"levels": ["array"]}', 1, 60, true,
+        current_setting('trellis.file'));
 
 insert into internal.feed_events (action, event_name, target_property, group_property, shown, declared_in)
 values ('level.reached', 'svc.level.reached', 'level', null, '{level,name}', current_setting('trellis.file'));
