@@ -1,6 +1,7 @@
--- What is wrong with the privileges on databases of this server: $1 prefix, $2 the roles of control, $3 those of tenants.
--- Privileges on a database are copied neither from its template nor by pg_dump, so a database that was restored by hand is open to
--- every login. `can_repair` is false for a database that other programs use, or that belongs to somebody else.
+-- What is wrong with the privileges on databases of this server: $1 prefix, $2 the roles of control, $3 those of
+-- tenants. Privileges on a database are copied neither from its template nor by pg_dump, so a database that was
+-- restored by hand is open to every login. `can_repair` is false for a database that other programs use, or that
+-- belongs to somebody else.
 with own as (
   select array(select 'login_' || r from unnest($2::text[]) r) as control,
          array(select 'login_' || r from unnest($3::text[]) r) as tenant,
@@ -12,7 +13,8 @@ with own as (
 ), strangers as (
   -- logins that would lose by a revoke from PUBLIC
   select exists (select from pg_catalog.pg_roles r, own, me
-                  where r.rolcanlogin and not r.rolsuper and r.oid <> me.oid and r.rolname <> all (own.control || own.tenant)) as exist
+                  where r.rolcanlogin and not r.rolsuper and r.oid <> me.oid
+                    and r.rolname <> all (own.control || own.tenant)) as exist
 ), found as (
   select d.oid, d.datname, d.datdba, d.datallowconn,
          coalesce(d.datacl, acldefault('d', d.datdba)) as acl,
@@ -35,14 +37,18 @@ with own as (
            case when f.kind in ('control', 'tenant') and f.datdba::regrole::text <> 'trellis_owner'
                 then 'it does not belong to trellis_owner' end,
            case when f.kind = 'template' and f.datallowconn then 'it takes connections' end,
-           case when f.kind <> 'template' and f.datallowconn and 'public' = any (g.connecting) then 'every login may connect' end,
-           case when f.kind <> 'template' and f.datallowconn and 'public' = any (g.temporary) then 'every login may make temporary tables' end,
+           case when f.kind <> 'template' and f.datallowconn
+                and 'public' = any (g.connecting) then 'every login may connect' end,
+           case when f.kind <> 'template' and f.datallowconn
+                and 'public' = any (g.temporary) then 'every login may make temporary tables' end,
            case when f.kind in ('control', 'tenant') and exists (
                   select from unnest(g.connecting || g.temporary) l
                    where l = any (own.control || own.tenant || own.roles)
-                     and (l <> all (case f.kind when 'control' then own.control else own.tenant end) or l = any (g.temporary)))
+                     and (l <> all (case f.kind when 'control' then own.control else own.tenant end)
+                          or l = any (g.temporary)))
                 then 'a login may more than it needs' end,
-           case when f.kind in ('control', 'tenant') and not g.connecting @> case f.kind when 'control' then own.control else own.tenant end
+           case when f.kind in ('control', 'tenant')
+                and not g.connecting @> case f.kind when 'control' then own.control else own.tenant end
                 then 'a login may not connect' end], null) as problems,
          f.kind <> 'shared' or me.is_embedded
            or ((me.is_super or pg_has_role(me.oid, f.datdba, 'usage')) and not strangers.exist) as can_repair
@@ -57,7 +63,8 @@ with own as (
 )
 select j.datname as database, j.kind, j.problems, j.can_repair as "canRepair",
        case when j.kind = 'shared' then
-         format('grant connect on database %1$I to %2$I; revoke connect, temporary on database %1$I from public', j.datname, current_user)
+         format('grant connect on database %1$I to %2$I; revoke connect, temporary on database %1$I from public',
+                j.datname, current_user)
        end as remedy
   from evaluated j
  where j.problems <> '{}'

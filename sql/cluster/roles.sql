@@ -1,7 +1,7 @@
--- Roles belong to the cluster, not to a database. Run in the maintenance database, under the bootstrap lock, by the role
--- of DATABASE_URL: a superuser, or one with CREATEDB and CREATEROLE. Safe to run again.
--- The setting trellis.verifiers holds {role: SCRAM verifier}: one login for each trust level, which may become exactly
--- that role (PostgREST's: one of two) and is powerless by itself.
+-- Roles belong to the cluster, not to a database. Run in the maintenance database, under the bootstrap lock, by the
+-- role of DATABASE_URL: a superuser, or one with CREATEDB and CREATEROLE. Safe to run again. The setting
+-- trellis.verifiers holds {role: SCRAM verifier}: one login for each trust level, which may become exactly that role
+-- (PostgREST's: one of two) and is powerless by itself.
 do $$
 declare
   role_name text;
@@ -32,7 +32,8 @@ begin
       execute format('create role %I login noinherit', login_name);
     end if;
     execute format('alter role %I password %L', login_name, verifier);
-    -- every login may change its own settings, which outlive its connection: a statement_timeout of 1 ms would stop all projects
+    -- every login may change its own settings, which outlive its connection: a statement_timeout of 1 ms would stop all
+    -- projects
     execute format('alter role %I reset all', login_name);
     for place in
       select d.datname
@@ -55,13 +56,14 @@ begin
     end if;
     -- the role that drops a database terminates the connections of these logins to it
     if not exists (select from pg_roles where rolname = current_user and rolsuper) then
-      execute format(case when is_16_or_newer then 'grant %I to %I with inherit true, set false' else 'grant %I to %I' end,
+      execute format(case when is_16_or_newer then 'grant %I to %I with inherit true, set false'
+                          else 'grant %I to %I' end,
                      login_name, current_user);
     end if;
   end loop;
 
-  -- PostgREST has one login and two kinds of callers: users, as app_rest, which has what app_user has and what the views of schema rest need, and
-  -- server keys
+  -- PostgREST has one login and two kinds of callers: users, as app_rest, which has what app_user has and what the
+  -- views of schema rest need, and server keys
   if exists (select from json_each(current_setting('trellis.verifiers')::json) v where v.key = 'app_rest') then
     if is_16_or_newer then
       -- by execute: Postgres 15 would not read these words

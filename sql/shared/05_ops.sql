@@ -1,4 +1,5 @@
--- What the loader knows of its own work: files applied, the functions and triggers that each made, the grants that each gave.
+-- What the loader knows of its own work: files applied, the functions and triggers that each made, the grants that each
+-- gave.
 create schema if not exists ops;
 
 create table if not exists ops.files (
@@ -14,7 +15,8 @@ create table if not exists ops.objects (
   identity text not null
 );
 comment on table ops.objects is
-  'Functions (as regprocedure) and triggers ("name on schema.table") that a file made: what it no longer says is dropped.';
+  'Functions (as regprocedure) and triggers ("name on schema.table") that a file made: what it no longer says is
+   dropped.';
 
 create table if not exists ops.grants (
   path       text not null references ops.files on delete cascade,
@@ -24,7 +26,8 @@ create table if not exists ops.grants (
   grantee    text not null,
   privilege  text not null
 );
-comment on table ops.grants is 'Grants that a policy file gave, so that those it no longer says are revoked. A DBA''s own are not here.';
+comment on table ops.grants is
+  'Grants that a policy file gave, so that those it no longer says are revoked. A DBA''s own are not here.';
 
 create table if not exists ops.loaded (
   fingerprint uuid not null,
@@ -32,8 +35,9 @@ create table if not exists ops.loaded (
   former      uuid
 );
 comment on table ops.loaded is
-  'One row: the fingerprint of what the loader left here, the witness that it had then (sql/cluster/witness.sql), and in a template the fingerprint of the
-   template before. While the witness is the same, nobody has changed what the loader manages. Numbers of a fixed size, so that there is no TOAST table.';
+  'One row: the fingerprint of what the loader left here, the witness that it had then (sql/cluster/witness.sql), and in
+   a template the fingerprint of the template before. While the witness is the same, nobody has changed what the loader
+   manages. Numbers of a fixed size, so that there is no TOAST table.';
 
 -- read and written whole, or by path: their keys were as large as they, in the database of every project
 alter table ops.objects drop constraint if exists objects_pkey;
@@ -70,10 +74,12 @@ create or replace view ops.acl_written as
     join pg_catalog.pg_roles g on g.oid = a.grantee
    where a.grantee <> p.proowner;
 comment on view ops.acl_written is
-  'ops.acl with the transaction that last wrote the row of the catalog which holds the privilege: what a file granted is found without reading all.';
+  'ops.acl with the transaction that last wrote the row of the catalog which holds the privilege: what a file granted '
+  'is found without reading all.';
 
 create or replace view ops.acl as
   select w.kind, w.identity, w.columns, w.grantee, w.privilege from ops.acl_written w;
 comment on view ops.acl is
-  'Every privilege that a role other than the owner holds on our tables, columns, sequences and functions. Tables of collections are the tenants'' own:
+  'Every privilege that a role other than the owner holds on our tables, columns, sequences and functions. Tables of '
+  'collections are the tenants'' own:
    one that is made while a policy file is applied must not be taken for that file''s work.';

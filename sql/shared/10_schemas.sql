@@ -15,4 +15,5 @@ begin
   end if;
 end $$;
 comment on type api.reply is
-  'What a route answers: the HTTP status, the whole JSON envelope as it is sent, and extra headers ({"Retry-After": "5"}) or null.';
+  'What a route answers: the HTTP status, the whole JSON envelope as it is sent, and extra headers ({"Retry-After":
+   "5"}) or null.';

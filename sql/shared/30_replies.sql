@@ -1,5 +1,7 @@
--- Answers and refusals. What raises is volatile: the planner would evaluate an immutable refusal while it plans. Times go out through internal.iso, errors through internal.fail or internal.refuse.
--- What makes JSON is stable and not immutable, as json_build_object is: only so does Postgres put its text in the place of the call, which is ten times cheaper.
+-- Answers and refusals. What raises is volatile: the planner would evaluate an immutable refusal while it plans. Times
+-- go out through internal.iso, errors through internal.fail or internal.refuse. What makes JSON is stable and not
+-- immutable, as json_build_object is: only so does Postgres put its text in the place of the call, which is ten times
+-- cheaper.
 create or replace function internal.iso(at timestamptz) returns text
 language sql stable parallel safe
 return to_char(iso.at at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.MS"Z"');
@@ -23,12 +25,14 @@ return case
   else (left(rtrim(json_merge.a::text), -1) || ', ' || substr(ltrim(json_merge.b::text), 2))::json
 end;
 comment on function internal.json_merge is
-  'The fields of one object and then those of another, in their order. jsonb would sort them, and costs three times as much.';
+  'The fields of one object and then those of another, in their order. jsonb would sort them, and costs three times as
+   much.';
 
 create or replace function internal.page_bytes() returns int
 language sql immutable parallel safe
 return 8388608;
-comment on function internal.page_bytes is 'The most bytes that the rows of one page, or of one batch of an export, may have: 8 MB. A single row may have more.';
+comment on function internal.page_bytes is
+  'The most bytes that the rows of one page, or of one batch of an export, may have: 8 MB. A single row may have more.';
 
 create or replace function internal.json_fitting(data json, out shown json, out n bigint)
 language sql stable parallel safe as $$
@@ -37,29 +41,35 @@ language sql stable parallel safe as $$
             from json_array_elements(json_fitting.data) with ordinality as r (value, n)) as e
    where e.n = 1 or e.bytes <= internal.page_bytes()
 $$;
-comment on function internal.json_fitting is 'The first elements of a list, as many as internal.page_bytes() allows and at least one, and how many that are.';
+comment on function internal.json_fitting is
+  'The first elements of a list, as many as internal.page_bytes() allows and at least one, and how many that are.';
 
-create or replace function internal.reply_page(data json, total bigint, page_offset bigint, page_limit bigint) returns api.reply
+create or replace function internal.reply_page(data json, total bigint, page_offset bigint, page_limit bigint)
+returns api.reply
 language sql stable parallel safe
 return case
   when reply_page.data is null or octet_length(reply_page.data::text) <= internal.page_bytes()
   then row(200, json_build_object('data', coalesce(reply_page.data, '[]'), 'total', reply_page.total,
                                   'offset', reply_page.page_offset, 'limit', reply_page.page_limit), null)::api.reply
-  else (select row(200, json_build_object('data', f.shown, 'total', reply_page.total, 'offset', reply_page.page_offset, 'limit', f.n), null)::api.reply
+  else (select row(200, json_build_object('data', f.shown, 'total', reply_page.total, 'offset', reply_page.page_offset,
+                                          'limit', f.n), null)::api.reply
           from internal.json_fitting(reply_page.data) f)
 end;
 comment on function internal.reply_page is
-  'An offset-paged list: data, total, offset, limit. Null data is an empty list. Of rows of more than 8 MB the first that fit, and limit is their number: the
-   next page begins at offset + limit.';
+  'An offset-paged list: data, total, offset, limit. Null data is an empty list. Of rows of more than 8 MB the first
+   that fit, and limit is their number: the next page begins at offset + limit.';
 
-create or replace function internal.reply_cursor(data json, next_cursor text, total bigint default null) returns api.reply
+create or replace function internal.reply_cursor(data json, next_cursor text, total bigint default null)
+returns api.reply
 language sql stable parallel safe
 return row(200, json_build_object('data', coalesce(reply_cursor.data, '[]'),
                                   'pagination', json_build_object('next_cursor', reply_cursor.next_cursor,
                                                                   'total', reply_cursor.total)), null)::api.reply;
-comment on function internal.reply_cursor is 'A cursor-paged list: data and pagination {next_cursor, total}. Null data is an empty list.';
+comment on function internal.reply_cursor is
+  'A cursor-paged list: data and pagination {next_cursor, total}. Null data is an empty list.';
 
-create or replace function internal.refuse(status int, code text, message text, details json default null, headers json default null)
+create or replace function internal.refuse(status int, code text, message text, details json default null,
+                                           headers json default null)
 returns api.reply
 language sql stable parallel safe
 return row(refuse.status,
@@ -70,16 +80,19 @@ return row(refuse.status,
 comment on function internal.refuse is
   'A refusal that is returned, so that what was written with it stays: a counted failure, an ended session.';
 
-create or replace function internal.fail(status int, code text, message text, details json default null, headers json default null)
+create or replace function internal.fail(status int, code text, message text, details json default null,
+                                         headers json default null)
 returns void
 language plpgsql volatile as $$
 begin
   raise exception using
     errcode = 'TR000',
     message = fail.message,
-    detail = json_build_object('status', fail.status, 'code', fail.code, 'details', fail.details, 'headers', fail.headers)::text;
+    detail = json_build_object('status', fail.status, 'code', fail.code, 'details', fail.details,
+                               'headers', fail.headers)::text;
 end $$;
-comment on function internal.fail is 'Refuses and undoes everything: raises TR000, which the server answers as this status, code, message and details.';
+comment on function internal.fail is
+  'Refuses and undoes everything: raises TR000, which the server answers as this status, code, message and details.';
 
 create or replace function internal.invalid(field text, reason text, code text default 'VALIDATION_ERROR') returns void
 language sql volatile
@@ -87,7 +100,8 @@ return internal.fail(400, invalid.code, invalid.field || ': ' || invalid.reason,
                      json_build_object('field', invalid.field, 'reason', invalid.reason));
 comment on function internal.invalid is 'Refuses a field of the request: 400 with details {field, reason}.';
 
-create or replace function internal.check_found(is_found boolean, thing text, code text default 'NOT_FOUND') returns void
+create or replace function internal.check_found(is_found boolean, thing text, code text default 'NOT_FOUND')
+returns void
 language plpgsql volatile as $$
 begin
   if check_found.is_found is not true then
@@ -96,7 +110,8 @@ begin
 end $$;
 comment on function internal.check_found is 'Refuses 404 with the entity''s own code when it was not found.';
 
-create or replace function internal.check_limit(taken bigint, most int, message text, code text default 'LIMIT_REACHED') returns void
+create or replace function internal.check_limit(taken bigint, most int, message text, code text default 'LIMIT_REACHED')
+returns void
 language plpgsql volatile as $$
 begin
   if check_limit.taken >= check_limit.most then
@@ -104,7 +119,8 @@ begin
   end if;
 end $$;
 comment on function internal.check_limit is
-  'Refuses 409 LIMIT_REACHED with details {limit} when there are as many as may be. The caller holds a lock, so that two at once cannot pass together.';
+  'Refuses 409 LIMIT_REACHED with details {limit} when there are as many as may be. The caller holds a lock, so that two
+   at once cannot pass together.';
 
 create or replace function internal.return_setting(name text, value text) returns void
 language plpgsql volatile as $$
@@ -116,15 +132,17 @@ begin
   end if;
 end $$;
 comment on function internal.return_setting is
-  'Returns a value to the server through a transaction-local setting that every statement reads back, app.due_at or app.changed; as a notice where the response is built already.';
+  'Returns a value to the server through a transaction-local setting that every statement reads back, app.due_at or
+   app.changed; as a notice where the response is built already.';
 
 create or replace function internal.changed(what text) returns void
 language sql volatile as $$
-  select internal.return_setting('app.changed', concat_ws(',', nullif(current_setting('app.changed', true), ''), changed.what))
+  select internal.return_setting('app.changed',
+                                 concat_ws(',', nullif(current_setting('app.changed', true), ''), changed.what))
 $$;
 comment on function internal.changed is
-  'Cache invalidation: makes the servers drop a cached credential after this commit: key:<sha256 hex>, session:<id>, user:<id>, project:<id>,
-   token:<id> (a personal access token), developer:<id> (all that an account holds).';
+  'Cache invalidation: makes the servers drop a cached credential after this commit: key:<sha256 hex>, session:<id>,
+   user:<id>, project:<id>, token:<id> (a personal access token), developer:<id> (all that an account holds).';
 
 create or replace function internal.constraint_refusal(constraint_schema text, table_name text, constraint_name text)
 returns text
@@ -143,5 +161,5 @@ language sql stable as $$
         and i.relkind in ('i', 'I')))
 $$;
 comment on function internal.constraint_refusal is
-  'The comment of a violated constraint or unique index, "409 CONFLICT key: A streak with this key exists.", which the server
-   answers; null when the constraint is none that a person can violate.';
+  'The comment of a violated constraint or unique index, "409 CONFLICT key: A streak with this key exists.", which the
+   server answers; null when the constraint is none that a person can violate.';

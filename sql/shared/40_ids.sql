@@ -8,9 +8,10 @@ begin
   else
     create or replace function internal.new_id() returns uuid
     language sql volatile parallel safe
-    -- 48 bits of milliseconds, the version, 12 bits of the millisecond's fraction (so that ids of one session sort as they were
-    -- made, as those of uuidv7() do), then the variant and what is random
-    return (overlay(lpad(to_hex(floor(extract(epoch from clock_timestamp()) * 1000000)::bigint * 512 / 125), 15, '0') placing '7' from 13 for 0)
+    -- 48 bits of milliseconds, the version, 12 bits of the millisecond's fraction (so that ids of one session sort as
+    -- they were made, as those of uuidv7() do), then the variant and what is random
+    return (overlay(lpad(to_hex(floor(extract(epoch from clock_timestamp()) * 1000000)::bigint * 512 / 125), 15,
+                         '0') placing '7' from 13 for 0)
             || right(gen_random_uuid()::text, 17))::uuid;
   end if;
 end $$;

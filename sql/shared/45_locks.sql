@@ -1,6 +1,7 @@
--- The register of advisory locks that transactions take, and the only functions that take them: a lock has a name here and a number nowhere else.
--- One class has a number of two parts: functions/tenant/definitions/commands.sql takes (73054420, hashtext(kind)), so that creations of one kind of
--- definition come one after the other. Locks of sessions, which only the server takes, are named in fleet/locks.ts. scripts/registers.ts checks both (npm run check).
+-- The register of advisory locks that transactions take, and the only functions that take them: a lock has a name here
+-- and a number nowhere else. One class has a number of two parts: functions/tenant/definitions/commands.sql takes
+-- (73054420, hashtext(kind)), so that creations of one kind of definition come one after the other. Locks of sessions,
+-- which only the server takes, are named in fleet/locks.ts. scripts/registers.ts checks both (npm run check).
 create or replace function internal.advisory_lock_key(name text) returns bigint
 language sql immutable parallel safe
 return case advisory_lock_key.name
@@ -43,7 +44,8 @@ return case advisory_lock_key.name
   -- bulk updates of users that change unique fields: two that want each other's addresses would wait in a circle
   when 'users bulk update' then hashtextextended('users bulk update', 0)
 end;
-comment on function internal.advisory_lock_key(text) is 'The number of an advisory lock, or null for a name that is not registered.';
+comment on function internal.advisory_lock_key(text) is
+  'The number of an advisory lock, or null for a name that is not registered.';
 
 create or replace function internal.advisory_lock_key(name text, item text) returns bigint
 language sql immutable parallel safe
@@ -62,7 +64,8 @@ return case when advisory_lock_key.name in (
   'restore'
 ) then hashtextextended(advisory_lock_key.name || ' ' || advisory_lock_key.item, 0) end;
 comment on function internal.advisory_lock_key(text, text) is
-  'The number of the advisory lock of one item, or null for a class that is not registered. Two items may share a number: then they wait for each other.';
+  'The number of the advisory lock of one item, or null for a class that is not registered. Two items may share a
+   number: then they wait for each other.';
 
 create or replace function internal.advisory_lock_registered(key bigint, name text) returns bigint
 language plpgsql immutable as $$
@@ -72,37 +75,46 @@ begin
   end if;
   return advisory_lock_registered.key;
 end $$;
-comment on function internal.advisory_lock_registered is 'The number of an advisory lock. Raises for null: Postgres takes no lock for that, and does not say so.';
+comment on function internal.advisory_lock_registered is
+  'The number of an advisory lock. Raises for null: Postgres takes no lock for that, and does not say so.';
 
 create or replace function internal.advisory_lock(name text) returns void
 language sql volatile as $$
-  select pg_advisory_xact_lock(internal.advisory_lock_registered(internal.advisory_lock_key(advisory_lock.name), advisory_lock.name))
+  select pg_advisory_xact_lock(internal.advisory_lock_registered(internal.advisory_lock_key(advisory_lock.name),
+                                                                 advisory_lock.name))
 $$;
-comment on function internal.advisory_lock(text) is 'Waits for an advisory lock of the register and holds it to the end of the transaction.';
+comment on function internal.advisory_lock(text) is
+  'Waits for an advisory lock of the register and holds it to the end of the transaction.';
 
 create or replace function internal.advisory_lock(name text, item text) returns void
 language sql volatile as $$
-  select pg_advisory_xact_lock(internal.advisory_lock_registered(internal.advisory_lock_key(advisory_lock.name, advisory_lock.item), advisory_lock.name))
+  select pg_advisory_xact_lock(internal.advisory_lock_registered(internal.advisory_lock_key(advisory_lock.name,
+                                        advisory_lock.item), advisory_lock.name))
 $$;
-comment on function internal.advisory_lock(text, text) is 'Waits for the advisory lock of one item and holds it to the end of the transaction.';
+comment on function internal.advisory_lock(text, text) is
+  'Waits for the advisory lock of one item and holds it to the end of the transaction.';
 
 create or replace function internal.try_advisory_lock(name text) returns boolean
 language sql volatile as $$
-  select pg_try_advisory_xact_lock(internal.advisory_lock_registered(internal.advisory_lock_key(try_advisory_lock.name), try_advisory_lock.name))
+  select pg_try_advisory_xact_lock(internal.advisory_lock_registered(internal.advisory_lock_key(try_advisory_lock.name),
+                                                                     try_advisory_lock.name))
 $$;
-comment on function internal.try_advisory_lock(text) is 'Takes an advisory lock of the register if it is free, and holds it to the end of the transaction.';
+comment on function internal.try_advisory_lock(text) is
+  'Takes an advisory lock of the register if it is free, and holds it to the end of the transaction.';
 
 create or replace function internal.try_advisory_lock(name text, item text) returns boolean
 language sql volatile as $$
-  select pg_try_advisory_xact_lock(internal.advisory_lock_registered(internal.advisory_lock_key(try_advisory_lock.name, try_advisory_lock.item),
+  select pg_try_advisory_xact_lock(internal.advisory_lock_registered(internal.advisory_lock_key(try_advisory_lock.name,
+                                        try_advisory_lock.item),
                                                                      try_advisory_lock.name))
 $$;
-comment on function internal.try_advisory_lock(text, text) is 'Takes the advisory lock of one item if it is free, and holds it to the end of the transaction.';
+comment on function internal.try_advisory_lock(text, text) is
+  'Takes the advisory lock of one item if it is free, and holds it to the end of the transaction.';
 
 create or replace function internal.advisory_lock_value(key bigint) returns void
 language sql volatile as $$
   select pg_advisory_xact_lock(advisory_lock_value.key)
 $$;
 comment on function internal.advisory_lock_value is
-  'For values of unique columns that a transaction is about to write: waits for the lock of a hash that the caller computes, because the caller takes many
-   in the order of their numbers.';
+  'For values of unique columns that a transaction is about to write: waits for the lock of a hash that the caller
+   computes, because the caller takes many in the order of their numbers.';

@@ -1,5 +1,6 @@
--- The sentence of a refusal for a CHECK of one column, made from the CHECK: a policy file declares a table, internal.checks_declare writes the comments of
--- those constraints that have none. A check that names several columns, or that this file does not know, gets its comment by hand.
+-- The sentence of a refusal for a CHECK of one column, made from the CHECK: a policy file declares a table,
+-- internal.checks_declare writes the comments of those constraints that have none. A check that names several columns,
+-- or that this file does not know, gets its comment by hand.
 create or replace function internal.check_sentence(definition text, name text) returns text
 language plpgsql immutable parallel safe as $$
 declare
@@ -27,16 +28,21 @@ begin
     return format('must be %s to %s.', least, most);
   end if;
   words := array(select w[1] from regexp_matches(
-    substring(check_sentence.definition from format('^CHECK \(\(%I = ANY \(ARRAY\[(.*)\]\)\)\)$', check_sentence.name)), '''([^'']*)''::text', 'g') w);
+    substring(check_sentence.definition from format('^CHECK \(\(%I = ANY \(ARRAY\[(.*)\]\)\)\)$', check_sentence.name)),
+      '''([^'']*)''::text', 'g') w);
   if cardinality(words) > 1 then
     return format('must be %s or %s.', array_to_string(trim_array(words, 1), ', '), words[cardinality(words)]);
   end if;
-  return 'must match ' || substring(check_sentence.definition from format('^CHECK \(\(%I ~ ''([^'']*)''::text\)\)$', check_sentence.name)) || '.';
+  return 'must match ' || substring(check_sentence.definition from format('^CHECK \(\(%I ~ ''([^'']*)''::text\)\)$',
+                                                                          check_sentence.name)) || '.';
 end $$;
 comment on function internal.check_sentence is
-  'What a CHECK of one column asks, as the end of a sentence: "must have 1 to 200 characters." Null for a check of another form.';
+  'What a CHECK of one column asks, as the end of a sentence: "must have 1 to 200 characters." Null for a check of
+   another form.';
 
-create or replace function internal.checks_declare(source regclass, code text default 'VALIDATION_ERROR', but text[] default '{}') returns void
+create or replace function internal.checks_declare(source regclass, code text default 'VALIDATION_ERROR',
+                                                   but text[] default '{}')
+returns void
 language plpgsql volatile as $$
 declare
   of record;
@@ -44,8 +50,10 @@ begin
   for of in
     select k.conname, a.attname, internal.check_sentence(pg_catalog.pg_get_constraintdef(k.oid), a.attname) as sentence
       from pg_catalog.pg_constraint k
-      join pg_catalog.pg_attribute a on a.attrelid = k.conrelid and k.conkey = array[a.attnum] and a.attname <> all (checks_declare.but)
-     where k.conrelid = checks_declare.source and k.contype = 'c' and pg_catalog.obj_description(k.oid, 'pg_constraint') is null
+      join pg_catalog.pg_attribute a on a.attrelid = k.conrelid and k.conkey = array[a.attnum]
+        and a.attname <> all (checks_declare.but)
+     where k.conrelid = checks_declare.source and k.contype = 'c'
+       and pg_catalog.obj_description(k.oid, 'pg_constraint') is null
   loop
     if of.sentence is not null then
       execute format('comment on constraint %I on %s is %L', of.conname, checks_declare.source,
@@ -54,4 +62,6 @@ begin
   end loop;
 end $$;
 comment on function internal.checks_declare is
-  'Writes the refusals of the checks of a table that have none and that internal.check_sentence knows: 400 with the code, the column and the sentence. Leaves out the columns that only functions write, where a wrong value is a defect. For policy files.';
+  'Writes the refusals of the checks of a table that have none and that internal.check_sentence knows: 400 with the
+   code, the column and the sentence. Leaves out the columns that only functions write, where a wrong value is a defect.
+   For policy files.';

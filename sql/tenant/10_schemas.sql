@@ -2,5 +2,6 @@
 create schema if not exists collections;
 create schema if not exists extensions;
 create extension if not exists pg_trgm with schema extensions;
-grant usage on schema collections, extensions to app_anon, app_user, app_server, app_admin, app_dashboard, app_worker, app_auth;
+grant usage on schema collections, extensions to app_anon, app_user, app_server, app_admin, app_dashboard, app_worker,
+  app_auth;
 create extension if not exists pgcrypto with schema extensions;

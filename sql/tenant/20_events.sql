@@ -1,23 +1,29 @@
--- The dispatcher of events. An area takes part in the pipeline by functions whose names follow a convention; after each change of functions
--- the dispatcher is compiled from what is there, in the same transaction. docs/events.md shows how an area registers its part.
+-- The dispatcher of events. An area takes part in the pipeline by functions whose names follow a convention; after each
+-- change of functions the dispatcher is compiled from what is there, in the same transaction. docs/events.md shows how
+-- an area registers its part.
 --
---   internal.on_events__<NN>_<area>(events app.engagement_events[])               required: handles any number of events, of many users
---   internal.on_event__<NN>_<area>(event app.engagement_events[, plan <type>])    optional: handles one event, when it is neither historical nor too deep
---   internal.event_plan__<area>() returns table (event_name text, plan <type>)    optional: which events the area handles, stored in the column
---                                                                                 app.event_plans.<area>; without it every event is passed on
+-- internal.on_events__<NN>_<area>(events app.engagement_events[]) required: handles any number of events, of many users
+-- internal.on_event__<NN>_<area>(event app.engagement_events[, plan <type>]) optional: handles one event, when it is
+-- neither historical nor too deep
+-- internal.event_plan__<area>() returns table (event_name text, plan <type>) optional: which events the area handles,
+-- stored in the column
+-- app.event_plans.<area>; without it every event is passed on
 create or replace function ops.event_parts()
 returns table (place text, area text, batch text, single text, takes_plan boolean, plan text)
 language sql stable as $$
-  select m.parts[1], m.parts[2], format('internal.%I', b.proname), 'internal.' || quote_ident(s.proname), s.pronargs > 1,
+  select m.parts[1], m.parts[2], format('internal.%I', b.proname), 'internal.' || quote_ident(s.proname),
+         s.pronargs > 1,
          'internal.' || quote_ident(p.proname)
     from pg_catalog.pg_proc b
    cross join lateral regexp_match(b.proname, '^on_events__(\d\d)_(\w+)$') as m (parts)
-    left join pg_catalog.pg_proc s on s.pronamespace = b.pronamespace and s.proname = format('on_event__%s_%s', m.parts[1], m.parts[2])
+    left join pg_catalog.pg_proc s on s.pronamespace = b.pronamespace
+      and s.proname = format('on_event__%s_%s', m.parts[1], m.parts[2])
     left join pg_catalog.pg_proc p on p.pronamespace = b.pronamespace and p.proname = 'event_plan__' || m.parts[2]
    where b.pronamespace = 'internal'::regnamespace and m.parts is not null
 $$;
 comment on function ops.event_parts is
-  'The areas that handle events, from the names of functions: handlers of many events and of one, and the plan. single and plan are null where there is none.';
+  'The areas that handle events, from the names of functions: handlers of many events and of one, and the plan. single
+   and plan are null where there is none.';
 
 create or replace function ops.event_dispatcher_source() returns text
 language sql stable as $$
@@ -55,7 +61,8 @@ end $source$,
         if %s is null then
         end if;
       end if;$part$, p.area, p.call_single) end, '' order by p.place, p.area),
-    coalesce(string_agg(format('bool_or(p.%1$I is distinct from null) as %1$I', p.area), ', ' order by p.place, p.area) filter (where p.plan is not null), 'true as anything'),
+    coalesce(string_agg(format('bool_or(p.%1$I is distinct from null) as %1$I', p.area), ', ' order by p.place,
+                        p.area) filter (where p.plan is not null), 'true as anything'),
     string_agg(case when p.plan is null then format($part$
     perform %s(events);$part$, p.batch)
     else format($part$
@@ -67,7 +74,8 @@ end $source$,
                            else e.single || '(event)' end as call_single
             from ops.event_parts() e) p
 $$;
-comment on function ops.event_dispatcher_source is 'The body of the dispatcher for the handlers that are there, or null when there is none.';
+comment on function ops.event_dispatcher_source is
+  'The body of the dispatcher for the handlers that are there, or null when there is none.';
 
 create or replace function ops.event_plans_source() returns text
 language sql stable as $$
@@ -91,14 +99,16 @@ end $source$,
     from ops.event_parts() e
    where e.plan is not null
 $$;
-comment on function ops.event_plans_source is 'The body of internal.event_plans_compute for the plans that areas declare.';
+comment on function ops.event_plans_source is
+  'The body of internal.event_plans_compute for the plans that areas declare.';
 
 create or replace function internal.runs_sets() returns boolean
 language sql stable as $$
   select coalesce(current_setting('app.event_path', true), '') = 'set'
 $$;
 comment on function internal.runs_sets is
-  'Whether one event takes the path of many, and no plan is asked: for tests, which compare both, and for operators. The setting app.event_path is short or set.';
+  'Whether one event takes the path of many, and no plan is asked: for tests, which compare both, and for operators. The
+   setting app.event_path is short or set.';
 revoke execute on function internal.runs_sets from public;
 
 create or replace function ops.functions_loaded(is_replayed boolean default false) returns void
@@ -118,15 +128,18 @@ begin
     return;
   end if;
   -- by content: databases of one program have one dispatcher, with one comment
-  select 'Passes events on to the areas that handle them, in the order of their places. Made by ops.functions_loaded from '
+  select 'Passes events on to the areas that handle them, in the order of their places. Made by ops.functions_loaded '
+         'from '
          || md5(string_agg(p.oid::regprocedure || ' ' || p.prosrc, ',' order by p.oid::regprocedure::text)) || '.'
     into made_from
     from pg_catalog.pg_proc p
    -- by the index of names
    where p.pronamespace = 'internal'::regnamespace
-     and (p.proname >= 'on_event' and p.proname < 'on_evenu' or p.proname >= 'event_plan__' and p.proname < 'event_plan_`');
+     and (p.proname >= 'on_event' and p.proname < 'on_evenu'
+          or p.proname >= 'event_plan__' and p.proname < 'event_plan_`');
   if to_regclass('app.event_plans') is null
-     or made_from is not distinct from obj_description(to_regprocedure('internal.tg_engagement_events__10_dispatch()'), 'pg_proc') then
+     or made_from is not distinct from obj_description(to_regprocedure('internal.tg_engagement_events__10_dispatch()'),
+                                                       'pg_proc') then
     return;
   end if;
   dispatcher := ops.event_dispatcher_source();
@@ -136,32 +149,40 @@ begin
   end if;
   -- what has not changed is left alone: a new trigger locks the log
   if not exists (select from pg_catalog.pg_proc p
-                  where p.pronamespace = 'internal'::regnamespace and p.proname = 'event_plans_compute' and p.prosrc = plans) then
-    execute format('create or replace function internal.event_plans_compute() returns void language plpgsql volatile as %L', plans);
+                  where p.pronamespace = 'internal'::regnamespace and p.proname = 'event_plans_compute'
+                    and p.prosrc = plans) then
+    execute format('create or replace function internal.event_plans_compute() returns void language plpgsql volatile '
+                   'as %L', plans);
     comment on function internal.event_plans_compute is
-      'Computes app.event_plans anew from the plans of all areas, and writes what changed. Made by ops.functions_loaded. Granted to nobody.';
+  'Computes app.event_plans anew from the plans of all areas, and writes what changed. Made by ops.functions_loaded.
+   Granted to nobody.';
     revoke execute on function internal.event_plans_compute from public;
   end if;
   if not exists (select from pg_catalog.pg_proc p
-                  where p.pronamespace = 'internal'::regnamespace and p.proname = 'tg_engagement_events__10_dispatch' and p.prosrc = dispatcher) then
-    execute format('create or replace function internal.tg_engagement_events__10_dispatch() returns trigger language plpgsql volatile security definer
+                  where p.pronamespace = 'internal'::regnamespace and p.proname = 'tg_engagement_events__10_dispatch'
+                    and p.prosrc = dispatcher) then
+    execute format('create or replace function internal.tg_engagement_events__10_dispatch() returns trigger language '
+                   'plpgsql volatile security definer
                     set search_path = '''' set plan_cache_mode = ''force_generic_plan'' as %L', dispatcher);
     revoke execute on function internal.tg_engagement_events__10_dispatch from public;
   end if;
   execute format('comment on function internal.tg_engagement_events__10_dispatch is %L', made_from);
   if not exists (select from pg_catalog.pg_trigger t
-                  where t.tgrelid = 'app.engagement_events'::regclass and t.tgname = 'tg_engagement_events__10_dispatch') then
+                  where t.tgrelid = 'app.engagement_events'::regclass
+                    and t.tgname = 'tg_engagement_events__10_dispatch') then
     create trigger tg_engagement_events__10_dispatch
       after insert on app.engagement_events
       referencing new table as inserted
       for each statement execute function internal.tg_engagement_events__10_dispatch();
   end if;
-  -- with this file the dispatcher goes: where an earlier program is loaded again, whose areas have triggers of their own
+  -- with this file the dispatcher goes: where an earlier program is loaded again, whose areas have triggers of their
+  -- own
   insert into ops.objects (path, kind, identity)
   select f.path, o.kind, o.identity
     from ops.files f
    cross join (values ('trigger', 'tg_engagement_events__10_dispatch on app.engagement_events'),
-                      ('function', 'internal.tg_engagement_events__10_dispatch()'), ('function', 'internal.event_plans_compute()')) as o (kind, identity)
+                      ('function', 'internal.tg_engagement_events__10_dispatch()'),
+                      ('function', 'internal.event_plans_compute()')) as o (kind, identity)
    where f.path = 'sql/tenant/20_events.sql'
   except
   select o.path, o.kind, o.identity from ops.objects o;
@@ -169,9 +190,9 @@ begin
   perform internal.event_plans_refresh();
 end $$;
 comment on function ops.functions_loaded is
-  'The loader calls it in each transaction that changed functions, before the commit: compiles the dispatcher of events, refreshes the plans
-   and counts what new counters hold.
-   is_replayed: functions came with their dispatcher from another database, and the plans are still those of the former ones.';
+  'The loader calls it in each transaction that changed functions, before the commit: compiles the dispatcher of events,
+   refreshes the plans and counts what new counters hold. is_replayed: functions came with their dispatcher from another
+   database, and the plans are still those of the former ones.';
 
 create or replace function internal.event_plans_refresh() returns void
 language plpgsql volatile security definer set search_path = '' as $$
@@ -181,14 +202,15 @@ begin
     perform set_config('app.event_plans_later', 'changed', true);
     return;
   end if;
-  -- one after the other, and each in a statement that begins when it is its turn: it sees what those before it committed
+  -- one after the other, and each in a statement that begins when it is its turn: it sees what those before it
+  -- committed
   perform internal.advisory_lock('event plans');
   perform internal.event_plans_compute();
 end $$;
 comment on function internal.event_plans_refresh is
-  'Brings app.event_plans up to date with the definitions, also with those that another transaction is about to commit. Locks the plans against other
-   refreshes until the transaction ends; events read them meanwhile. Between internal.promotion_plans_hold and internal.promotion_plans_release only noted.
-   Granted to nobody.';
+  'Brings app.event_plans up to date with the definitions, also with those that another transaction is about to commit.
+   Locks the plans against other refreshes until the transaction ends; events read them meanwhile. Between
+   internal.promotion_plans_hold and internal.promotion_plans_release only noted. Granted to nobody.';
 revoke execute on function internal.event_plans_refresh from public;
 
 create or replace function internal.tg_event_plans() returns trigger

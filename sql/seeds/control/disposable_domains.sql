@@ -1,5 +1,5 @@
--- Mail domains of throw-away inboxes, from the npm package disposable-email-domains (MIT): the loader puts the text of a file in place of
--- its name. A domain that the package no longer lists is gone at the next load.
+-- Mail domains of throw-away inboxes, from the npm package disposable-email-domains (MIT): the loader puts the text of
+-- a file in place of its name. A domain that the package no longer lists is gone at the next load.
 create temporary table listed on commit drop as
   select json_array_elements_text($list$npm:disposable-email-domains/index.json$list$) as domain;
 insert into pg_temp.listed (domain)

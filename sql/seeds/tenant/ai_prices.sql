@@ -1,7 +1,8 @@
--- List prices of models, in USD per million tokens of input and output, with the day for which they were noted. They were collected from published price
--- lists and release notes, not read from each provider's page. Those of Mistral are as in the price list of litellm
--- (model_prices_and_context_window.json, which names Mistral's pages as its sources) of spring 2026; those
--- dated 2025-12-01 were not checked against any list. Check the prices that you bill by, and correct or add prices with AI_PRICES_FILE. A dated name of a model ("gpt-4o-2024-11-20") has the price of the longest name
+-- List prices of models, in USD per million tokens of input and output, with the day for which they were noted. They
+-- were collected from published price lists and release notes, not read from each provider's page. Those of Mistral are
+-- as in the price list of litellm (model_prices_and_context_window.json, which names Mistral's pages as its sources) of
+-- spring 2026; those dated 2025-12-01 were not checked against any list. Check the prices that you bill by, and correct
+-- or add prices with AI_PRICES_FILE. A dated name of a model ("gpt-4o-2024-11-20") has the price of the longest name
 -- here that it begins with.
 delete from app.ai_prices;
 
