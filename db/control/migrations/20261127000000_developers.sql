@@ -7,7 +7,8 @@ create table app.developers (
   password_hash   text,
   email_verified  boolean not null default false,
   account_state   text not null default 'sandbox'
-                    constraint developers_account_state_known check (account_state in ('sandbox', 'verified_free', 'paid')),
+                    constraint developers_account_state_known
+                      check (account_state in ('sandbox', 'verified_free', 'paid')),
   provisioning    text not null default 'on'
                     constraint developers_provisioning_known check (provisioning in ('on', 'off', 'revoked')),
   oauth_providers text[] not null default '{}',
@@ -32,13 +33,15 @@ create table app.developer_sessions (
   user_agent   text
 );
 comment on table app.developer_sessions is
-  'Sign-ins of developers (sid of their tokens). refresh_hash is the SHA-256 of the one current refresh token; another that carries this sid was replaced.';
+  'Sign-ins of developers (sid of their tokens). refresh_hash is the SHA-256 of the one current refresh token; another
+   that carries this sid was replaced.';
 create index developer_sessions_of_developer on app.developer_sessions (developer_id, created_at desc);
 
 create table app.disposable_domains (
   domain text primary key
 );
-comment on table app.disposable_domains is 'Mail domains of throw-away inboxes; they and what is under them are refused at sign-up.';
+comment on table app.disposable_domains is
+  'Mail domains of throw-away inboxes; they and what is under them are refused at sign-up.';
 
 -- migrate:down
 drop table app.disposable_domains;

@@ -4,14 +4,18 @@ create table app.projects (
   developer_id            uuid not null references app.developers on delete restrict,
   name                    text not null constraint projects_name_1_to_200 check (char_length(name) between 1 and 200),
   bundle_id               text constraint projects_bundle_id_at_most_255 check (char_length(bundle_id) <= 255),
-  google_oauth_client_id  text constraint projects_google_oauth_client_id_at_most_255 check (char_length(google_oauth_client_id) <= 255),
-  platform                text not null default 'all' constraint projects_platform_known check (platform in ('ios', 'android', 'all')),
+  google_oauth_client_id  text constraint projects_google_oauth_client_id_at_most_255
+    check (char_length(google_oauth_client_id) <= 255),
+  platform                text not null default 'all' constraint projects_platform_known
+    check (platform in ('ios', 'android', 'all')),
   environment             text not null default 'production'
                             constraint projects_environment_known check (environment in ('development', 'production')),
-  tier                    text not null default 'free' constraint projects_tier_known check (tier in ('free', 'pro', 'enterprise')),
+  tier                    text not null default 'free' constraint projects_tier_known
+    check (tier in ('free', 'pro', 'enterprise')),
   comped                  boolean not null default false,
   default_from_email      text,
-  default_from_name       text constraint projects_default_from_name_at_most_80 check (char_length(default_from_name) <= 80),
+  default_from_name       text constraint projects_default_from_name_at_most_80
+    check (char_length(default_from_name) <= 80),
   default_reply_to        text,
   magic_link_redirect_url text,
   auth_email_brand_name   text,
@@ -30,10 +34,13 @@ create table app.projects (
   constraint projects_auth_email_brand_name_is_one_line check (internal.is_line(auth_email_brand_name))
 );
 comment on column app.projects.user_search_enabled is 'Whether the project''s users may search for each other by name.';
-comment on column app.projects.rest_enabled is 'Whether {root_url}/rest/v1 serves the project''s collections as PostgREST does.';
-comment on column app.projects.graphql_enabled is 'Whether the project''s developers may query its database with GraphQL.';
+comment on column app.projects.rest_enabled is
+  'Whether {root_url}/rest/v1 serves the project''s collections as PostgREST does.';
+comment on column app.projects.graphql_enabled is
+  'Whether the project''s developers may query its database with GraphQL.';
 comment on column app.projects.development_since is
-  'Since when the project has the environment development, without a break; null outside of it. Sessions for tests that began before it have ended.';
+  'Since when the project has the environment development, without a break; null outside of it. Sessions for tests that
+   began before it have ended.';
 -- serves the developer's list: newest first
 create index projects_of_developer on app.projects (developer_id, created_at desc, id desc);
 -- serves the sweep's look for deletions that were broken off
@@ -50,7 +57,8 @@ create table app.project_signing_keys (
   use_from   timestamptz not null default internal.now()
 );
 comment on table app.project_signing_keys is
-  'ES256 key pairs that sign a project''s session tokens: the newest whose use_from is reached signs, and those before it are accepted until what they signed has expired. The private half is encrypted by the server.';
+  'ES256 key pairs that sign a project''s session tokens: the newest whose use_from is reached signs, and those before
+   it are accepted until what they signed has expired. The private half is encrypted by the server.';
 -- serves the look-up of a project's keys, newest first
 create unique index project_signing_keys_of_project on app.project_signing_keys (project_id, use_from desc);
 
@@ -84,7 +92,8 @@ create table app.tenants (
   schema_version   text not null default '',
   content_hash     text not null default '',
   migration_status text not null default 'current'
-                     constraint tenants_migration_status_known check (migration_status in ('current', 'pending', 'failed')),
+                     constraint tenants_migration_status_known
+                       check (migration_status in ('current', 'pending', 'failed')),
   migration_error  text,
   last_written_at  timestamptz not null default internal.now(),
   -- when the sweep last looked into this tenant's outbox; without an index, so that noting it stays cheap
@@ -95,11 +104,15 @@ create table app.tenants (
   held_since       timestamptz,
   most_connections int constraint tenants_most_connections_2_to_1000 check (most_connections between 2 and 1000)
 );
-comment on table app.tenants is 'Where each project''s database is, how far its making has come, and which program it runs.';
-comment on column app.tenants.data_lost_at is 'When an empty database was last begun in place of one that was gone, or null.';
+comment on table app.tenants is
+  'Where each project''s database is, how far its making has come, and which program it runs.';
+comment on column app.tenants.data_lost_at is
+  'When an empty database was last begun in place of one that was gone, or null.';
 comment on column app.tenants.hold is
-  'Why the project is not served although its database is there: an operator has paused it, or it is moving to another server. Null: it is served.';
-comment on column app.tenants.most_connections is 'Connections that one server process may hold to the database at most; null: DATABASE_CONNECTIONS_PER_TENANT.';
+  'Why the project is not served although its database is there: an operator has paused it, or it is moving to another
+   server. Null: it is served.';
+comment on column app.tenants.most_connections is
+  'Connections that one server process may hold to the database at most; null: DATABASE_CONNECTIONS_PER_TENANT.';
 create index tenants_of_cluster on app.tenants (cluster_id);
 create index tenants_written on app.tenants (last_written_at) where status = 'ready';
 create index tenants_behind on app.tenants (content_hash);

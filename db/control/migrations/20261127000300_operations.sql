@@ -4,7 +4,8 @@ create table app.operations (
   project_id       uuid not null references app.projects on delete cascade,
   type             text not null,
   status           text not null default 'queued'
-                     constraint operations_status_known check (status in ('queued', 'running', 'waiting', 'succeeded', 'failed', 'cancelled')),
+                     constraint operations_status_known check (status in ('queued', 'running', 'waiting', 'succeeded',
+                                                                          'failed', 'cancelled')),
   done             bigint,
   total            bigint,
   confirm_required boolean not null default false,

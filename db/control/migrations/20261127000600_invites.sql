@@ -12,7 +12,8 @@ create table app.invites (
   constraint invites_code_hash_unique unique (code_hash)
 );
 comment on table app.invites is
-  'Codes that let one developer in, each once. code_hash is the SHA-256 of the code in its normal form, code_hint its first group.';
+  'Codes that let one developer in, each once. code_hash is the SHA-256 of the code in its normal form, code_hint its
+   first group.';
 create index invites_of_developer on app.invites (used_by);
 create index invites_newest on app.invites (created_at desc, id desc);
 
@@ -25,7 +26,8 @@ create table app.waitlist_entries (
   constraint waitlist_entries_mailbox_is_one check (mailbox = internal.email_mailbox(email)),
   constraint waitlist_entries_mailbox_unique unique (mailbox)
 );
-comment on table app.waitlist_entries is 'Who asked for access: at most 10,000 mailboxes, each with the note of its first request.';
+comment on table app.waitlist_entries is
+  'Who asked for access: at most 10,000 mailboxes, each with the note of its first request.';
 create index waitlist_entries_oldest on app.waitlist_entries (created_at, id);
 
 -- migrate:down

@@ -9,8 +9,8 @@ create table app.developer_codes (
   constraint developer_codes_id_unique unique (id)
 );
 comment on table app.developer_codes is
-  'The one live sign-in code of each mailbox, whether or not it has an account: so a request does the same for both. The code itself
-   derives from id under SECRETS_KEY and is stored nowhere; code_mac is its HMAC.';
+  'The one live sign-in code of each mailbox, whether or not it has an account: so a request does the same for both. The
+   code itself derives from id under SECRETS_KEY and is stored nowhere; code_mac is its HMAC.';
 create index developer_codes_expired on app.developer_codes (expires_at);
 
 -- migrate:down

@@ -15,7 +15,8 @@ create table app.developer_tokens (
   constraint developer_tokens_name_is_one_line check (internal.is_line(name))
 );
 comment on table app.developer_tokens is
-  'Personal access tokens. project_ids null means every project; ids of projects that are gone stay, so that a token never widens.';
+  'Personal access tokens. project_ids null means every project; ids of projects that are gone stay, so that a token
+   never widens.';
 create index developer_tokens_of_developer on app.developer_tokens (developer_id, created_at desc, id desc);
 
 create table app.developer_token_secrets (

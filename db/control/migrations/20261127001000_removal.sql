@@ -11,7 +11,8 @@ create table app.file_purges (
   created_at timestamptz not null default internal.now()
 );
 comment on table app.file_purges is
-  'Locations of deleted projects'' files: purged, with back-off, and looked at once more six hours later; then the row goes.';
+  'Locations of deleted projects'' files: purged, with back-off, and looked at once more six hours later; then the row
+   goes.';
 -- serves the sweep's look for what is due
 create index file_purges_due on app.file_purges (due_at);
 

@@ -13,7 +13,8 @@ create table app.service_accounts (
   constraint service_accounts_name_is_one_line check (internal.is_line(name))
 );
 comment on table app.service_accounts is
-  'Machines that make operator tokens. scopes and project_ids are the ceiling of their tokens, now and later; project_ids null means every project of the organization.';
+  'Machines that make operator tokens. scopes and project_ids are the ceiling of their tokens, now and later;
+   project_ids null means every project of the organization.';
 create index service_accounts_of_organization on app.service_accounts (organization_id, created_at desc, id desc);
 
 -- migrate:down

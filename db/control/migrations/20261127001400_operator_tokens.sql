@@ -17,9 +17,12 @@ create table app.operator_tokens (
   constraint operator_tokens_label_is_one_line check (internal.is_line(label))
 );
 comment on table app.operator_tokens is
-  'Short-lived tokens for the projects of an organization, or for one of them. What they may do is decided at each use: by their scopes, and by what their maker, a service account or a developer, may then do.';
-create index operator_tokens_of_service_account on app.operator_tokens (service_account_id, created_at desc, id desc) where service_account_id is not null;
-create index operator_tokens_of_developer on app.operator_tokens (developer_id, created_at desc, id desc) where developer_id is not null;
+  'Short-lived tokens for the projects of an organization, or for one of them. What they may do is decided at each use:
+   by their scopes, and by what their maker, a service account or a developer, may then do.';
+create index operator_tokens_of_service_account on app.operator_tokens (service_account_id, created_at desc, id desc)
+  where service_account_id is not null;
+create index operator_tokens_of_developer on app.operator_tokens (developer_id, created_at desc, id desc)
+  where developer_id is not null;
 create index operator_tokens_of_organization on app.operator_tokens (organization_id);
 create index operator_tokens_of_project on app.operator_tokens (project_id);
 -- serves the daily deletion

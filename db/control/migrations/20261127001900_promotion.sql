@@ -8,7 +8,8 @@ create table app.promotion_plans (
   planned_at        timestamptz not null default internal.now(),
   constraint promotion_plans_one_per_hash unique (project_id, plan_hash)
 );
-comment on table app.promotion_plans is 'Plans of promotion that may be applied: what their hashes mean. The newest 100 of a project, for a day.';
+comment on table app.promotion_plans is
+  'Plans of promotion that may be applied: what their hashes mean. The newest 100 of a project, for a day.';
 create index promotion_plans_of_target on app.promotion_plans (target_project_id);
 
 -- migrate:down

@@ -11,7 +11,8 @@ create table app.secret_keys (
   constraint secret_keys_current_is_used check (not is_current or (unused_at is null and forgotten_at is null))
 );
 comment on table app.secret_keys is
-  'The keys of SECRETS_KEY that are or were current, each with a value that only that key makes. unused_at: nothing is encrypted under it any more. forgotten_at: an operator gave up the tokens that it signed.';
+  'The keys of SECRETS_KEY that are or were current, each with a value that only that key makes. unused_at: nothing is
+   encrypted under it any more. forgotten_at: an operator gave up the tokens that it signed.';
 create unique index secret_keys_one_current on app.secret_keys (is_current) where is_current;
 
 create table app.secret_reseals (
@@ -24,7 +25,8 @@ create table app.secret_reseals (
   checked_at    timestamptz not null
 );
 comment on table app.secret_reseals is
-  'Of each database: what was encrypted again under key_id, and what was still under another key when the last pass had gone through it. error: why a pass could not.';
+  'Of each database: what was encrypted again under key_id, and what was still under another key when the last pass had
+   gone through it. error: why a pass could not.';
 
 -- migrate:down
 drop table app.secret_reseals;

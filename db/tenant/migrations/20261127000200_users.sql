@@ -3,11 +3,13 @@ create table app.users (
   id             uuid primary key default internal.new_id(),
   email          text,
   phone          text,
-  display_name   text not null constraint users_display_name_at_most_100 check (char_length(display_name) between 1 and 100),
+  display_name   text not null constraint users_display_name_at_most_100
+    check (char_length(display_name) between 1 and 100),
   avatar_url     text,
   external_id    text,
   anonymous_id   text,
-  properties     jsonb not null default '{}' constraint users_properties_is_object check (jsonb_typeof(properties) = 'object'),
+  properties     jsonb not null default '{}' constraint users_properties_is_object
+    check (jsonb_typeof(properties) = 'object'),
   timezone       text,
   email_verified boolean not null default false,
   phone_verified boolean not null default false,
@@ -35,9 +37,11 @@ create index users_named on app.users (lower(display_name) text_pattern_ops, id)
 create index users_created on app.users (created_at, id);
 -- serves rules that compare a property with a value, of which few users have it
 create index users_properties on app.users using gin (properties jsonb_path_ops);
--- serve the administrator's search for one or two letters, which trigrams cannot find: beginnings, as users_named serves those of names
+-- serve the administrator's search for one or two letters, which trigrams cannot find: beginnings, as users_named
+-- serves those of names
 create index users_by_beginning_of_email on app.users (email text_pattern_ops) where email is not null;
-create index users_by_beginning_of_external_id on app.users (lower(external_id) text_pattern_ops) where external_id is not null;
+create index users_by_beginning_of_external_id on app.users (lower(external_id) text_pattern_ops)
+  where external_id is not null;
 -- who of many friends is banned, without a look at their rows
 create index users_banned on app.users (id) where is_banned;
 
@@ -46,7 +50,8 @@ create table app.user_passwords (
   password_hash text not null,
   updated_at    timestamptz not null default internal.now()
 );
-comment on table app.user_passwords is 'Argon2id hashes, apart from users so that nothing that reads users can read them.';
+comment on table app.user_passwords is
+  'Argon2id hashes, apart from users so that nothing that reads users can read them.';
 
 create table app.user_identities (
   id          uuid primary key default internal.new_id(),
@@ -74,9 +79,11 @@ create table app.user_sessions (
   is_test               boolean not null default false
 );
 comment on table app.user_sessions is
-  'Sign-in sessions (sid of the tokens). refresh_hash is the SHA-256 of the one refresh token that is current; any other that carries this sid was replaced.';
+  'Sign-in sessions (sid of the tokens). refresh_hash is the SHA-256 of the one refresh token that is current; any other
+   that carries this sid was replaced.';
 comment on column app.user_sessions.platform is 'As the app named itself when it signed in or last refreshed.';
-comment on column app.user_sessions.is_test is 'Started by an administrator for tests. It ends when its project leaves the environment development.';
+comment on column app.user_sessions.is_test is
+  'Started by an administrator for tests. It ends when its project leaves the environment development.';
 create index user_sessions_of_user on app.user_sessions (app_user_id, signed_in_at desc);
 
 create table app.name_words (
@@ -86,7 +93,8 @@ create table app.name_words (
   primary key (kind, position),
   constraint name_words_unique unique (kind, word)
 );
-comment on table app.name_words is 'Nature-themed words that display names are made of, numbered from 0 within each kind.';
+comment on table app.name_words is
+  'Nature-themed words that display names are made of, numbered from 0 within each kind.';
 
 create table internal.user_data (
   table_name     text not null,
@@ -103,11 +111,13 @@ create table internal.user_data (
   primary key (table_name, user_column)
 );
 comment on table internal.user_data is
-  'The registry of what export, reset, merge and delete do with each table that names a user; filled beside each table''s policies.';
+  'The registry of what export, reset, merge and delete do with each table that names a user; filled beside each
+   table''s policies.';
 comment on column internal.user_data.export_order is
   'Columns by which a bundle reads the user''s rows, batch after batch; unique for each user. Null is the primary key.';
 
--- what functions of exports return: lines as the client gets them, and the cursor of the next batch, null after the last
+-- what functions of exports return: lines as the client gets them, and the cursor of the next batch, null after the
+-- last
 create type api.lines as (lines text, next_cursor text);
 
 -- migrate:down

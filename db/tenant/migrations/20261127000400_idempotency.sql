@@ -9,7 +9,8 @@ create table app.idempotency_keys (
   created_at timestamptz not null default internal.now(),
   primary key (caller, route, key)
 );
-comment on table app.idempotency_keys is 'Answers kept for 24 hours under the Idempotency-Key header, per caller and route.';
+comment on table app.idempotency_keys is
+  'Answers kept for 24 hours under the Idempotency-Key header, per caller and route.';
 create index idempotency_keys_created on app.idempotency_keys (created_at);
 
 -- migrate:down

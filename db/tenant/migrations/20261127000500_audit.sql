@@ -17,9 +17,11 @@ create table app.audit_events (
   constraint audit_events_one_at_each_position unique (scope, position, occurred_at)
 ) partition by range (occurred_at);
 comment on table app.audit_events is
-  'Who changed what: one row for each change that an administrator makes, in the change''s own transaction. Append-only; numbered and hashed by app.audit_seals. Partitioned by month, kept 400 days.';
+  'Who changed what: one row for each change that an administrator makes, in the change''s own transaction. Append-only;
+   numbered and hashed by app.audit_seals. Partitioned by month, kept 400 days.';
 comment on column app.audit_events.scope is
-  'Whose trail this is: in control a project, or a developer''s own account; a project''s database has one, the nil uuid.';
+  'Whose trail this is: in control a project, or a developer''s own account; a project''s database has one, the nil
+   uuid.';
 comment on column app.audit_events.position is 'Orders rows of one time: a value of app.audit_positions.';
 -- serves the list: newest first
 create index audit_events_newest on app.audit_events (scope, occurred_at desc, position desc);
@@ -27,13 +29,16 @@ create index audit_events_newest on app.audit_events (scope, occurred_at desc, p
 create index audit_events_of_target on app.audit_events (scope, target_id, occurred_at desc, position desc);
 create index audit_events_of_actor on app.audit_events (scope, (actor ->> 'id'), occurred_at desc, position desc);
 
--- months are made ahead of time by the workers; a change in a month that is missing waits here, so that no request ever makes a table
+-- months are made ahead of time by the workers; a change in a month that is missing waits here, so that no request ever
+-- makes a table
 create table app.audit_events_default partition of app.audit_events default;
 alter table app.audit_events_default enable row level security;
 
--- Rows are written without a hash; a sealer numbers and hashes them after their commit, so that no transaction waits for another.
+-- Rows are written without a hash; a sealer numbers and hashes them after their commit, so that no transaction waits
+-- for another.
 create sequence app.audit_positions as bigint;
-comment on sequence app.audit_positions is 'The order in which rows were written, over all trails of this database. Gaps are rows of undone transactions.';
+comment on sequence app.audit_positions is
+  'The order in which rows were written, over all trails of this database. Gaps are rows of undone transactions.';
 
 create table app.audit_digests (
   position    bigint primary key,
@@ -43,7 +48,8 @@ create table app.audit_digests (
   digest      bytea not null
 ) with (autovacuum_vacuum_scale_factor = 0, autovacuum_vacuum_threshold = 2000);
 comment on table app.audit_digests is
-  'Rows of the trail that wait for their seal: the SHA-256 of each, written in the same transaction. A row that is changed, removed or put in before it is sealed differs from this.';
+  'Rows of the trail that wait for their seal: the SHA-256 of each, written in the same transaction. A row that is
+   changed, removed or put in before it is sealed differs from this.';
 alter table app.audit_digests enable row level security;
 
 create table app.audit_seals (
@@ -58,9 +64,11 @@ create table app.audit_seals (
   constraint audit_seals_one_of_each_event unique (event_id, sealed_at)
 ) partition by range (sealed_at);
 comment on table app.audit_seals is
-  'The hash chain of each scope: hash is sha256(hash of the seal before || this seal). position counts without gaps. Partitioned by month, kept 400 days.';
+  'The hash chain of each scope: hash is sha256(hash of the seal before || this seal). position counts without gaps.
+   Partitioned by month, kept 400 days.';
 comment on column app.audit_seals.digest is 'The SHA-256 of the row of app.audit_events as it was written.';
-comment on column app.audit_seals.sealed_at is 'Never before the seal in front of it, nor before the row occurred: a month of seals is one piece of the chain.';
+comment on column app.audit_seals.sealed_at is
+  'Never before the seal in front of it, nor before the row occurred: a month of seals is one piece of the chain.';
 alter table app.audit_seals enable row level security;
 
 create table app.audit_seals_default partition of app.audit_seals default;
@@ -77,7 +85,8 @@ create table app.audit_heads (
   primary key (scope, month)
 );
 comment on table app.audit_heads is
-  'Where each month of a chain of seals begins and ends: opening_hash is the last one of the month before, so that what is left can be verified when that is dropped.';
+  'Where each month of a chain of seals begins and ends: opening_hash is the last one of the month before, so that what
+   is left can be verified when that is dropped.';
 alter table app.audit_heads enable row level security;
 
 -- migrate:down

@@ -1,7 +1,7 @@
 -- migrate:up
--- No checks: each statement would parse and compile them anew, some 40 us each. Definer functions alone write here, with words
--- from literals and figures within bounds; names of events are checked where they come in. No foreign key: whoever writes here has
--- locked the users, and a trigger on app.users takes these rows with them.
+-- No checks: each statement would parse and compile them anew, some 40 us each. Definer functions alone write here,
+-- with words from literals and figures within bounds; names of events are checked where they come in. No foreign key:
+-- whoever writes here has locked the users, and a trigger on app.users takes these rows with them.
 create table app.engagement_events (
   id               uuid not null,
   app_user_id      uuid not null,
@@ -19,7 +19,8 @@ create table app.engagement_events (
   primary key (id, received_at)
 ) partition by range (received_at);
 comment on table app.engagement_events is
-  'Everything that happens to a user, partitioned by month of receipt. Areas that an event moves hook in with a statement trigger each.';
+  'Everything that happens to a user, partitioned by month of receipt. Areas that an event moves hook in with a
+   statement trigger each.';
 -- serves the lists of one user's events, newest first
 create index engagement_events_of_user on app.engagement_events (app_user_id, occurred_at desc, id desc);
 -- serves one event name over time
@@ -27,9 +28,11 @@ create index engagement_events_of_name on app.engagement_events (event_name, occ
 -- serves the list of all events, newest first
 create index engagement_events_newest on app.engagement_events (occurred_at desc, id desc);
 -- serves the count of the events of a day
-create index engagement_events_received on app.engagement_events using brin (received_at) with (pages_per_range = 32, autosummarize = on);
+create index engagement_events_received on app.engagement_events using brin (received_at) with (pages_per_range = 32,
+                                        autosummarize = on);
 
--- months are made ahead of time by the workers; an event of a month that is missing waits here, so that no request ever makes a table
+-- months are made ahead of time by the workers; an event of a month that is missing waits here, so that no request ever
+-- makes a table
 create table app.engagement_events_default partition of app.engagement_events default;
 alter table app.engagement_events_default enable row level security;
 
@@ -38,7 +41,8 @@ create table app.event_ids (
   app_user_id uuid not null references app.users on delete cascade,
   received_at timestamptz not null
 );
-comment on table app.event_ids is 'Ids that clients chose, remembered for 90 days: a partitioned table cannot hold a unique id across its partitions.';
+comment on table app.event_ids is
+  'Ids that clients chose, remembered for 90 days: a partitioned table cannot hold a unique id across its partitions.';
 create index event_ids_of_user on app.event_ids (app_user_id);
 create index event_ids_received on app.event_ids (received_at);
 
@@ -49,7 +53,8 @@ create table app.user_event_counters (
   count       bigint not null,
   primary key (app_user_id, event_name, day)
 ) with (fillfactor = 85);
-comment on table app.user_event_counters is 'How often each user did each thing on each day (UTC, by occurred_at), kept in the event''s own transaction.';
+comment on table app.user_event_counters is
+  'How often each user did each thing on each day (UTC, by occurred_at), kept in the event''s own transaction.';
 
 create table app.event_definitions (
   event_name  text primary key
@@ -59,7 +64,8 @@ create table app.event_definitions (
   status      text not null default 'active'
                 constraint event_definitions_status_known check (status in ('active', 'blocked', 'deprecated')),
   schema      jsonb,
-  sample_rate numeric not null default 1 constraint event_definitions_sample_rate_0_to_1 check (sample_rate between 0 and 1),
+  sample_rate numeric not null default 1 constraint event_definitions_sample_rate_0_to_1
+    check (sample_rate between 0 and 1),
   created_at  timestamptz not null default internal.now(),
   updated_at  timestamptz not null default internal.now(),
   -- the trail of audits names a row by its id
@@ -68,7 +74,8 @@ create table app.event_definitions (
 comment on table app.event_definitions is
   'What a project says of its own events. A name needs none: without a definition an event is stored as it comes.';
 comment on column app.event_definitions.sample_rate is
-  'Share of the events that stay in app.engagement_events. Every one of them is counted and moves what it moves; the rest leave the log again.';
+  'Share of the events that stay in app.engagement_events. Every one of them is counted and moves what it moves; the
+   rest leave the log again.';
 
 create table app.event_replays (
   operation_id uuid not null,
@@ -84,7 +91,8 @@ create table app.event_replays (
   primary key (operation_id, target)
 );
 comment on table app.event_replays is
-  'How far a replay has come, written in the transaction of each of its steps, so that one which is taken over by another worker goes on where it was. Kept 90 days, as operations are.';
+  'How far a replay has come, written in the transaction of each of its steps, so that one which is taken over by
+   another worker goes on where it was. Kept 90 days, as operations are.';
 
 create type internal.streak_plan as (
   ids          uuid[],
@@ -101,14 +109,16 @@ create type internal.xp_plan as (
   clips        text[]
 );
 comment on type internal.xp_plan is
-  'The rules of an event. is_fixed: whatever the event, they give these amounts, in the order of their keys, for none has a condition, a cap or a boost.';
+  'The rules of an event. is_fixed: whatever the event, they give these amounts, in the order of their keys, for none
+   has a condition, a cap or a boost.';
 
 create type internal.achievement_plan as (
   counted      uuid[],
   targets      numeric[],
   others       uuid[]
 );
-comment on type internal.achievement_plan is 'The achievements that an event may reach: those that count all events of its name, with their targets, and others.';
+comment on type internal.achievement_plan is
+  'The achievements that an event may reach: those that count all events of its name, with their targets, and others.';
 
 create table app.event_plans (
   event_name   text primary key,
@@ -127,15 +137,18 @@ create table app.event_plans (
   campaigns    boolean
 ) with (toast_tuple_target = 8160);
 comment on table app.event_plans is
-  'What each area has to do for an event of this name, computed from its definitions: one row is read for an event, and a name without a row moves nothing. A column is
-   named after its area; null is nothing. Times and conditions of definitions are checked for each event.';
+  'What each area has to do for an event of this name, computed from its definitions: one row is read for an event, and
+   a name without a row moves nothing. A column is named after its area; null is nothing. Times and conditions of
+   definitions are checked for each event.';
 
 create type internal.event_problem as (
   code    text,
   field   text,
   reason  text
 );
-comment on type internal.event_problem is 'Why an item of a request is not stored: DUPLICATE, or the code of its rejection; the field; what is wrong with it. No code: nothing.';
+comment on type internal.event_problem is
+  'Why an item of a request is not stored: DUPLICATE, or the code of its rejection; the field; what is wrong with it. No
+   code: nothing.';
 
 create type internal.validated_event as (
   index          int,

@@ -11,7 +11,8 @@ create table app.integrations (
   constraint integrations_one_per_provider unique (provider)
 );
 comment on table app.integrations is
-  'Connected providers. config_sealed is the whole config, encrypted by the server under the key that key_id names; it is never returned.';
+  'Connected providers. config_sealed is the whole config, encrypted by the server under the key that key_id names; it
+   is never returned.';
 
 create table app.inbound_events (
   id           uuid primary key default internal.new_id(),
@@ -24,7 +25,8 @@ create table app.inbound_events (
   constraint inbound_events_once unique (provider, event_key)
 );
 comment on table app.inbound_events is
-  'Webhooks of providers as they were received, each event once, stored before the response. outcome is null until the worker has processed the event.';
+  'Webhooks of providers as they were received, each event once, stored before the response. outcome is null until the
+   worker has processed the event.';
 -- serves the list, newest first
 create index inbound_events_newest on app.inbound_events (provider, received_at desc, id desc);
 -- serves the daily purge

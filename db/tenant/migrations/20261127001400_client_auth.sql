@@ -17,8 +17,11 @@ create table app.user_codes (
   constraint user_codes_of_a_session_name_its_user check (purpose = 'sign_in' or app_user_id is not null)
 );
 comment on table app.user_codes is
-  'One-time codes and magic links. secret_hash is the HMAC of a code under SECRETS_KEY, or the SHA-256 of a link''s token; sealed is what is to be sent, encrypted by the server, until it is sent. app_user_id: whose session asked for it, or who signed in with it.';
-comment on column app.user_codes.locales is 'The languages that the request asked for, most wanted first: the message comes in the first that there is.';
+  'One-time codes and magic links. secret_hash is the HMAC of a code under SECRETS_KEY, or the SHA-256 of a link''s
+   token; sealed is what is to be sent, encrypted by the server, until it is sent. app_user_id: whose session asked for
+   it, or who signed in with it.';
+comment on column app.user_codes.locales is
+  'The languages that the request asked for, most wanted first: the message comes in the first that there is.';
 -- a new request replaces the code that is out
 create unique index user_codes_one_open on app.user_codes (channel, address, purpose, app_user_id) nulls not distinct
   where kind = 'code' and used_at is null;

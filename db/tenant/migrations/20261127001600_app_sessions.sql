@@ -16,7 +16,8 @@ create table app.app_sessions (
   constraint app_sessions_ended_for_a_reason check ((ended_at is null) = (end_reason is null))
 );
 comment on table app.app_sessions is
-  'Times that apps were in use, for analytics: not sign-in sessions. A row without an end whose last_seen_at is 30 minutes old has ended then.';
+  'Times that apps were in use, for analytics: not sign-in sessions. A row without an end whose last_seen_at is 30
+   minutes old has ended then.';
 -- serves the list, newest first, and the analytics of a period
 create index app_sessions_newest on app.app_sessions (started_at desc, id desc);
 -- serves one user's sessions, and with it the look for open ones

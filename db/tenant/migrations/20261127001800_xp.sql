@@ -7,12 +7,17 @@ create table app.xp_rules (
                      check (char_length(event_name) between 1 and 255 and event_name !~ '^\s|\s$'),
   event_filter     jsonb,
   amount           bigint constraint xp_rules_amount_1_to_1000000000 check (amount between 1 and 1000000000),
-  amount_property  text constraint xp_rules_amount_property_1_to_255 check (char_length(amount_property) between 1 and 255),
-  multiplier       numeric not null default 1 constraint xp_rules_multiplier_above_0 check (multiplier > 0 and multiplier <= 1000000),
-  max_per_event    bigint constraint xp_rules_max_per_event_1_to_1000000000 check (max_per_event between 1 and 1000000000),
+  amount_property  text constraint xp_rules_amount_property_1_to_255
+    check (char_length(amount_property) between 1 and 255),
+  multiplier       numeric not null default 1 constraint xp_rules_multiplier_above_0
+    check (multiplier > 0 and multiplier <= 1000000),
+  max_per_event    bigint constraint xp_rules_max_per_event_1_to_1000000000
+    check (max_per_event between 1 and 1000000000),
   max_per_day      bigint constraint xp_rules_max_per_day_1_to_1000000000 check (max_per_day between 1 and 1000000000),
-  cooldown_seconds int constraint xp_rules_cooldown_seconds_0_to_31536000 check (cooldown_seconds between 0 and 31536000),
-  max_total        bigint constraint xp_rules_max_total_1_to_1000000000000 check (max_total between 1 and 1000000000000),
+  cooldown_seconds int constraint xp_rules_cooldown_seconds_0_to_31536000
+    check (cooldown_seconds between 0 and 31536000),
+  max_total        bigint constraint xp_rules_max_total_1_to_1000000000000
+    check (max_total between 1 and 1000000000000),
   starts_at        timestamptz,
   ends_at          timestamptz,
   is_active        boolean not null default true,
@@ -25,14 +30,16 @@ create table app.xp_rules (
   constraint xp_rules_not_of_xp check (event_name <> 'svc.xp.awarded'),
   constraint xp_rules_name_is_one_line check (internal.is_line(name))
 );
-comment on table app.xp_rules is 'Which events give XP, and how much. Times and caps go by the clock that internal.xp_counted_at says.';
+comment on table app.xp_rules is
+  'Which events give XP, and how much. Times and caps go by the clock that internal.xp_counted_at says.';
 -- serves the look-up at every batch of events
 create index xp_rules_watching on app.xp_rules (event_name) where is_active;
 
 create table app.xp_boosts (
   id         uuid primary key default internal.new_id(),
   name       text not null constraint xp_boosts_name_1_to_200 check (char_length(name) between 1 and 200),
-  multiplier numeric not null constraint xp_boosts_multiplier_from_a_tenth_to_100 check (multiplier between 0.1 and 100),
+  multiplier numeric not null constraint xp_boosts_multiplier_from_a_tenth_to_100
+    check (multiplier between 0.1 and 100),
   starts_at  timestamptz not null default internal.now(),
   ends_at    timestamptz,
   segment_id uuid,
@@ -44,7 +51,8 @@ create table app.xp_boosts (
   constraint xp_boosts_end_after_start check (ends_at > starts_at),
   constraint xp_boosts_name_is_one_line check (internal.is_line(name))
 );
-comment on table app.xp_boosts is 'What multiplies the XP of rules for a time: of all of them, or of those named. All that match multiply.';
+comment on table app.xp_boosts is
+  'What multiplies the XP of rules for a time: of all of them, or of those named. All that match multiply.';
 
 create table app.xp_levels (
   level       int primary key constraint xp_levels_level_1_to_1000 check (level between 1 and 1000),
@@ -71,11 +79,13 @@ create table app.xp_totals (
   created_at      timestamptz not null default internal.now(),
   updated_at      timestamptz not null default internal.now()
 ) with (fillfactor = 85);
-comment on column app.xp_totals.highest_level is 'The highest level ever held: it is kept when the table of levels changes. The table of today may add to it.';
+comment on column app.xp_totals.highest_level is
+  'The highest level ever held: it is kept when the table of levels changes. The table of today may add to it.';
 comment on column app.xp_totals.announced_level is 'The highest level that was rewarded and told.';
 
--- Of each event every rule writes a row here: what one index can do, two do not. The statistics of a week find their rows by id, which
--- begins with the time. No foreign key: whoever writes here has locked the users, and a trigger on app.users takes these rows with them.
+-- Of each event every rule writes a row here: what one index can do, two do not. The statistics of a week find their
+-- rows by id, which begins with the time. No foreign key: whoever writes here has locked the users, and a trigger on
+-- app.users takes these rows with them.
 create table app.xp_transactions (
   id          uuid primary key default internal.new_id(),
   app_user_id uuid not null,
@@ -92,13 +102,15 @@ create table app.xp_transactions (
   created_at  timestamptz not null default internal.now(),
   constraint xp_transactions_once_per_source unique nulls not distinct (app_user_id, source, source_id, rule_key)
 );
-comment on table app.xp_transactions is 'The ledger of XP: amount is what took effect, wished what was to be given before clipped_by cut it.';
-comment on column app.xp_transactions.occurred_at is 'When it was earned, by the event''s own time: what challenges sum.';
+comment on table app.xp_transactions is
+  'The ledger of XP: amount is what took effect, wished what was to be given before clipped_by cut it.';
+comment on column app.xp_transactions.occurred_at is
+  'When it was earned, by the event''s own time: what challenges sum.';
 comment on column app.xp_transactions.counted_at is 'The time that caps and cooldowns go by.';
 -- serves sums over a time and cooldowns: an event is counted when it occurred, or later, when a device sends it later
 create index xp_transactions_counted on app.xp_transactions (app_user_id, counted_at);
--- read backwards it serves the history as well, and grows at the end of each user's part: downwards its pages would be split again and
--- again
+-- read backwards it serves the history as well, and grows at the end of each user's part: downwards its pages would be
+-- split again and again
 create index xp_transactions_of_user on app.xp_transactions (app_user_id, id);
 
 create table app.xp_rule_days (

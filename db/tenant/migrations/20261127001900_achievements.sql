@@ -5,7 +5,8 @@ create table app.achievements (
   name        text not null constraint achievements_name_1_to_200 check (char_length(name) between 1 and 200),
   description text constraint achievements_description_at_most_2000 check (char_length(description) <= 2000),
   icon_url    text constraint achievements_icon_url_at_most_2000 check (char_length(icon_url) <= 2000),
-  xp_reward   bigint not null default 0 constraint achievements_xp_reward_0_to_1000000000 check (xp_reward between 0 and 1000000000),
+  xp_reward   bigint not null default 0 constraint achievements_xp_reward_0_to_1000000000
+    check (xp_reward between 0 and 1000000000),
   criteria    jsonb not null,
   is_hidden   boolean not null default false,
   sort_order  int not null default 0,
@@ -18,24 +19,29 @@ create table app.achievements (
   constraint achievements_key_unique unique (key),
   constraint achievements_name_is_one_line check (internal.is_line(name))
 );
-comment on column app.achievements.unlocks is 'How many of so many users had it when it was last counted: its rarity. At most an hour old.';
+comment on column app.achievements.unlocks is
+  'How many of so many users had it when it was last counted: its rarity. At most an hour old.';
 -- serves the lists
 create index achievements_in_order on app.achievements (sort_order, id);
 -- serves the look-up at every batch of events: what moves a value
-create index achievements_watching on app.achievements ((criteria ->> 'type'), (criteria ->> 'event_name')) where is_active;
+create index achievements_watching on app.achievements ((criteria ->> 'type'), (criteria ->> 'event_name'))
+  where is_active;
 
 create table app.user_achievements (
   app_user_id    uuid not null references app.users on delete cascade,
   achievement_id uuid not null references app.achievements on delete cascade,
   unlocked_at    timestamptz not null default internal.now(),
-  source         text not null constraint user_achievements_source_known check (source in ('criteria', 'grant', 'backfill', 'reward')),
+  source         text not null constraint user_achievements_source_known
+    check (source in ('criteria', 'grant', 'backfill', 'reward')),
   seen_at        timestamptz,
   revoked_at     timestamptz,
   primary key (app_user_id, achievement_id)
 );
-comment on table app.user_achievements is 'Unlocks. A revoked one stays as a row, so that what it paid is not paid again.';
+comment on table app.user_achievements is
+  'Unlocks. A revoked one stays as a row, so that what it paid is not paid again.';
 -- serves the users of an achievement, newest first
-create index user_achievements_of_achievement on app.user_achievements (achievement_id, unlocked_at desc, app_user_id desc) where revoked_at is null;
+create index user_achievements_of_achievement on app.user_achievements (achievement_id, unlocked_at desc,
+                                                                        app_user_id desc) where revoked_at is null;
 create index user_achievements_achievement on app.user_achievements (achievement_id);
 
 create table app.achievement_backfills (

@@ -4,12 +4,16 @@ create table app.currencies (
   code                text not null constraint currencies_code_form check (code ~ '^[A-Z][A-Z0-9_]{1,15}$'),
   name                text not null constraint currencies_name_1_to_200 check (char_length(name) between 1 and 200),
   icon_url            text constraint currencies_icon_url_at_most_2000 check (char_length(icon_url) <= 2000),
-  initial_grant       bigint not null default 0 constraint currencies_initial_grant_0_to_2000000000 check (initial_grant between 0 and 2000000000),
+  initial_grant       bigint not null default 0 constraint currencies_initial_grant_0_to_2000000000
+    check (initial_grant between 0 and 2000000000),
   max_balance         bigint not null default 2000000000
-                        constraint currencies_max_balance_exact_in_json check (max_balance between 1 and 9007199254740991),
+                        constraint currencies_max_balance_exact_in_json
+                          check (max_balance between 1 and 9007199254740991),
   client_spendable    boolean not null default false,
-  regen_amount        bigint constraint currencies_regen_amount_1_to_2000000000 check (regen_amount between 1 and 2000000000),
-  regen_every_seconds int constraint currencies_regen_every_1_second_to_a_year check (regen_every_seconds between 1 and 31536000),
+  regen_amount        bigint constraint currencies_regen_amount_1_to_2000000000
+    check (regen_amount between 1 and 2000000000),
+  regen_every_seconds int constraint currencies_regen_every_1_second_to_a_year
+    check (regen_every_seconds between 1 and 31536000),
   regen_cap           bigint constraint currencies_regen_cap_at_least_1 check (regen_cap >= 1),
   regen_since         timestamptz,
   expiry_days         int constraint currencies_expiry_days_1_to_3650 check (expiry_days between 1 and 3650),
@@ -19,7 +23,8 @@ create table app.currencies (
   constraint currencies_code_unique unique (code),
   constraint currencies_initial_grant_within_max check (initial_grant <= max_balance),
   constraint currencies_regen_cap_within_max check (regen_cap <= max_balance),
-  constraint currencies_regen_whole check (num_nulls(regen_amount, regen_every_seconds, regen_cap, regen_since) in (0, 4)),
+  constraint currencies_regen_whole check (num_nulls(regen_amount, regen_every_seconds, regen_cap, regen_since) in (0,
+                                        4)),
   constraint currencies_name_is_one_line check (internal.is_line(name))
 );
 comment on table app.currencies is 'What a project counts for its users: coins, gems, energy. At most 100.';
@@ -35,8 +40,10 @@ create table app.currency_balances (
   primary key (app_user_id, currency_code)
 );
 comment on table app.currency_balances is
-  'What a user had of a currency at the last write, balance_at: the sum of the ledger. What the clock did since then is worked out on read.';
-comment on column app.currency_balances.regen_at is 'Since when the next regeneration is under way; null while the balance is at the cap or over it.';
+  'What a user had of a currency at the last write, balance_at: the sum of the ledger. What the clock did since then is
+   worked out on read.';
+comment on column app.currency_balances.regen_at is
+  'Since when the next regeneration is under way; null while the balance is at the cap or over it.';
 -- the largest holders of a currency, also where all have as much
 create index currency_balances_by_size on app.currency_balances (currency_code, balance desc, app_user_id);
 
@@ -47,9 +54,11 @@ create table app.currency_transactions (
   amount          bigint not null constraint currency_transactions_amount_not_zero check (amount <> 0),
   balance_after   bigint not null constraint currency_transactions_balance_never_negative check (balance_after >= 0),
   kind            text not null generated always as (case when amount > 0 then 'credit' else 'debit' end) stored,
-  reason          text not null constraint currency_transactions_reason_1_to_200 check (char_length(reason) between 1 and 200),
+  reason          text not null constraint currency_transactions_reason_1_to_200
+    check (char_length(reason) between 1 and 200),
   source_type     text not null constraint currency_transactions_source_type_known
-                    check (source_type in ('admin', 'reward', 'store', 'purchase', 'spend', 'regen', 'expiry', 'refund', 'merge', 'transfer')),
+                    check (source_type in ('admin', 'reward', 'store', 'purchase', 'spend', 'regen', 'expiry', 'refund',
+                                           'merge', 'transfer')),
   source_id       text not null,
   idempotency_key text,
   expires_at      timestamptz,
@@ -60,8 +69,10 @@ create table app.currency_transactions (
   foreign key (app_user_id, currency_code) references app.currency_balances on delete cascade
 );
 comment on table app.currency_transactions is
-  'The ledger: every change of every balance, one row each, never changed. Ids are made while the user is locked, so their order is the order of a user''s changes.';
-comment on column app.currency_transactions.spent_lots is 'Of a debit: what it took from credits that expire, [{expires_at, amount}], so that a reversal can give it back.';
+  'The ledger: every change of every balance, one row each, never changed. Ids are made while the user is locked, so
+   their order is the order of a user''s changes.';
+comment on column app.currency_transactions.spent_lots is
+  'Of a debit: what it took from credits that expire, [{expires_at, amount}], so that a reversal can give it back.';
 -- serves a user's ledger
 create index currency_transactions_of_user on app.currency_transactions (app_user_id, currency_code, id desc);
 -- serve the administrators' lists by currency and by reason
@@ -90,7 +101,8 @@ create table app.ledger_requests (
   created_at  timestamptz not null default internal.now(),
   primary key (app_user_id, route, key)
 );
-comment on table app.ledger_requests is 'Answers of requests that moved value under an Idempotency-Key, by user and route, kept for ever.';
+comment on table app.ledger_requests is
+  'Answers of requests that moved value under an Idempotency-Key, by user and route, kept for ever.';
 
 create table app.currency_checks (
   id          uuid primary key default internal.new_id(),
@@ -102,7 +114,8 @@ create table app.currency_checks (
   mismatches  jsonb not null default '[]'
 );
 comment on table app.currency_checks is
-  'Proofs that every balance is the sum of its ledger: one a night, taken user by user; the first hundred mismatches are written out.';
+  'Proofs that every balance is the sum of its ledger: one a night, taken user by user; the first hundred mismatches are
+   written out.';
 create index currency_checks_newest on app.currency_checks (checked_at desc, id desc);
 
 create type internal.currency_state as (
@@ -113,7 +126,8 @@ create type internal.currency_state as (
   is_new      boolean
 );
 comment on type internal.currency_state is
-  'What the clock makes of a balance: regenerated and expired since the last write, and since when the next regeneration is under way.';
+  'What the clock makes of a balance: regenerated and expired since the last write, and since when the next regeneration
+   is under way.';
 
 -- migrate:down
 drop type internal.currency_state;

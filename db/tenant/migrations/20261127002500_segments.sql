@@ -31,18 +31,22 @@ create table app.segment_states (
   sets              jsonb
 );
 comment on table app.segment_states is
-  'What is worked out of a segment, apart from what its administrator wrote: its rules as SQL and the parameter of that, the events that its rules ask for, also through other segments, the segments
-   that it names itself, and its members when they were last counted.';
-comment on column app.segment_states.query is 'The rules as a query of all users in a range of ids; null until they are compiled.';
-comment on column app.segment_states.cursor_id is 'How far the evaluation that is under way came: users up to this id are done. Null: none is under way.';
+  'What is worked out of a segment, apart from what its administrator wrote: its rules as SQL and the parameter of that,
+   the events that its rules ask for, also through other segments, the segments that it names itself, and its members
+   when they were last counted.';
+comment on column app.segment_states.query is
+  'The rules as a query of all users in a range of ids; null until they are compiled.';
+comment on column app.segment_states.cursor_id is
+  'How far the evaluation that is under way came: users up to this id are done. Null: none is under way.';
 comment on column app.segment_states.template is
-  'The compiled condition with its marks for sets, as it becomes part of the segments that name this one; null until it is compiled by this version.';
+  'The compiled condition with its marks for sets, as it becomes part of the segments that name this one; null until it
+   is compiled by this version.';
 comment on column app.segment_states.sets is 'The sets of the template: [{members, missing}].';
 -- serves the look-up at every batch of events
 create index segment_states_watching on app.segment_states using gin (event_names);
 
--- No foreign keys: each member would cost as much again to check as to write. Whoever writes these rows has locked their users and the
--- segment, and triggers on app.users and app.segments take the rows with them.
+-- No foreign keys: each member would cost as much again to check as to write. Whoever writes these rows has locked
+-- their users and the segment, and triggers on app.users and app.segments take the rows with them.
 create table app.segment_members (
   segment_id  uuid not null,
   app_user_id uuid not null,
@@ -61,10 +65,12 @@ create table app.segment_counts (
   member_count bigint not null,
   primary key (segment_id, day)
 );
-comment on table app.segment_counts is 'How many members a segment had at the end of each UTC day, or has had until now today.';
+comment on table app.segment_counts is
+  'How many members a segment had at the end of each UTC day, or has had until now today.';
 
 -- what a leaf of a segment's rules compares: see internal.segment_operand
-create type internal.segment_operand as (kind text, expression text, members text, missing text, condition text, positive text);
+create type internal.segment_operand as (kind text, expression text, members text, missing text, condition text,
+                                         positive text);
 
 -- migrate:down
 drop type internal.segment_operand;

@@ -17,7 +17,8 @@ create table app.onboarding_progress (
   current_step    text,
   completed_steps text[] not null default '{}',
   answers         jsonb not null default '{}',
-  status          text not null constraint onboarding_progress_status_known check (status in ('in_progress', 'completed', 'skipped')),
+  status          text not null constraint onboarding_progress_status_known
+    check (status in ('in_progress', 'completed', 'skipped')),
   started_at      timestamptz not null default internal.now(),
   completed_at    timestamptz,
   updated_at      timestamptz not null default internal.now(),
@@ -26,7 +27,9 @@ create table app.onboarding_progress (
   constraint onboarding_progress_completed_when_over check ((status = 'in_progress') = (completed_at is null))
 );
 comment on table app.onboarding_progress is 'How far a user is in a flow. current_step is null once no step is left.';
-comment on column app.onboarding_progress.told is 'Which of started, completed and skipped were told as events: each once, so that a flow gone through again earns nothing again.';
+comment on column app.onboarding_progress.told is
+  'Which of started, completed and skipped were told as events: each once, so that a flow gone through again earns
+   nothing again.';
 -- serves the figures of a flow, and its deletion
 create index onboarding_progress_of_flow on app.onboarding_progress (flow_id, status);
 

@@ -4,13 +4,16 @@ create table app.flags (
   key           text not null constraint flags_key_form check (key ~ '^[a-z][a-z0-9_-]{0,127}$'),
   name          text not null constraint flags_name_1_to_200 check (char_length(name) between 1 and 200),
   description   text constraint flags_description_at_most_2000 check (char_length(description) <= 2000),
-  value_type    text not null constraint flags_value_type_known check (value_type in ('boolean', 'string', 'number', 'json')),
+  value_type    text not null constraint flags_value_type_known
+    check (value_type in ('boolean', 'string', 'number', 'json')),
   is_enabled    boolean not null default true,
   off_value     jsonb not null,
   default_value jsonb not null,
-  rules         jsonb not null default '[]' constraint flags_rules_at_most_50 check (jsonb_typeof(rules) = 'array' and jsonb_array_length(rules) <= 50),
+  rules         jsonb not null default '[]' constraint flags_rules_at_most_50
+    check (jsonb_typeof(rules) = 'array' and jsonb_array_length(rules) <= 50),
   schedule      jsonb not null default '[]'
-                constraint flags_schedule_at_most_100 check (jsonb_typeof(schedule) = 'array' and jsonb_array_length(schedule) <= 100),
+                constraint flags_schedule_at_most_100
+                  check (jsonb_typeof(schedule) = 'array' and jsonb_array_length(schedule) <= 100),
   next_at       timestamptz,
   ramp          jsonb,
   tags          text[] not null default '{}' constraint flags_tags_at_most_20 check (cardinality(tags) <= 20),
@@ -22,7 +25,8 @@ create table app.flags (
   constraint flags_name_is_one_line check (internal.is_line(name))
 );
 comment on column app.flags.next_at is 'When the first step of the schedule is due, by trigger.';
-comment on column app.flags.ramp is 'The last ramp: {rule_index, from, to, step, every_hours, guardrail, started_at, ends_at, stopped_at, rate}.';
+comment on column app.flags.ramp is
+  'The last ramp: {rule_index, from, to, step, every_hours, guardrail, started_at, ends_at, stopped_at, rate}.';
 -- serves the list: newest first
 create index flags_newest on app.flags (created_at desc, id desc);
 -- serves the steps that are due, and the look at every batch of events
@@ -44,7 +48,8 @@ create table app.flag_sets (
   version_hash text not null,
   changed_at   timestamptz not null default internal.now()
 );
-comment on table app.flag_sets is 'The hash of the project''s flags: one row, new at every change of a flag or an override.';
+comment on table app.flag_sets is
+  'The hash of the project''s flags: one row, new at every change of a flag or an override.';
 insert into app.flag_sets (version_hash) values ('0');
 
 create table app.flag_overrides (
@@ -65,7 +70,8 @@ create table app.flag_evaluations (
   notes        jsonb not null
 );
 comment on table app.flag_evaluations is
-  'What apps were answered and is not counted yet: one row a request, notes are [flag id, value, rule index, weight]. A row of a user''s own, so that no two requests wait for each other.';
+  'What apps were answered and is not counted yet: one row a request, notes are [flag id, value, rule index, weight]. A
+   row of a user''s own, so that no two requests wait for each other.';
 create index flag_evaluations_of_user on app.flag_evaluations (app_user_id);
 
 create table app.flag_values (
@@ -107,7 +113,8 @@ create table app.flag_exposures (
   first_at    timestamptz not null,
   primary key (flag_id, app_user_id)
 );
-comment on table app.flag_exposures is 'Who got the value of the rule that a guarded ramp raises, since it began, and when first.';
+comment on table app.flag_exposures is
+  'Who got the value of the rule that a guarded ramp raises, since it began, and when first.';
 create index flag_exposures_of_user on app.flag_exposures (app_user_id);
 
 create table app.flag_states (
@@ -115,7 +122,8 @@ create table app.flag_states (
   last_evaluated_at timestamptz,
   sampled_on        date
 );
-comment on table app.flag_states is 'What counting knows of a flag: when an app last asked, and the day on which one in a hundred requests is counted.';
+comment on table app.flag_states is
+  'What counting knows of a flag: when an app last asked, and the day on which one in a hundred requests is counted.';
 
 -- migrate:down
 drop table app.flag_states;

@@ -5,10 +5,12 @@ create table app.moderation_rules (
   rule_type  text not null
                constraint moderation_rules_type_known
                check (rule_type in ('keyword', 'regex', 'report_threshold', 'rate', 'link', 'new_account')),
-  config     jsonb not null default '{}' constraint moderation_rules_config_is_object check (jsonb_typeof(config) = 'object'),
+  config     jsonb not null default '{}' constraint moderation_rules_config_is_object
+    check (jsonb_typeof(config) = 'object'),
   is_active  boolean not null default true,
   applies_to text[] not null default '{}',
-  action     text not null default 'queue' constraint moderation_rules_action_known check (action in ('queue', 'hide', 'block')),
+  action     text not null default 'queue' constraint moderation_rules_action_known
+    check (action in ('queue', 'hide', 'block')),
   words      text[],
   expression text,
   created_at timestamptz not null default internal.now(),
@@ -16,7 +18,8 @@ create table app.moderation_rules (
   constraint moderation_rules_name_is_one_line check (internal.is_line(name))
 );
 comment on table app.moderation_rules is
-  'Rules of moderation, at most 50. applies_to, action, words (normalised) and expression (a regular expression of Postgres) are compiled from config.';
+  'Rules of moderation, at most 50. applies_to, action, words (normalised) and expression (a regular expression of
+   Postgres) are compiled from config.';
 -- serves the list; newest first
 create index moderation_rules_newest on app.moderation_rules (created_at desc, id desc);
 
@@ -32,7 +35,8 @@ create table app.moderation_items (
   report_count    int not null default 0,
   priority        int not null default 0,
   status          text not null default 'pending'
-                    constraint moderation_items_status_known check (status in ('pending', 'approved', 'rejected', 'escalated')),
+                    constraint moderation_items_status_known
+                      check (status in ('pending', 'approved', 'rejected', 'escalated')),
   is_hidden       boolean not null default false,
   kept            jsonb,
   moderator_id    text,
@@ -40,11 +44,14 @@ create table app.moderation_items (
   note            text constraint moderation_items_note_at_most_2000 check (char_length(note) <= 2000),
   created_at      timestamptz not null default internal.now(),
   constraint moderation_items_subject_type_known
-    check (subject_type in ('user', 'message', 'review', 'media', 'feed_entry', 'group', 'collection_row', 'content', 'ai_invocation'))
+    check (subject_type in ('user', 'message', 'review', 'media', 'feed_entry', 'group', 'collection_row', 'content',
+                            'ai_invocation'))
 );
 comment on table app.moderation_items is
-  'The queue of moderation. is_hidden: the content is hidden now; kept: what the hook of the subject needs to show it again.';
-create unique index moderation_items_one_open on app.moderation_items (subject_type, subject_id) where status in ('pending', 'escalated');
+  'The queue of moderation. is_hidden: the content is hidden now; kept: what the hook of the subject needs to show it
+   again.';
+create unique index moderation_items_one_open on app.moderation_items (subject_type, subject_id)
+  where status in ('pending', 'escalated');
 -- serve the queue of a status, newest first; the hidden state of a subject; the foreign keys
 create index moderation_items_queue on app.moderation_items (status, created_at desc, id desc);
 create index moderation_items_hidden on app.moderation_items (subject_type, subject_id) where is_hidden;
@@ -95,7 +102,8 @@ create table internal.moderated_texts (
   constraint moderated_texts_one_source check ((table_name is null) = (texts_function is not null))
 );
 comment on table internal.moderated_texts is
-  'The registry of texts that rules of moderation read: columns of a table, or a function (since timestamptz, most bigint) that lists them; filled beside the policies of each area.';
+  'The registry of texts that rules of moderation read: columns of a table, or a function (since timestamptz, most
+   bigint) that lists them; filled beside the policies of each area.';
 
 -- migrate:down
 drop table internal.moderated_texts;

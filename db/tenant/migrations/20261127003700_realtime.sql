@@ -1,9 +1,10 @@
 -- migrate:up
--- What realtime keeps is lost with a crash of Postgres and worth nothing after minutes: unlogged, so that it costs no WAL. A client whose place is
--- not there any more is told to fetch again.
+-- What realtime keeps is lost with a crash of Postgres and worth nothing after minutes: unlogged, so that it costs no
+-- WAL. A client whose place is not there any more is told to fetch again.
 create unlogged sequence app.realtime_heard minvalue 0 start 0;
 comment on sequence app.realtime_heard is
-  'Until when somebody listens in this project, in Unix seconds. A sequence, because its value is read without a snapshot and seen at once: triggers ask it of each row.';
+  'Until when somebody listens in this project, in Unix seconds. A sequence, because its value is read without a
+   snapshot and seen at once: triggers ask it of each row.';
 
 create unlogged table app.realtime_servers (
   id         uuid primary key,
@@ -11,7 +12,8 @@ create unlogged table app.realtime_servers (
   listeners  jsonb not null default '{}'
 );
 comment on table app.realtime_servers is
-  'Server processes with connections of this project, each with a lease of 30 seconds. listeners: how many connections listen to each channel, at most ten seconds old.';
+  'Server processes with connections of this project, each with a lease of 30 seconds. listeners: how many connections
+   listen to each channel, at most ten seconds old.';
 
 create unlogged table app.realtime_connections (
   id          uuid primary key,
@@ -32,10 +34,13 @@ create unlogged table app.realtime_channels (
   heard_from  timestamptz
 );
 comment on table app.realtime_channels is
-  'Channels that somebody listens to, or did a few minutes ago: only what is published there is written. Every event with a number above floor_seq is kept.';
-comment on column app.realtime_channels.keeps_rows is 'Collections: a subscriber has a filter, which is asked of the rows as they are and as they were.';
+  'Channels that somebody listens to, or did a few minutes ago: only what is published there is written. Every event
+   with a number above floor_seq is kept.';
+comment on column app.realtime_channels.keeps_rows is
+  'Collections: a subscriber has a filter, which is asked of the rows as they are and as they were.';
 comment on column app.realtime_channels.heard_from is
-  'By the clock of Postgres, when the channel began to be listened to, or to keep rows: transactions that were running then may have published nothing. Null when long ago.';
+  'By the clock of Postgres, when the channel began to be listened to, or to keep rows: transactions that were running
+   then may have published nothing. Null when long ago.';
 create index realtime_channels_heard on app.realtime_channels (heard_until);
 
 create unlogged table app.realtime_publications (
@@ -47,7 +52,9 @@ create unlogged table app.realtime_publications (
   is_numbered boolean not null default true,
   at          timestamptz not null default internal.now()
 );
-comment on table app.realtime_publications is 'Published and without a number yet. No index besides the key and no row that writers share: they never wait for each other.';
+comment on table app.realtime_publications is
+  'Published and without a number yet. No index besides the key and no row that writers share: they never wait for each
+   other.';
 
 create unlogged table app.realtime_events (
   position bigint generated always as identity primary key,
@@ -60,8 +67,8 @@ create unlogged table app.realtime_events (
   constraint realtime_events_in_order unique (channel, seq)
 );
 comment on table app.realtime_events is
-  'Events in the order in which they became visible, for ten minutes. position is the order of all, by which servers read; seq the number within the channel, null for
-   what is not replayed: presence, and notices for servers.';
+  'Events in the order in which they became visible, for ten minutes. position is the order of all, by which servers
+   read; seq the number within the channel, null for what is not replayed: presence, and notices for servers.';
 create index realtime_events_by_time on app.realtime_events using brin (at);
 
 create unlogged table app.realtime_presences (
@@ -82,7 +89,9 @@ create unlogged table app.realtime_tickets (
   credential  jsonb not null,
   expires_at  timestamptz not null
 );
-comment on table app.realtime_tickets is 'Tickets for a connection: each once, within a minute. hash is the SHA-256 of the ticket, credential what its connection runs under.';
+comment on table app.realtime_tickets is
+  'Tickets for a connection: each once, within a minute. hash is the SHA-256 of the ticket, credential what its
+   connection runs under.';
 create index realtime_tickets_of_user on app.realtime_tickets (app_user_id);
 create index realtime_tickets_by_time on app.realtime_tickets (expires_at);
 
@@ -101,16 +110,19 @@ create unlogged table app.realtime_places (
   rank           bigint,
   primary key (leaderboard_id, app_user_id)
 );
-comment on table app.realtime_places is 'The score and rank that a subscriber of a leaderboard was told last; null without an entry.';
+comment on table app.realtime_places is
+  'The score and rank that a subscriber of a leaderboard was told last; null without an entry.';
 create index realtime_places_of_user on app.realtime_places (app_user_id);
 
 create table app.realtime_rooms (
   position int primary key,
   pattern  text not null constraint realtime_rooms_pattern_form check (pattern ~ '^[A-Za-z0-9_.:*-]{1,64}$'),
-  publish  text not null constraint realtime_rooms_publish_known check (publish ~ '^(authenticated|server|role:[a-z][a-z0-9_-]{0,127})$'),
+  publish  text not null constraint realtime_rooms_publish_known
+    check (publish ~ '^(authenticated|server|role:[a-z][a-z0-9_-]{0,127})$'),
   presence boolean not null
 );
-comment on table app.realtime_rooms is 'Rules for rooms, in their order: the first whose pattern fits the name of a room holds for it.';
+comment on table app.realtime_rooms is
+  'Rules for rooms, in their order: the first whose pattern fits the name of a room holds for it.';
 
 create unlogged table app.realtime_readers (
   channel       text not null,
@@ -119,7 +131,8 @@ create unlogged table app.realtime_readers (
   primary key (channel, connection_id)
 );
 comment on table app.realtime_readers is
-  'Who listens to which conversation or leaderboard, by which connection: users who see a new message are not pushed it, and a place that nobody of theirs watches is forgotten.';
+  'Who listens to which conversation or leaderboard, by which connection: users who see a new message are not pushed it,
+   and a place that nobody of theirs watches is forgotten.';
 create index realtime_readers_of_connection on app.realtime_readers (connection_id);
 create index realtime_readers_of_user on app.realtime_readers (app_user_id);
 

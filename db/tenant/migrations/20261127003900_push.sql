@@ -15,8 +15,10 @@ create table app.push_automations (
   id              uuid primary key default internal.new_id(),
   key             text not null constraint push_automations_key_form check (key ~ '^[a-z][a-z0-9_-]{0,127}$'),
   trigger         jsonb not null constraint push_automations_trigger_is_object check (jsonb_typeof(trigger) = 'object'),
-  delay_seconds   int not null default 0 constraint push_automations_delay_0_to_30_days check (delay_seconds between 0 and 2592000),
-  cancel_if_event text constraint push_automations_cancel_if_event_1_to_255 check (char_length(cancel_if_event) between 1 and 255),
+  delay_seconds   int not null default 0 constraint push_automations_delay_0_to_30_days
+    check (delay_seconds between 0 and 2592000),
+  cancel_if_event text constraint push_automations_cancel_if_event_1_to_255
+    check (char_length(cancel_if_event) between 1 and 255),
   message         jsonb constraint push_automations_message_is_object check (jsonb_typeof(message) = 'object'),
   template_key    text,
   frequency_cap   jsonb,
@@ -35,7 +37,8 @@ create table app.push_breakers (
   failures   int not null default 0,
   open_until timestamptz
 );
-comment on table app.push_breakers is 'The circuit breaker of each provider: how many requests in a row it has failed, and until when none is made.';
+comment on table app.push_breakers is
+  'The circuit breaker of each provider: how many requests in a row it has failed, and until when none is made.';
 
 create table app.push_preferences (
   app_user_id uuid primary key references app.users on delete cascade,

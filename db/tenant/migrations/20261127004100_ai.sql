@@ -1,7 +1,8 @@
 -- migrate:up
 create table app.ai_providers (
   id              uuid primary key default internal.new_id(),
-  name            text not null constraint ai_providers_name_known check (name in ('anthropic', 'openai', 'google', 'mistral')),
+  name            text not null constraint ai_providers_name_known
+    check (name in ('anthropic', 'openai', 'google', 'mistral')),
   api_key_sealed  text not null,
   key_id          text not null,
   api_key_preview text not null,
@@ -10,7 +11,8 @@ create table app.ai_providers (
   constraint ai_providers_name_unique unique (name)
 );
 comment on table app.ai_providers is
-  'Registered AI providers. api_key_sealed is the API key, encrypted by the server under the key that key_id names; it is never returned.';
+  'Registered AI providers. api_key_sealed is the API key, encrypted by the server under the key that key_id names; it
+   is never returned.';
 
 create table app.ai_prices (
   provider      text not null,
@@ -21,7 +23,9 @@ create table app.ai_prices (
   as_of         date not null,
   primary key (provider, model)
 );
-comment on table app.ai_prices is 'List prices of models in USD per million tokens, as the providers published them on as_of. Filled by sql/seeds/tenant/ai_prices.sql.';
+comment on table app.ai_prices is
+  'List prices of models in USD per million tokens, as the providers published them on as_of. Filled by
+   sql/seeds/tenant/ai_prices.sql.';
 
 create table app.ai_prompts (
   id               uuid primary key default internal.new_id(),
@@ -30,7 +34,8 @@ create table app.ai_prompts (
   provider         text not null,
   model            text not null,
   system_prompt    text,
-  max_tokens       int not null default 4096 constraint ai_prompts_max_tokens_1_to_200000 check (max_tokens between 1 and 200000),
+  max_tokens       int not null default 4096 constraint ai_prompts_max_tokens_1_to_200000
+    check (max_tokens between 1 and 200000),
   rate_limit       jsonb,
   client_invokable boolean not null default false,
   description      text,
@@ -42,7 +47,8 @@ create table app.ai_prompts (
   created_at       timestamptz not null default internal.now(),
   updated_at       timestamptz not null default internal.now(),
   constraint ai_prompts_name_unique unique (name),
-  constraint ai_prompts_model_names_one check (char_length(model) <= 200 and regexp_replace(model, '^models/', '') ~ '[^/.]'),
+  constraint ai_prompts_model_names_one check (char_length(model) <= 200
+                                               and regexp_replace(model, '^models/', '') ~ '[^/.]'),
   constraint ai_prompts_system_prompt_at_most_100000 check (char_length(system_prompt) <= 100000),
   constraint ai_prompts_description_at_most_2000 check (char_length(description) <= 2000),
   constraint ai_prompts_rate_limit_has_bounds check (
@@ -81,7 +87,8 @@ comment on table app.ai_prompt_days is 'What a prompt has cost on a day (UTC), a
 
 create table app.ai_invocations (
   id               uuid primary key default internal.new_id(),
-  kind             text not null constraint ai_invocations_kind_known check (kind in ('invoke', 'evaluate', 'messages', 'embeddings')),
+  kind             text not null constraint ai_invocations_kind_known
+    check (kind in ('invoke', 'evaluate', 'messages', 'embeddings')),
   prompt_id        uuid,
   prompt           text,
   version          int,
@@ -89,7 +96,8 @@ create table app.ai_invocations (
   model            text not null,
   app_user_id      uuid references app.users on delete cascade,
   status           text not null default 'running'
-                   constraint ai_invocations_status_known check (status in ('running', 'succeeded', 'rejected', 'failed', 'cancelled')),
+                   constraint ai_invocations_status_known
+                     check (status in ('running', 'succeeded', 'rejected', 'failed', 'cancelled')),
   error_code       text,
   input_usd        numeric not null,
   output_usd       numeric not null,
@@ -109,7 +117,8 @@ create table app.ai_invocations (
   is_streamed      boolean not null default false
 );
 comment on table app.ai_invocations is
-  'Calls of providers. A running invocation holds reserved_usd of the budget of its prompt until it is finished or expires_at has passed. Kept for 90 days.';
+  'Calls of providers. A running invocation holds reserved_usd of the budget of its prompt until it is finished or
+   expires_at has passed. Kept for 90 days.';
 comment on column app.ai_invocations.is_streamed is
   'Whether the answer is passed on piece by piece, so that its user may have it before its end is recorded.';
 -- serve the list, newest first, by its filters; the usage of a user; the foreign key
