@@ -13,6 +13,7 @@ import { meaningOf, meaningProblems } from './docs/codes.ts'
 import { withCalls } from './docs/supabase.ts'
 import { table } from './docs/table.ts'
 import { wordProblems } from './docs/words.ts'
+import { lineProblems } from './lines.ts'
 import { registerProblems } from './registers.ts'
 import { releasedDocument, sdkFiles } from './sdk/generate.ts'
 
@@ -226,6 +227,7 @@ const main = async (): Promise<void> => {
     ...repeatedRefusals(areas),
     ...meaningProblems(answeredCodes([...areas, door])),
     ...(await registerProblems()),
+    ...(await lineProblems(root)),
     ...wordProblems(areas, await openApi(areas, 'https://api.trellis.test')),
   ]
   for (const problem of problems) {

@@ -40,7 +40,8 @@ create policy "the project cache records the use of keys" on app.api_keys for up
   using (true)
   with check (true);
 
--- Rows of the trail that wait for their seal: the SHA-256 of each, written in the same transaction. A row that is changed, removed or put in before it is sealed differs from this.
+-- Rows of the trail that wait for their seal: the SHA-256 of each, written in the same transaction. A row that is
+-- changed, removed or put in before it is sealed differs from this.
 create table app.audit_digests (
   "position" bigint not null,
   event_id uuid not null,
@@ -55,10 +56,12 @@ create policy "developers read digests of their trails" on app.audit_digests for
    FROM app.projects p
   WHERE (p.organization_id = ANY (( SELECT internal.organization_ids() AS organization_ids)::uuid[]))))));
 
--- Who changed what: one row for each change that an administrator makes, in the change's own transaction. Append-only; numbered and hashed by app.audit_seals. Partitioned by month, kept 400 days.
+-- Who changed what: one row for each change that an administrator makes, in the change's own transaction. Append-only;
+-- numbered and hashed by app.audit_seals. Partitioned by month, kept 400 days.
 create table app.audit_events (
   id uuid not null,
-  -- Whose trail this is: in control a project, or a developer's own account; a project's database has one, the nil uuid.
+  -- Whose trail this is: in control a project, or a developer's own account; a project's database has one, the nil
+  -- uuid.
   scope uuid not null,
   -- Orders rows of one time: a value of app.audit_positions.
   "position" bigint not null,
@@ -84,7 +87,8 @@ create policy "developers read the trails of their projects, their organizatio" 
    FROM app.projects p
   WHERE (p.organization_id = ANY (( SELECT internal.organization_ids() AS organization_ids)::uuid[]))))));
 
--- Where each month of a chain of seals begins and ends: opening_hash is the last one of the month before, so that what is left can be verified when that is dropped.
+-- Where each month of a chain of seals begins and ends: opening_hash is the last one of the month before, so that what
+-- is left can be verified when that is dropped.
 create table app.audit_heads (
   scope uuid not null,
   month date not null,
@@ -101,7 +105,8 @@ create policy "developers read where their seals begin and end" on app.audit_hea
    FROM app.projects p
   WHERE (p.organization_id = ANY (( SELECT internal.organization_ids() AS organization_ids)::uuid[]))))));
 
--- The hash chain of each scope: hash is sha256(hash of the seal before || this seal). position counts without gaps. Partitioned by month, kept 400 days.
+-- The hash chain of each scope: hash is sha256(hash of the seal before || this seal). position counts without gaps.
+-- Partitioned by month, kept 400 days.
 create table app.audit_seals (
   scope uuid not null,
   "position" bigint not null,
@@ -133,7 +138,8 @@ create table app.billing_events (
 CREATE INDEX billing_events_received ON app.billing_events USING btree (received_at);
 alter table app.billing_events enable row level security;
 
--- Postgres servers that hold tenants. dsn_sealed is encrypted by the server; null is the server of the control database itself.
+-- Postgres servers that hold tenants. dsn_sealed is encrypted by the server; null is the server of the control database
+-- itself.
 create table app.clusters (
   id uuid not null default internal.new_id(),
   name text not null,
@@ -151,8 +157,8 @@ create policy "workers add clusters" on app.clusters for insert to control_worke
 create policy "workers read clusters" on app.clusters for select to control_worker
   using (true);
 
--- The one live sign-in code of each mailbox, whether or not it has an account: so a request does the same for both. The code itself
--- derives from id under SECRETS_KEY and is stored nowhere; code_mac is its HMAC.
+-- The one live sign-in code of each mailbox, whether or not it has an account: so a request does the same for both. The
+-- code itself derives from id under SECRETS_KEY and is stored nowhere; code_mac is its HMAC.
 create table app.developer_codes (
   mailbox text not null,
   id uuid not null,
@@ -176,7 +182,8 @@ create policy "sign-in reads codes" on app.developer_codes for select to control
 create policy "workers read the recipients of codes" on app.developer_codes for select to control_worker
   using (true);
 
--- Accounts at other services that sign a developer in. The provider's own id counts: names and addresses there change hands.
+-- Accounts at other services that sign a developer in. The provider's own id counts: names and addresses there change
+-- hands.
 create table app.developer_identities (
   provider text not null,
   provider_id text not null,
@@ -194,7 +201,8 @@ create policy "sign-in adds identities" on app.developer_identities for insert t
 create policy "sign-in reads identities" on app.developer_identities for select to control_auth
   using (true);
 
--- Sign-ins of developers (sid of their tokens). refresh_hash is the SHA-256 of the one current refresh token; another that carries this sid was replaced.
+-- Sign-ins of developers (sid of their tokens). refresh_hash is the SHA-256 of the one current refresh token; another
+-- that carries this sid was replaced.
 create table app.developer_sessions (
   id uuid not null default internal.new_id(),
   developer_id uuid not null,
@@ -256,7 +264,8 @@ create policy "developers store texts of their own tokens" on app.developer_toke
 create policy "the server looks up texts" on app.developer_token_secrets for select to control_auth
   using (true);
 
--- Personal access tokens. project_ids null means every project; ids of projects that are gone stay, so that a token never widens.
+-- Personal access tokens. project_ids null means every project; ids of projects that are gone stay, so that a token
+-- never widens.
 create table app.developer_tokens (
   id uuid not null default internal.new_id(),
   developer_id uuid not null,
@@ -336,7 +345,8 @@ create policy "sign-in reads every account" on app.developers for select to cont
 create policy "workers read addresses of accounts" on app.developers for select to control_worker
   using (true);
 
--- Sign-ins of tools that a developer approves in a browser (RFC 8628). device_hash is the SHA-256 of the device code, user_code_mac an HMAC of the user code under SECRETS_KEY; a grant that was used is deleted.
+-- Sign-ins of tools that a developer approves in a browser (RFC 8628). device_hash is the SHA-256 of the device code,
+-- user_code_mac an HMAC of the user code under SECRETS_KEY; a grant that was used is deleted.
 create table app.device_grants (
   id uuid not null default internal.new_id(),
   device_hash text not null,
@@ -445,7 +455,8 @@ create policy "workers take domains that are due" on app.domains for update to c
   using (true)
   with check (true);
 
--- Locations of deleted projects' files: purged, with back-off, and looked at once more six hours later; then the row goes.
+-- Locations of deleted projects' files: purged, with back-off, and looked at once more six hours later; then the row
+-- goes.
 create table app.file_purges (
   id uuid not null default internal.new_id(),
   project_id uuid not null,
@@ -467,7 +478,8 @@ create policy "workers record purges of files" on app.file_purges for update to 
   using (true)
   with check (true);
 
--- Sign-ins with GitHub that have begun: SHA-256 of the state, which works once. The PKCE verifier derives from the state under SECRETS_KEY.
+-- Sign-ins with GitHub that have begun: SHA-256 of the state, which works once. The PKCE verifier derives from the
+-- state under SECRETS_KEY.
 create table app.github_starts (
   state_hash text not null,
   redirect_uri text not null,
@@ -498,7 +510,8 @@ create policy "workers read the key check" on app.installation for select to con
 create policy "workers store the key check" on app.installation for insert to control_worker
   with check (true);
 
--- Codes that let one developer in, each once. code_hash is the SHA-256 of the code in its normal form, code_hint its first group.
+-- Codes that let one developer in, each once. code_hash is the SHA-256 of the code in its normal form, code_hint its
+-- first group.
 create table app.invites (
   id uuid not null default internal.new_id(),
   code_hash text not null,
@@ -523,9 +536,10 @@ create policy "sign-up redeems codes" on app.invites for update to control_auth
   using (true)
   with check (true);
 
--- The steps of an apply operation and how far they are: position counts the steps that are done, begun is the step whose call may have been made. The first
--- `additive` steps run at once, the others after a confirmation. run counts the workers that have taken it: only the newest may record a step.
--- waiting_hash is the plan of what remained when the operation began to wait.
+-- The steps of an apply operation and how far they are: position counts the steps that are done, begun is the step
+-- whose call may have been made. The first `additive` steps run at once, the others after a confirmation. run counts
+-- the workers that have taken it: only the newest may record a step. waiting_hash is the plan of what remained when the
+-- operation began to wait.
 create table app.monetization_applies (
   operation_id uuid not null,
   steps jsonb not null,
@@ -588,7 +602,8 @@ create policy "workers update operations" on app.operations for update to contro
   using (true)
   with check (true);
 
--- Short-lived tokens for the projects of an organization, or for one of them. What they may do is decided at each use: by their scopes, and by what their maker, a service account or a developer, may then do.
+-- Short-lived tokens for the projects of an organization, or for one of them. What they may do is decided at each use:
+-- by their scopes, and by what their maker, a service account or a developer, may then do.
 create table app.operator_tokens (
   id uuid not null default internal.new_id(),
   organization_id uuid not null,
@@ -625,7 +640,8 @@ CREATE INDEX operator_tokens_of_project ON app.operator_tokens USING btree (proj
 CREATE INDEX operator_tokens_of_service_account ON app.operator_tokens USING btree (service_account_id, created_at DESC, id DESC) WHERE (service_account_id IS NOT NULL);
 alter table app.operator_tokens enable row level security;
 
--- Invites of a mailbox into an organization. token_hash is the SHA-256 of the token in the mail, which derives from the id and SECRETS_KEY and is stored nowhere.
+-- Invites of a mailbox into an organization. token_hash is the SHA-256 of the token in the mail, which derives from the
+-- id and SECRETS_KEY and is stored nowhere.
 create table app.organization_invites (
   id uuid not null default internal.new_id(),
   organization_id uuid not null,
@@ -688,7 +704,8 @@ alter table app.organizations enable row level security;
 create policy "members read their organizations" on app.organizations for select to control_developer
   using ((id = ANY (( SELECT internal.organization_ids() AS organization_ids)::uuid[])));
 
--- ES256 key pairs that sign a project's session tokens: the newest whose use_from is reached signs, and those before it are accepted until what they signed has expired. The private half is encrypted by the server.
+-- ES256 key pairs that sign a project's session tokens: the newest whose use_from is reached signs, and those before
+-- it are accepted until what they signed has expired. The private half is encrypted by the server.
 create table app.project_signing_keys (
   project_id uuid not null,
   key_id text not null,
@@ -708,7 +725,8 @@ create policy "admins store signing keys of their projects" on app.project_signi
 create policy "the project cache reads signing keys" on app.project_signing_keys for select to control_auth
   using (true);
 
--- What a project pays for, as its billing provider said last. ends_at is the end of the paid period; event_at the time of the event that says so.
+-- What a project pays for, as its billing provider said last. ends_at is the end of the paid period; event_at the time
+-- of the event that says so.
 create table app.project_subscriptions (
   project_id uuid not null,
   provider text not null,
@@ -757,7 +775,8 @@ create table app.projects (
   -- Whether the project's developers may query its database with GraphQL.
   graphql_enabled boolean not null default false,
   organization_id uuid,
-  -- Since when the project has the environment development, without a break; null outside of it. Sessions for tests that began before it have ended.
+  -- Since when the project has the environment development, without a break; null outside of it. Sessions for tests that
+  -- began before it have ended.
   development_since timestamp with time zone,
   constraint projects_pkey PRIMARY KEY (id),
   constraint projects_developer_id_fkey FOREIGN KEY (developer_id) REFERENCES app.developers(id) ON DELETE RESTRICT,
@@ -846,7 +865,8 @@ create policy "workers delete old windows" on app.rate_limits for delete to cont
 create policy "workers read old windows" on app.rate_limits for select to control_worker
   using (true);
 
--- The keys of SECRETS_KEY that are or were current, each with a value that only that key makes. unused_at: nothing is encrypted under it any more. forgotten_at: an operator gave up the tokens that it signed.
+-- The keys of SECRETS_KEY that are or were current, each with a value that only that key makes. unused_at: nothing is
+-- encrypted under it any more. forgotten_at: an operator gave up the tokens that it signed.
 create table app.secret_keys (
   id text not null,
   key_check text not null,
@@ -863,7 +883,8 @@ create table app.secret_keys (
 CREATE UNIQUE INDEX secret_keys_one_current ON app.secret_keys USING btree (is_current) WHERE is_current;
 alter table app.secret_keys enable row level security;
 
--- Of each database: what was encrypted again under key_id, and what was still under another key when the last pass had gone through it. error: why a pass could not.
+-- Of each database: what was encrypted again under key_id, and what was still under another key when the last pass had
+-- gone through it. error: why a pass could not.
 create table app.secret_reseals (
   database_name text not null,
   key_id text not null,
@@ -876,7 +897,8 @@ create table app.secret_reseals (
 );
 alter table app.secret_reseals enable row level security;
 
--- Machines that make operator tokens. scopes and project_ids are the ceiling of their tokens, now and later; project_ids null means every project of the organization.
+-- Machines that make operator tokens. scopes and project_ids are the ceiling of their tokens, now and later;
+-- project_ids null means every project of the organization.
 create table app.service_accounts (
   id uuid not null default internal.new_id(),
   organization_id uuid not null,
@@ -924,7 +946,8 @@ create policy "workers renew templates" on app.templates for update to control_w
   using (true)
   with check (true);
 
--- Projects that move to another server. following: the rows are there and changes follow; switched: the project is served there, and what it left behind goes.
+-- Projects that move to another server. following: the rows are there and changes follow; switched: the project is
+-- served there, and what it left behind goes.
 create table app.tenant_moves (
   project_id uuid not null,
   from_cluster_id uuid not null,
@@ -962,7 +985,8 @@ create table app.tenants (
   swept_at timestamp with time zone,
   -- When an empty database was last begun in place of one that was gone, or null.
   data_lost_at timestamp with time zone,
-  -- Why the project is not served although its database is there: an operator has paused it, or it is moving to another server. Null: it is served.
+  -- Why the project is not served although its database is there: an operator has paused it, or it is moving to another
+  -- server. Null: it is served.
   hold text,
   hold_note text,
   held_since timestamp with time zone,
@@ -998,9 +1022,9 @@ create policy "workers update tenants" on app.tenants for update to control_work
   using (true)
   with check (true);
 
--- Requests that apps made on each day (UTC), and the bytes that were sent for them. A server process has a row of its own, and writes what it has counted since
--- the beginning of the day: a report that is repeated changes nothing, and processes never wait for each other. The rows of a day that is over are joined
--- under the nil uuid.
+-- Requests that apps made on each day (UTC), and the bytes that were sent for them. A server process has a row of its
+-- own, and writes what it has counted since the beginning of the day: a report that is repeated changes nothing, and
+-- processes never wait for each other. The rows of a day that is over are joined under the nil uuid.
 create table app.traffic_reports (
   project_id uuid not null,
   day date not null,
@@ -1057,7 +1081,8 @@ create policy "workers log attempts" on app.webhook_attempts for insert to contr
 create policy "workers read attempts" on app.webhook_attempts for select to control_worker
   using (true);
 
--- How far the trail in a project's own database has been reported: the position of a seal. A project that nobody watches has no row.
+-- How far the trail in a project's own database has been reported: the position of a seal. A project that nobody
+-- watches has no row.
 create table app.webhook_audit_cursors (
   project_id uuid not null,
   "position" bigint not null,
@@ -1066,7 +1091,8 @@ create table app.webhook_audit_cursors (
 );
 alter table app.webhook_audit_cursors enable row level security;
 
--- How badly a webhook fares: deliveries that ended in dlq and attempts that failed, each since the last that was delivered.
+-- How badly a webhook fares: deliveries that ended in dlq and attempts that failed, each since the last that was
+-- delivered.
 create table app.webhook_breakers (
   webhook_id uuid not null,
   dlq_in_row integer not null default 0,
@@ -1086,7 +1112,8 @@ create policy "workers count" on app.webhook_breakers for update to control_work
 create policy "workers read breakers" on app.webhook_breakers for select to control_worker
   using (true);
 
--- One per webhook and event; event_name is the type. payload is the body, built once: retries and replays are the same to the byte. Those of a deleted webhook are removed by a worker.
+-- One per webhook and event; event_name is the type. payload is the body, built once: retries and replays are the same
+-- to the byte. Those of a deleted webhook are removed by a worker.
 create table app.webhook_deliveries (
   id uuid not null,
   webhook_id uuid not null,
@@ -1135,7 +1162,8 @@ alter table app.webhook_secrets enable row level security;
 create policy "workers read signing secrets" on app.webhook_secrets for select to control_worker
   using (true);
 
--- Webhooks of the control plane: what happens to the projects of an organization. event_types {*} is every type but audit.event.
+-- Webhooks of the control plane: what happens to the projects of an organization. event_types {*} is every type but
+-- audit.event.
 create table app.webhooks (
   id uuid not null default internal.new_id(),
   organization_id uuid not null,
@@ -1160,7 +1188,8 @@ create policy "workers switch webhooks off" on app.webhooks for update to contro
   using (true)
   with check ((status <> 'active'::text));
 
--- Heartbeats. graphile-worker holds a dead worker's jobs for four hours; the sweep frees those of workers that are silent here.
+-- Heartbeats. graphile-worker holds a dead worker's jobs for four hours; the sweep frees those of workers that are
+-- silent here.
 create table app.workers (
   id text not null,
   started_at timestamp with time zone not null default internal.now(),
@@ -1198,15 +1227,17 @@ create table ops.grants (
   constraint grants_path_fkey FOREIGN KEY (path) REFERENCES ops.files(path) ON DELETE CASCADE
 );
 
--- One row: the fingerprint of what the loader left here, the witness that it had then (sql/cluster/witness.sql), and in a template the fingerprint of the
--- template before. While the witness is the same, nobody has changed what the loader manages. Numbers of a fixed size, so that there is no TOAST table.
+-- One row: the fingerprint of what the loader left here, the witness that it had then (sql/cluster/witness.sql), and in
+-- a template the fingerprint of the template before. While the witness is the same, nobody has changed what the loader
+-- manages. Numbers of a fixed size, so that there is no TOAST table.
 create table ops.loaded (
   fingerprint uuid not null,
   witness uuid not null,
   former uuid
 );
 
--- Functions (as regprocedure) and triggers ("name on schema.table") that a file made: what it no longer says is dropped.
+-- Functions (as regprocedure) and triggers ("name on schema.table") that a file made: what it no longer says is
+-- dropped.
 create table ops.objects (
   path text not null,
   kind text not null,

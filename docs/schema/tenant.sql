@@ -66,7 +66,8 @@ create policy "dashboards read every row" on app.achievements for select to app_
 create policy "users read achievements" on app.achievements for select to app_user
   using (true);
 
--- Calls of providers. A running invocation holds reserved_usd of the budget of its prompt until it is finished or expires_at has passed. Kept for 90 days.
+-- Calls of providers. A running invocation holds reserved_usd of the budget of its prompt until it is finished or
+-- expires_at has passed. Kept for 90 days.
 create table app.ai_invocations (
   id uuid not null default internal.new_id(),
   kind text not null,
@@ -112,7 +113,8 @@ create policy "dashboards read every row" on app.ai_invocations for select to ap
 create policy "users read their own invocations" on app.ai_invocations for select to app_user
   using ((app_user_id = ( SELECT internal.user_id() AS user_id)));
 
--- List prices of models in USD per million tokens, as the providers published them on as_of. Filled by sql/seeds/tenant/ai_prices.sql.
+-- List prices of models in USD per million tokens, as the providers published them on as_of. Filled by
+-- sql/seeds/tenant/ai_prices.sql.
 create table app.ai_prices (
   provider text not null,
   model text not null,
@@ -207,7 +209,8 @@ create policy "administrators set budgets" on app.ai_prompts for update to app_a
 create policy "dashboards read every row" on app.ai_prompts for select to app_dashboard
   using (true);
 
--- Registered AI providers. api_key_sealed is the API key, encrypted by the server under the key that key_id names; it is never returned.
+-- Registered AI providers. api_key_sealed is the API key, encrypted by the server under the key that key_id names; it
+-- is never returned.
 create table app.ai_providers (
   id uuid not null default internal.new_id(),
   name text not null,
@@ -236,7 +239,8 @@ create policy "dashboards read every row" on app.ai_providers for select to app_
 create policy "the server reads sealed keys" on app.ai_providers for select to app_worker
   using (true);
 
--- Times that apps were in use, for analytics: not sign-in sessions. A row without an end whose last_seen_at is 30 minutes old has ended then.
+-- Times that apps were in use, for analytics: not sign-in sessions. A row without an end whose last_seen_at is 30
+-- minutes old has ended then.
 create table app.app_sessions (
   id uuid not null default internal.new_id(),
   app_user_id uuid not null,
@@ -267,7 +271,8 @@ create policy "dashboards read every row" on app.app_sessions for select to app_
 create policy "users read their own app sessions" on app.app_sessions for select to app_user
   using ((app_user_id = ( SELECT internal.user_id() AS user_id)));
 
--- Rows of the trail that wait for their seal: the SHA-256 of each, written in the same transaction. A row that is changed, removed or put in before it is sealed differs from this.
+-- Rows of the trail that wait for their seal: the SHA-256 of each, written in the same transaction. A row that is
+-- changed, removed or put in before it is sealed differs from this.
 create table app.audit_digests (
   "position" bigint not null,
   event_id uuid not null,
@@ -280,10 +285,12 @@ alter table app.audit_digests enable row level security;
 create policy "administrators read digests that wait" on app.audit_digests for select to app_admin
   using (true);
 
--- Who changed what: one row for each change that an administrator makes, in the change's own transaction. Append-only; numbered and hashed by app.audit_seals. Partitioned by month, kept 400 days.
+-- Who changed what: one row for each change that an administrator makes, in the change's own transaction. Append-only;
+-- numbered and hashed by app.audit_seals. Partitioned by month, kept 400 days.
 create table app.audit_events (
   id uuid not null,
-  -- Whose trail this is: in control a project, or a developer's own account; a project's database has one, the nil uuid.
+  -- Whose trail this is: in control a project, or a developer's own account; a project's database has one, the nil
+  -- uuid.
   scope uuid not null,
   -- Orders rows of one time: a value of app.audit_positions.
   "position" bigint not null,
@@ -309,7 +316,8 @@ create policy "administrators read the audit trail" on app.audit_events for sele
 create policy "dashboards read every row" on app.audit_events for select to app_dashboard
   using (true);
 
--- Where each month of a chain of seals begins and ends: opening_hash is the last one of the month before, so that what is left can be verified when that is dropped.
+-- Where each month of a chain of seals begins and ends: opening_hash is the last one of the month before, so that what
+-- is left can be verified when that is dropped.
 create table app.audit_heads (
   scope uuid not null,
   month date not null,
@@ -324,7 +332,8 @@ alter table app.audit_heads enable row level security;
 create policy "administrators read where seals begin and end" on app.audit_heads for select to app_admin
   using (true);
 
--- The hash chain of each scope: hash is sha256(hash of the seal before || this seal). position counts without gaps. Partitioned by month, kept 400 days.
+-- The hash chain of each scope: hash is sha256(hash of the seal before || this seal). position counts without gaps.
+-- Partitioned by month, kept 400 days.
 create table app.audit_seals (
   scope uuid not null,
   "position" bigint not null,
@@ -390,7 +399,8 @@ create policy "dashboards read every row" on app.bundle_contents for select to a
 create policy "users read contents of bundles" on app.bundle_contents for select to app_user
   using (true);
 
--- Token buckets: "channel push" and the like for all that a channel sends, and the id of each campaign with a throttle. "campaigns" is a lock.
+-- Token buckets: "channel push" and the like for all that a channel sends, and the id of each campaign with a throttle.
+-- "campaigns" is a lock.
 create table app.campaign_buckets (
   name text not null,
   tokens numeric not null,
@@ -468,7 +478,8 @@ create policy "administrators read deliveries" on app.campaign_deliveries for se
 create policy "dashboards read every row" on app.campaign_deliveries for select to app_dashboard
   using (true);
 
--- How far a campaign's audience has become deliveries: users up to cursor_id. The audience is compiled once, when the campaign starts.
+-- How far a campaign's audience has become deliveries: users up to cursor_id. The audience is compiled once, when the
+-- campaign starts.
 create table app.campaign_plans (
   campaign_id uuid not null,
   query text not null,
@@ -685,7 +696,8 @@ create table app.challenges (
   created_at timestamp with time zone not null default internal.now(),
   updated_at timestamp with time zone not null default internal.now(),
   team_mode text not null default 'none'::text,
-  -- Of a turn of a monthly challenge: the beginning of the window that the turns are counted from, which is turn 0. A short month may move a turn to another day.
+  -- Of a turn of a monthly challenge: the beginning of the window that the turns are counted from, which is turn 0. A
+  -- short month may move a turn to another day.
   first_start_at timestamp with time zone,
   -- As first_start_at, the end.
   first_end_at timestamp with time zone,
@@ -734,8 +746,8 @@ create policy "administrators read challenges" on app.challenges for select to a
 create policy "dashboards read every row" on app.challenges for select to app_dashboard
   using (true);
 
--- The developer's columns of each collection, without the server-managed ones. sql_type is the type in the table: of a vector it is
--- extensions.vector(n), or real[] where pgvector was not there.
+-- The developer's columns of each collection, without the server-managed ones. sql_type is the type in the table: of a
+-- vector it is extensions.vector(n), or real[] where pgvector was not there.
 create table app.collection_columns (
   id uuid not null default internal.new_id(),
   collection_id uuid not null,
@@ -790,7 +802,8 @@ create table app.collection_import_parts (
 );
 alter table app.collection_import_parts enable row level security;
 
--- Rows on their way into a collection: staged by the request, inserted by a job. errors are of the first hundred that failed.
+-- Rows on their way into a collection: staged by the request, inserted by a job. errors are of the first hundred that
+-- failed.
 create table app.collection_imports (
   id uuid not null default internal.new_id(),
   collection_id uuid not null,
@@ -806,8 +819,8 @@ CREATE INDEX collection_imports_age ON app.collection_imports USING btree (creat
 CREATE INDEX collection_imports_of_collection ON app.collection_imports USING btree (collection_id);
 alter table app.collection_imports enable row level security;
 
--- The developer's indexes. index_name is the name in schema collections, where tables and indexes share one space of names. is_ready is false
--- while an index is being built in the background.
+-- The developer's indexes. index_name is the name in schema collections, where tables and indexes share one space of
+-- names. is_ready is false while an index is being built in the background.
 create table app.collection_indexes (
   id uuid not null default internal.new_id(),
   collection_id uuid not null,
@@ -837,7 +850,8 @@ create policy "users read indexes" on app.collection_indexes for select to app_u
 create policy "workers read indexes" on app.collection_indexes for select to app_worker
   using (true);
 
--- Which row an Idempotency-Key made, per collection and caller, for 30 days: as long as a deleted row can be restored.
+-- Which row an Idempotency-Key made, per collection and caller, for 30 days: as long as a deleted row can be
+-- restored.
 create table app.collection_keys (
   collection_id uuid not null,
   caller text not null,
@@ -863,7 +877,8 @@ create policy "users read their own keys" on app.collection_keys for select to a
 create policy "users store keys of their own" on app.collection_keys for insert to app_user
   with check ((caller = ( SELECT internal.idempotency_caller() AS idempotency_caller)));
 
--- Each row describes a table of that name in schema collections. What is said here the functions keep true there; what a DBA adds there stays.
+-- Each row describes a table of that name in schema collections. What is said here the functions keep true there; what
+-- a DBA adds there stays.
 create table app.collections (
   id uuid not null default internal.new_id(),
   name text not null,
@@ -945,11 +960,13 @@ create table app.config_versions (
 );
 alter table app.config_versions enable row level security;
 
--- Who takes part in a conversation. Triggers on app.messages keep unread_count, mention_count and last_activity_at, which lists of one user are read by.
+-- Who takes part in a conversation. Triggers on app.messages keep unread_count, mention_count and last_activity_at,
+-- which lists of one user are read by.
 create table app.conversation_participants (
   conversation_id uuid not null,
   app_user_id uuid not null,
-  -- The other user of a direct conversation of two: blocks between both hide it. Triggers keep it without a foreign key, whose index each message would write.
+  -- The other user of a direct conversation of two: blocks between both hide it. Triggers keep it without a foreign key,
+  -- whose index each message would write.
   peer_id uuid,
   -- The creator of a group conversation, or the participant who succeeded the creator.
   is_owner boolean not null default false,
@@ -977,12 +994,14 @@ create policy "dashboards read every row" on app.conversation_participants for s
 create policy "users read their own parts" on app.conversation_participants for select to app_user
   using ((app_user_id = ( SELECT internal.user_id() AS user_id)));
 
--- Conversations of end users. The counts are kept by triggers on app.messages: message_count of all messages, top_level_count of those that are no replies.
+-- Conversations of end users. The counts are kept by triggers on app.messages: message_count of all messages,
+-- top_level_count of those that are no replies.
 create table app.conversations (
   id uuid not null default internal.new_id(),
   type text not null,
   name text,
-  -- Direct conversations: SHA-256 of the sorted ids of the participants. Null where a merge of users left two conversations with the same participants.
+  -- Direct conversations: SHA-256 of the sorted ids of the participants. Null where a merge of users left two
+  -- conversations with the same participants.
   direct_key bytea,
   message_count integer not null default 0,
   top_level_count integer not null default 0,
@@ -1074,7 +1093,8 @@ create policy "dashboards read every row" on app.currencies for select to app_da
 create policy "users read currencies in use" on app.currencies for select to app_user
   using (is_active);
 
--- What a user had of a currency at the last write, balance_at: the sum of the ledger. What the clock did since then is worked out on read.
+-- What a user had of a currency at the last write, balance_at: the sum of the ledger. What the clock did since then is
+-- worked out on read.
 create table app.currency_balances (
   app_user_id uuid not null,
   currency_code text not null,
@@ -1098,7 +1118,8 @@ create policy "dashboards read every row" on app.currency_balances for select to
 create policy "users read their own balances" on app.currency_balances for select to app_user
   using ((app_user_id = ( SELECT internal.user_id() AS user_id)));
 
--- Proofs that every balance is the sum of its ledger: one a night, taken user by user; the first hundred mismatches are written out.
+-- Proofs that every balance is the sum of its ledger: one a night, taken user by user; the first hundred mismatches are
+-- written out.
 create table app.currency_checks (
   id uuid not null default internal.new_id(),
   checked_at timestamp with time zone not null default internal.now(),
@@ -1140,7 +1161,8 @@ create policy "dashboards read every row" on app.currency_lots for select to app
 create policy "users read their own credits that expire" on app.currency_lots for select to app_user
   using ((app_user_id = ( SELECT internal.user_id() AS user_id)));
 
--- The ledger: every change of every balance, one row each, never changed. Ids are made while the user is locked, so their order is the order of a user's changes.
+-- The ledger: every change of every balance, one row each, never changed. Ids are made while the user is locked, so
+-- their order is the order of a user's changes.
 create table app.currency_transactions (
   id uuid not null default internal.new_id(),
   app_user_id uuid not null,
@@ -1186,7 +1208,8 @@ create table app.email_bodies (
   message_id uuid not null,
   html text,
   text text,
-  -- What stands in the content where the link to unsubscribe belongs: a random mark, which no value contains. Null: {{unsubscribe_url}}, as the sender wrote it.
+  -- What stands in the content where the link to unsubscribe belongs: a random mark, which no value contains. Null:
+  -- {{unsubscribe_url}}, as the sender wrote it.
   unsubscribe_mark text,
   constraint email_bodies_pkey PRIMARY KEY (message_id),
   constraint email_bodies_message_id_fkey FOREIGN KEY (message_id) REFERENCES app.email_messages(id) ON DELETE CASCADE
@@ -1208,7 +1231,8 @@ create table app.email_messages (
   category text not null,
   status text not null,
   attempts smallint not null default 0,
-  -- Set before the mail server is called and cleared with its answer: where it is set and no worker holds the message, the outcome of the attempt is not known.
+  -- Set before the mail server is called and cleared with its answer: where it is set and no worker holds the message,
+  -- the outcome of the attempt is not known.
   attempting_at timestamp with time zone,
   send_at timestamp with time zone,
   next_attempt_at timestamp with time zone,
@@ -1265,7 +1289,8 @@ create table app.email_provider_events (
 CREATE INDEX email_provider_events_received ON app.email_provider_events USING btree (received_at);
 alter table app.email_provider_events enable row level security;
 
--- Addresses that get no mail. unsubscribe stops one category, or all but transactional mail where category is null; every other reason stops everything.
+-- Addresses that get no mail. unsubscribe stops one category, or all but transactional mail where category is null;
+-- every other reason stops everything.
 create table app.email_suppressions (
   id uuid not null default internal.new_id(),
   address text not null,
@@ -1292,7 +1317,8 @@ create policy "administrators suppress addresses" on app.email_suppressions for 
 create policy "dashboards read every row" on app.email_suppressions for select to app_dashboard
   using (true);
 
--- Templates of mail. subject, html and text are the default; locales is {<locale>: {subject?, html?, text?}}. A row with the key of a built-in template replaces it. version counts changes of the content.
+-- Templates of mail. subject, html and text are the default; locales is {<locale>: {subject?, html?, text?}}. A row
+-- with the key of a built-in template replaces it. version counts changes of the content.
 create table app.email_templates (
   id uuid not null default internal.new_id(),
   key text not null,
@@ -1340,7 +1366,8 @@ create policy "administrators read templates" on app.email_templates for select 
 create policy "dashboards read every row" on app.email_templates for select to app_dashboard
   using (true);
 
--- Everything that happens to a user, partitioned by month of receipt. Areas that an event moves hook in with a statement trigger each.
+-- Everything that happens to a user, partitioned by month of receipt. Areas that an event moves hook in with a
+-- statement trigger each.
 create table app.engagement_events (
   id uuid not null,
   app_user_id uuid not null,
@@ -1370,7 +1397,8 @@ create policy "server keys read every event" on app.engagement_events for select
 create policy "users read their own events" on app.engagement_events for select to app_user
   using ((app_user_id = ( SELECT internal.user_id() AS user_id)));
 
--- Why a user has access to something: one row for each source. Access is there while any of them lives; whether one does is worked out on read.
+-- Why a user has access to something: one row for each source. Access is there while any of them lives; whether one
+-- does is worked out on read.
 create table app.entitlement_grants (
   id uuid not null default internal.new_id(),
   app_user_id uuid not null,
@@ -1416,7 +1444,8 @@ create table app.event_definitions (
   description text,
   status text not null default 'active'::text,
   schema jsonb,
-  -- Share of the events that stay in app.engagement_events. Every one of them is counted and moves what it moves; the rest leave the log again.
+  -- Share of the events that stay in app.engagement_events. Every one of them is counted and moves what it moves; the
+  -- rest leave the log again.
   sample_rate numeric not null default 1,
   created_at timestamp with time zone not null default internal.now(),
   updated_at timestamp with time zone not null default internal.now(),
@@ -1459,8 +1488,9 @@ create policy "workers find old ids" on app.event_ids for select to app_worker
 create policy "workers forget old ids" on app.event_ids for delete to app_worker
   using (true);
 
--- What each area has to do for an event of this name, computed from its definitions: one row is read for an event, and a name without a row moves nothing. A column is
--- named after its area; null is nothing. Times and conditions of definitions are checked for each event.
+-- What each area has to do for an event of this name, computed from its definitions: one row is read for an event, and
+-- a name without a row moves nothing. A column is named after its area; null is nothing. Times and conditions of
+-- definitions are checked for each event.
 create table app.event_plans (
   event_name text not null,
   streaks internal.streak_plan,
@@ -1480,7 +1510,8 @@ create table app.event_plans (
 );
 alter table app.event_plans enable row level security;
 
--- How far a replay has come, written in the transaction of each of its steps, so that one which is taken over by another worker goes on where it was. Kept 90 days, as operations are.
+-- How far a replay has come, written in the transaction of each of its steps, so that one which is taken over by
+-- another worker goes on where it was. Kept 90 days, as operations are.
 create table app.event_replays (
   operation_id uuid not null,
   target text not null,
@@ -1496,8 +1527,9 @@ create table app.event_replays (
 );
 alter table app.event_replays enable row level security;
 
--- How many entries an actor has of each action and group (zeros for the system and for no group), and when the newest was made: the totals of feeds, and which actors a page of a home feed can show. Kept by a
--- trigger on app.feed_entries; writers of different actors share no row.
+-- How many entries an actor has of each action and group (zeros for the system and for no group), and when the newest
+-- was made: the totals of feeds, and which actors a page of a home feed can show. Kept by a trigger on
+-- app.feed_entries; writers of different actors share no row.
 create table app.feed_counts (
   actor_key uuid not null,
   is_home boolean not null,
@@ -1518,7 +1550,8 @@ create table app.feed_entries (
   action text not null,
   target_id text,
   group_id uuid,
-  -- False for what was posted to a group while the group was private: such an entry appears in the feed of its group only.
+  -- False for what was posted to a group while the group was private: such an entry appears in the feed of its group
+  -- only.
   is_home boolean not null default true,
   metadata jsonb not null default '{}'::jsonb,
   created_at timestamp with time zone not null default internal.now(),
@@ -1542,8 +1575,9 @@ create policy "administrators read entries" on app.feed_entries for select to ap
 create policy "dashboards read every row" on app.feed_entries for select to app_dashboard
   using (true);
 
--- What app.feed_counts says about a user in one row, so that the total of a home feed reads one narrow row for each friend. Kept by the triggers that keep app.feed_counts; a
--- user without a row is read there. The system has none: its writers would share it.
+-- What app.feed_counts says about a user in one row, so that the total of a home feed reads one narrow row for each
+-- friend. Kept by the triggers that keep app.feed_counts; a user without a row is read there. The system has none: its
+-- writers would share it.
 create table app.feed_totals (
   actor_key uuid not null,
   -- Entries that home feeds show and that were posted to no group.
@@ -1577,7 +1611,8 @@ create policy "workers delete old counts of flags" on app.flag_counts for delete
 create policy "workers read old counts of flags" on app.flag_counts for select to app_worker
   using (true);
 
--- What apps were answered and is not counted yet: one row a request, notes are [flag id, value, rule index, weight]. A row of a user's own, so that no two requests wait for each other.
+-- What apps were answered and is not counted yet: one row a request, notes are [flag id, value, rule index, weight]. A
+-- row of a user's own, so that no two requests wait for each other.
 create table app.flag_evaluations (
   id bigint not null generated by default as identity,
   app_user_id uuid,
@@ -1766,7 +1801,8 @@ alter table app.friend_codes enable row level security;
 create policy "users read their own code" on app.friend_codes for select to app_user
   using ((app_user_id = ( SELECT internal.user_id() AS user_id)));
 
--- One row per pair of users, the smaller id first. metadata_a and metadata_b are the private notes of each about the other.
+-- One row per pair of users, the smaller id first. metadata_a and metadata_b are the private notes of each about the
+-- other.
 create table app.friendships (
   user_a uuid not null,
   user_b uuid not null,
@@ -1805,8 +1841,8 @@ create policy "dashboards read every row" on app.friendships for select to app_d
 create policy "users read their own friendships" on app.friendships for select to app_user
   using (((user_a = ( SELECT internal.user_id() AS user_id)) OR (user_b = ( SELECT internal.user_id() AS user_id))));
 
--- The names of collections (column_id null) and of their columns in GraphQL. They are made of the names of the definitions, and of two that would be the same
--- the later one gets another; a name that was told once stays.
+-- The names of collections (column_id null) and of their columns in GraphQL. They are made of the names of the
+-- definitions, and of two that would be the same the later one gets another; a name that was told once stays.
 create table app.graphql_names (
   collection_id uuid not null,
   column_id uuid,
@@ -1932,7 +1968,8 @@ create policy "workers clear old keys" on app.idempotency_keys for delete to app
 create policy "workers find old keys" on app.idempotency_keys for select to app_worker
   using (true);
 
--- Webhooks of providers as they were received, each event once, stored before the response. outcome is null until the worker has processed the event.
+-- Webhooks of providers as they were received, each event once, stored before the response. outcome is null until the
+-- worker has processed the event.
 create table app.inbound_events (
   id uuid not null default internal.new_id(),
   provider text not null,
@@ -1954,7 +1991,8 @@ alter table app.inbound_events enable row level security;
 create policy "administrators read received webhooks" on app.inbound_events for select to app_admin
   using (true);
 
--- Connected providers. config_sealed is the whole config, encrypted by the server under the key that key_id names; it is never returned.
+-- Connected providers. config_sealed is the whole config, encrypted by the server under the key that key_id names; it
+-- is never returned.
 create table app.integrations (
   id uuid not null default internal.new_id(),
   provider text not null,
@@ -2014,7 +2052,8 @@ create policy "administrators read every movement of items" on app.inventory_led
 create policy "dashboards read every row" on app.inventory_ledger_rows for select to app_dashboard
   using (true);
 
--- What users have of an item: one stack for each end. Expired and empty ones stay as a record and are hidden. At most 10,000 a user.
+-- What users have of an item: one stack for each end. Expired and empty ones stay as a record and are hidden. At most
+-- 10,000 a user.
 create table app.inventory_stacks (
   id uuid not null default internal.new_id(),
   app_user_id uuid not null,
@@ -2026,7 +2065,8 @@ create table app.inventory_stacks (
   source_id text not null,
   created_at timestamp with time zone not null default internal.now(),
   updated_at timestamp with time zone not null default internal.now(),
-  -- When it was told that what was left of the stack expired; null until then. That it has expired says expires_at alone.
+  -- When it was told that what was left of the stack expired; null until then. That it has expired says expires_at
+  -- alone.
   expired_at timestamp with time zone,
   constraint inventory_stacks_pkey PRIMARY KEY (id),
   constraint inventory_stacks_one_per_end UNIQUE NULLS NOT DISTINCT (app_user_id, catalog_item_id, expires_at),
@@ -2103,7 +2143,8 @@ create policy "dashboards read every row" on app.leaderboard_entries for select 
 create policy "users read their own entries" on app.leaderboard_entries for select to app_user
   using ((app_user_id = ( SELECT internal.user_id() AS user_id)));
 
--- Changes of transactions before folded_to are all folded: whoever reads what waits begins there, and does not step over the remains of the others.
+-- Changes of transactions before folded_to are all folded: whoever reads what waits begins there, and does not step
+-- over the remains of the others.
 create table app.leaderboard_folds (
   run_id uuid not null,
   folded_to xid8 not null,
@@ -2124,7 +2165,8 @@ create table app.leaderboard_runs (
   operation_id uuid,
   closed_at timestamp with time zone,
   is_frozen boolean not null default false,
-  -- A transaction that began after closed_at or shadow_id was committed. When all older ones have ended, every writer has seen it.
+  -- A transaction that began after closed_at or shadow_id was committed. When all older ones have ended, every writer has
+  -- seen it.
   fence xid8,
   cursor_place numeric,
   cursor_at timestamp with time zone,
@@ -2238,8 +2280,8 @@ create table app.ledger_requests (
 );
 alter table app.ledger_requests enable row level security;
 
--- Files of end users and of the project. The bytes are in the storage of the installation, under the ids of project and asset and a version, never under a name that
--- a caller chose.
+-- Files of end users and of the project. The bytes are in the storage of the installation, under the ids of project and
+-- asset and a version, never under a name that a caller chose.
 create table app.media_assets (
   id uuid not null default internal.new_id(),
   -- The path that callers see, without the id of the project: user/<user id>/<name>, project/<name>.
@@ -2411,8 +2453,8 @@ create table app.media_removals (
 CREATE INDEX media_removals_oldest ON app.media_removals USING btree (requested_at, asset_id);
 alter table app.media_removals enable row level security;
 
--- Sums over app.media_assets, kept by triggers: registered bytes of pending and committed assets, bytes and number of committed ones. The sum is that of all slots, so
--- that writers do not wait for each other, as in app.row_counts.
+-- Sums over app.media_assets, kept by triggers: registered bytes of pending and committed assets, bytes and number of
+-- committed ones. The sum is that of all slots, so that writers do not wait for each other, as in app.row_counts.
 create table app.media_totals (
   slot bigint not null generated always as identity,
   registered_bytes bigint not null,
@@ -2422,7 +2464,8 @@ create table app.media_totals (
 );
 alter table app.media_totals enable row level security;
 
--- Ids and external_ids of users who were merged into another: providers go on to report purchases and events under them.
+-- Ids and external_ids of users who were merged into another: providers go on to report purchases and events under
+-- them.
 create table app.merged_names (
   name text not null,
   app_user_id uuid not null,
@@ -2499,7 +2542,8 @@ create policy "dashboards read every row" on app.messages for select to app_dash
 create policy "users read the messages of their conversations" on app.messages for select to app_user
   using ((conversation_id IN ( SELECT internal.my_conversation_ids() AS my_conversation_ids)));
 
--- The queue of moderation. is_hidden: the content is hidden now; kept: what the hook of the subject needs to show it again.
+-- The queue of moderation. is_hidden: the content is hidden now; kept: what the hook of the subject needs to show it
+-- again.
 create table app.moderation_items (
   id uuid not null default internal.new_id(),
   subject_type text not null,
@@ -2562,7 +2606,8 @@ alter table app.moderation_reports enable row level security;
 create policy "users read their own reports" on app.moderation_reports for select to app_user
   using ((reporter_id = ( SELECT internal.user_id() AS user_id)));
 
--- Rules of moderation, at most 50. applies_to, action, words (normalised) and expression (a regular expression of Postgres) are compiled from config.
+-- Rules of moderation, at most 50. applies_to, action, words (normalised) and expression (a regular expression of
+-- Postgres) are compiled from config.
 create table app.moderation_rules (
   id uuid not null default internal.new_id(),
   name text not null,
@@ -2618,8 +2663,8 @@ create policy "administrators read trust levels" on app.moderation_trust_levels 
 create policy "dashboards read every row" on app.moderation_trust_levels for select to app_dashboard
   using (true);
 
--- How the subscription provider held each managed object when it was last applied or adopted. A live object with another hash has drifted.
--- is_pushed: the product is in its store, so that an apply never creates it there again.
+-- How the subscription provider held each managed object when it was last applied or adopted. A live object with
+-- another hash has drifted. is_pushed: the product is in its store, so that an apply never creates it there again.
 create table app.monetization_applied_objects (
   object_type text not null,
   identifier text not null,
@@ -2641,7 +2686,8 @@ create policy "workers forget what is gone" on app.monetization_applied_objects 
 create policy "workers read what was applied" on app.monetization_applied_objects for select to app_worker
   using (true);
 
--- What a project sells, as declared: one row for each object, in the shape of the API. Products are identified by store and store identifier, the rest by key.
+-- What a project sells, as declared: one row for each object, in the shape of the API. Products are identified by store
+-- and store identifier, the rest by key.
 create table app.monetization_definitions (
   id uuid not null default internal.new_id(),
   object_type text not null,
@@ -2734,7 +2780,8 @@ create table app.onboarding_progress (
   started_at timestamp with time zone not null default internal.now(),
   completed_at timestamp with time zone,
   updated_at timestamp with time zone not null default internal.now(),
-  -- Which of started, completed and skipped were told as events: each once, so that a flow gone through again earns nothing again.
+  -- Which of started, completed and skipped were told as events: each once, so that a flow gone through again earns
+  -- nothing again.
   told text[] not null default '{}'::text[],
   constraint onboarding_progress_pkey PRIMARY KEY (app_user_id, flow_id),
   constraint onboarding_progress_app_user_id_fkey FOREIGN KEY (app_user_id) REFERENCES app.users(id) ON UPDATE CASCADE ON DELETE CASCADE,
@@ -2751,7 +2798,10 @@ create policy "dashboards read every row" on app.onboarding_progress for select 
 create policy "users read their own progress" on app.onboarding_progress for select to app_user
   using ((app_user_id = ( SELECT internal.user_id() AS user_id)));
 
--- Work that a change caused, inserted in its transaction. A worker leases due rows, runs the task that each names, and deletes it or sets its next due_at. lease is the number of the newest lease: only its holder settles the row. wished_at: queued again while it ran, for then. At most so many rows of one lane run at once. failed_at: given up, for a person to see and replay.
+-- Work that a change caused, inserted in its transaction. A worker leases due rows, runs the task that each names, and
+-- deletes it or sets its next due_at. lease is the number of the newest lease: only its holder settles the row.
+-- wished_at: queued again while it ran, for then. At most so many rows of one lane run at once. failed_at: given up,
+-- for a person to see and replay.
 create table app.outbox (
   id uuid not null default internal.new_id(),
   task text not null,
@@ -2926,7 +2976,8 @@ END) stored,
   is_active boolean not null default true,
   created_at timestamp with time zone not null default internal.now(),
   updated_at timestamp with time zone not null default internal.now(),
-  -- The sign-in session that registered the device: nothing is pushed after its end. Null for a server key on behalf of the user, and for registrations of before.
+  -- The sign-in session that registered the device: nothing is pushed after its end. Null for a server key on behalf of
+  -- the user, and for registrations of before.
   session_id uuid,
   constraint push_tokens_pkey PRIMARY KEY (id),
   constraint push_tokens_token_unique UNIQUE (token),
@@ -2973,7 +3024,8 @@ create table app.realtime_boards (
 );
 alter table app.realtime_boards enable row level security;
 
--- Channels that somebody listens to, or did a few minutes ago: only what is published there is written. Every event with a number above floor_seq is kept.
+-- Channels that somebody listens to, or did a few minutes ago: only what is published there is written. Every event
+-- with a number above floor_seq is kept.
 create table app.realtime_channels (
   channel text not null,
   seq bigint not null,
@@ -2981,7 +3033,8 @@ create table app.realtime_channels (
   heard_until timestamp with time zone not null,
   -- Collections: a subscriber has a filter, which is asked of the rows as they are and as they were.
   keeps_rows boolean not null default false,
-  -- By the clock of Postgres, when the channel began to be listened to, or to keep rows: transactions that were running then may have published nothing. Null when long ago.
+  -- By the clock of Postgres, when the channel began to be listened to, or to keep rows: transactions that were running
+  -- then may have published nothing. Null when long ago.
   heard_from timestamp with time zone,
   constraint realtime_channels_pkey PRIMARY KEY (channel)
 );
@@ -3002,8 +3055,8 @@ CREATE INDEX realtime_connections_of_server ON app.realtime_connections USING bt
 CREATE INDEX realtime_connections_of_user ON app.realtime_connections USING btree (app_user_id);
 alter table app.realtime_connections enable row level security;
 
--- Events in the order in which they became visible, for ten minutes. position is the order of all, by which servers read; seq the number within the channel, null for
--- what is not replayed: presence, and notices for servers.
+-- Events in the order in which they became visible, for ten minutes. position is the order of all, by which servers
+-- read; seq the number within the channel, null for what is not replayed: presence, and notices for servers.
 create table app.realtime_events (
   "position" bigint not null generated always as identity,
   channel text not null,
@@ -3047,7 +3100,8 @@ CREATE INDEX realtime_presences_of_connection ON app.realtime_presences USING bt
 CREATE INDEX realtime_presences_of_user ON app.realtime_presences USING btree (app_user_id);
 alter table app.realtime_presences enable row level security;
 
--- Published and without a number yet. No index besides the key and no row that writers share: they never wait for each other.
+-- Published and without a number yet. No index besides the key and no row that writers share: they never wait for each
+-- other.
 create table app.realtime_publications (
   id bigint not null generated always as identity,
   channel text not null,
@@ -3060,7 +3114,8 @@ create table app.realtime_publications (
 );
 alter table app.realtime_publications enable row level security;
 
--- Who listens to which conversation or leaderboard, by which connection: users who see a new message are not pushed it, and a place that nobody of theirs watches is forgotten.
+-- Who listens to which conversation or leaderboard, by which connection: users who see a new message are not pushed it,
+-- and a place that nobody of theirs watches is forgotten.
 create table app.realtime_readers (
   channel text not null,
   connection_id uuid not null,
@@ -3089,7 +3144,8 @@ alter table app.realtime_rooms enable row level security;
 create policy "administrators read the rules for rooms" on app.realtime_rooms for select to app_admin
   using (true);
 
--- Server processes with connections of this project, each with a lease of 30 seconds. listeners: how many connections listen to each channel, at most ten seconds old.
+-- Server processes with connections of this project, each with a lease of 30 seconds. listeners: how many connections
+-- listen to each channel, at most ten seconds old.
 create table app.realtime_servers (
   id uuid not null,
   expires_at timestamp with time zone not null,
@@ -3098,7 +3154,8 @@ create table app.realtime_servers (
 );
 alter table app.realtime_servers enable row level security;
 
--- Tickets for a connection: each once, within a minute. hash is the SHA-256 of the ticket, credential what its connection runs under.
+-- Tickets for a connection: each once, within a minute. hash is the SHA-256 of the ticket, credential what its
+-- connection runs under.
 create table app.realtime_tickets (
   hash text not null,
   app_user_id uuid not null,
@@ -3111,7 +3168,8 @@ CREATE INDEX realtime_tickets_by_time ON app.realtime_tickets USING btree (expir
 CREATE INDEX realtime_tickets_of_user ON app.realtime_tickets USING btree (app_user_id);
 alter table app.realtime_tickets enable row level security;
 
--- Who used which code. What was promised stands here as it was when the code was claimed, so that it outlives the code. is_personal: the code was a user's.
+-- Who used which code. What was promised stands here as it was when the code was claimed, so that it outlives the code.
+-- is_personal: the code was a user's.
 create table app.referral_claims (
   id uuid not null default internal.new_id(),
   code_id uuid,
@@ -3148,7 +3206,8 @@ create policy "dashboards read every row" on app.referral_claims for select to a
 create policy "users count the claims of their codes" on app.referral_claims for select to app_user
   using ((referrer_id = ( SELECT internal.user_id() AS user_id)));
 
--- Codes that users share, one each, and promo codes of administrators, which belong to nobody. uses counts claims and is never above max_uses by a claim.
+-- Codes that users share, one each, and promo codes of administrators, which belong to nobody. uses counts claims and
+-- is never above max_uses by a claim.
 create table app.referral_codes (
   id uuid not null default internal.new_id(),
   code text not null,
@@ -3223,8 +3282,8 @@ create policy "administrators change the defaults" on app.referral_defaults for 
 create policy "administrators read the defaults" on app.referral_defaults for select to app_admin
   using (true);
 
--- One row once the REST door of this project has been used: from then on the views in schema rest follow the collections. generator is the
--- version of internal.rest_view_sql that made them.
+-- One row once the REST door of this project has been used: from then on the views in schema rest follow the
+-- collections. generator is the version of internal.rest_view_sql that made them.
 create table app.rest_doors (
   id boolean not null default true,
   generator integer not null,
@@ -3333,7 +3392,8 @@ create table app.row_counters (
 );
 alter table app.row_counters enable row level security;
 
--- How many rows a table has, by triggers: the sum of the slots of a name and key. key is the value of the column that rows are counted by, else the nil uuid.
+-- How many rows a table has, by triggers: the sum of the slots of a name and key. key is the value of the column that
+-- rows are counted by, else the nil uuid.
 create table app.row_counts (
   slot bigint not null generated always as identity,
   name text not null,
@@ -3373,8 +3433,9 @@ create policy "administrators read members" on app.segment_members for select to
 create policy "dashboards read every row" on app.segment_members for select to app_dashboard
   using (true);
 
--- What is worked out of a segment, apart from what its administrator wrote: its rules as SQL and the parameter of that, the events that its rules ask for, also through other segments, the segments
--- that it names itself, and its members when they were last counted.
+-- What is worked out of a segment, apart from what its administrator wrote: its rules as SQL and the parameter of that,
+-- the events that its rules ask for, also through other segments, the segments that it names itself, and its members
+-- when they were last counted.
 create table app.segment_states (
   segment_id uuid not null,
   condition text not null,
@@ -3387,7 +3448,8 @@ create table app.segment_states (
   query text,
   -- How far the evaluation that is under way came: users up to this id are done. Null: none is under way.
   cursor_id uuid,
-  -- The compiled condition with its marks for sets, as it becomes part of the segments that name this one; null until it is compiled by this version.
+  -- The compiled condition with its marks for sets, as it becomes part of the segments that name this one; null until it
+  -- is compiled by this version.
   template text,
   -- The sets of the template: [{members, missing}].
   sets jsonb,
@@ -3531,7 +3593,8 @@ create policy "dashboards read every row" on app.streak_definitions for select t
 create policy "users read definitions in use" on app.streak_definitions for select to app_user
   using (is_active);
 
--- Freezes given, not earned: the amount that took effect, and the first period that it can cover, the oldest one still open when it was given.
+-- Freezes given, not earned: the amount that took effect, and the first period that it can cover, the oldest one still
+-- open when it was given.
 create table app.streak_freezes (
   id uuid not null default internal.new_id(),
   app_user_id uuid not null,
@@ -3591,7 +3654,8 @@ create policy "dashboards read every row" on app.streak_pauses for select to app
 create policy "users read their own pauses" on app.streak_pauses for select to app_user
   using ((app_user_id = ( SELECT internal.user_id() AS user_id)));
 
--- The truth about a streak: per local period how often it was fed, and what covers it. The fold reads nothing else but pauses and gifts of freezes.
+-- The truth about a streak: per local period how often it was fed, and what covers it. The fold reads nothing else but
+-- pauses and gifts of freezes.
 create table app.streak_periods (
   app_user_id uuid not null,
   streak_definition_id uuid not null,
@@ -3622,7 +3686,8 @@ create policy "dashboards read every row" on app.streak_periods for select to ap
 create policy "users read their own periods" on app.streak_periods for select to app_user
   using ((app_user_id = ( SELECT internal.user_id() AS user_id)));
 
--- When users with streaks changed their time zone: which local date an event fell on, and how long a period stayed open. The newest fifty of each.
+-- When users with streaks changed their time zone: which local date an event fell on, and how long a period stayed
+-- open. The newest fifty of each.
 create table app.streak_timezones (
   app_user_id uuid not null,
   moved_at timestamp with time zone not null,
@@ -3639,8 +3704,9 @@ create policy "dashboards read every row" on app.streak_timezones for select to 
 create policy "users read their own moves" on app.streak_timezones for select to app_user
   using ((app_user_id = ( SELECT internal.user_id() AS user_id)));
 
--- What the subscription provider told, each event once, as it came. outcome says what became of it: applied; older than what was applied before it came; waiting for
--- the purchase; of a user who is not known here; of a kind that changes nothing.
+-- What the subscription provider told, each event once, as it came. outcome says what became of it: applied; older than
+-- what was applied before it came; waiting for the purchase; of a user who is not known here; of a kind that changes
+-- nothing.
 create table app.subscription_events (
   id text not null,
   source_ref text,
@@ -3670,7 +3736,8 @@ create policy "administrators read every event of the provider" on app.subscript
 create policy "dashboards read every row" on app.subscription_events for select to app_dashboard
   using (true);
 
--- What stores sold, one row for each original transaction: the fold of its events. Its status is worked out from these times when it is read.
+-- What stores sold, one row for each original transaction: the fold of its events. Its status is worked out from these
+-- times when it is read.
 create table app.subscriptions (
   id uuid not null default internal.new_id(),
   app_user_id uuid not null,
@@ -3717,8 +3784,8 @@ alter table app.timezones enable row level security;
 create policy "everybody reads time zones" on app.timezones for select to app_admin, app_anon, app_auth, app_server, app_user, app_worker
   using (true);
 
--- The last day whose events and stored bytes are in app.usage_days. Of later days they are counted when somebody asks. A transaction that deletes events shares
--- the lock of the row, so that none of them is counted twice.
+-- The last day whose events and stored bytes are in app.usage_days. Of later days they are counted when somebody asks.
+-- A transaction that deletes events shares the lock of the row, so that none of them is counted twice.
 create table app.usage_closings (
   only_row boolean not null default true,
   closed_until date not null,
@@ -3727,8 +3794,8 @@ create table app.usage_closings (
 );
 alter table app.usage_closings enable row level security;
 
--- What a project used on each day (UTC), the sum of the slots of a meter and day, so that writers do not wait for each other, as in app.row_counts. events and
--- storage_bytes are written when the day is closed.
+-- What a project used on each day (UTC), the sum of the slots of a meter and day, so that writers do not wait for each
+-- other, as in app.row_counts. events and storage_bytes are written when the day is closed.
 create table app.usage_days (
   slot bigint not null generated always as identity,
   day date not null,
@@ -3763,8 +3830,9 @@ create policy "dashboards read every row" on app.user_achievements for select to
 create policy "users read their own unlocks" on app.user_achievements for select to app_user
   using ((app_user_id = ( SELECT internal.user_id() AS user_id)));
 
--- One-time codes and magic links. secret_hash is the HMAC of a code under SECRETS_KEY, or the SHA-256 of a link's token. sealed is the content of the
--- message, encrypted by the server, until it is sent. app_user_id is the user whose session requested the code; null for sign-in.
+-- One-time codes and magic links. secret_hash is the HMAC of a code under SECRETS_KEY, or the SHA-256 of a link's
+-- token. sealed is the content of the message, encrypted by the server, until it is sent. app_user_id is the user whose
+-- session requested the code; null for sign-in.
 create table app.user_codes (
   id uuid not null,
   app_user_id uuid,
@@ -3871,7 +3939,8 @@ create policy "sign-in stores password hashes" on app.user_passwords for insert 
 create policy "users remove their password" on app.user_passwords for delete to app_auth
   using (true);
 
--- Sign-in sessions (sid of the tokens). refresh_hash is the SHA-256 of the one refresh token that is current; any other that carries this sid was replaced.
+-- Sign-in sessions (sid of the tokens). refresh_hash is the SHA-256 of the one refresh token that is current; any other
+-- that carries this sid was replaced.
 create table app.user_sessions (
   id uuid not null default internal.new_id(),
   app_user_id uuid not null,
@@ -3908,8 +3977,8 @@ create policy "workers delete old sessions" on app.user_sessions for delete to a
 create policy "workers read old sessions" on app.user_sessions for select to app_worker
   using (true);
 
--- What the fold over a user's periods comes to, as it stands after the newest qualified period, without the clock: status, and
--- what the clock takes away, are worked out on read. Dates are first days of periods.
+-- What the fold over a user's periods comes to, as it stands after the newest qualified period, without the clock:
+-- status, and what the clock takes away, are worked out on read. Dates are first days of periods.
 create table app.user_streaks (
   app_user_id uuid not null,
   streak_definition_id uuid not null,
@@ -3930,7 +3999,8 @@ create table app.user_streaks (
   last_qualified_at timestamp with time zone,
   created_at timestamp with time zone not null default internal.now(),
   updated_at timestamp with time zone not null default internal.now(),
-  -- When the clock next has something to tell of this streak, if nothing happens to it before: it is at risk, used a freeze, is broken. Null: nothing.
+  -- When the clock next has something to tell of this streak, if nothing happens to it before: it is at risk, used a
+  -- freeze, is broken. Null: nothing.
   next_check_at timestamp with time zone,
   -- The newest period for which svc.streak.at_risk was emitted, or need not be.
   risk_notified_through date,
@@ -4043,7 +4113,8 @@ create policy "workers log attempts" on app.webhook_attempts for insert to app_w
 create policy "workers read attempts" on app.webhook_attempts for select to app_worker
   using (true);
 
--- How badly a subscription fares: deliveries that ended in dlq and attempts that failed, each since the last that was delivered. A table of its own, so that counting leaves the rows that every event looks at alone.
+-- How badly a subscription fares: deliveries that ended in dlq and attempts that failed, each since the last that was
+-- delivered. A table of its own, so that counting leaves the rows that every event looks at alone.
 create table app.webhook_breakers (
   webhook_id uuid not null,
   dlq_in_row integer not null default 0,
@@ -4064,7 +4135,9 @@ create policy "workers count" on app.webhook_breakers for update to app_worker
 create policy "workers read breakers" on app.webhook_breakers for select to app_worker
   using (true);
 
--- One per subscription and event. payload is the body, built once: retries and replays are the same to the byte. attempts counts all; series_attempts those since the last replay. Those of a deleted subscription are removed by a worker.
+-- One per subscription and event. payload is the body, built once: retries and replays are the same to the byte.
+-- attempts counts all; series_attempts those since the last replay. Those of a deleted subscription are removed by a
+-- worker.
 create table app.webhook_deliveries (
   id uuid not null,
   webhook_id uuid not null,
@@ -4078,10 +4151,12 @@ create table app.webhook_deliveries (
   next_attempt_at timestamp with time zone,
   created_at timestamp with time zone not null default internal.now(),
   settled_at timestamp with time zone,
-  -- Set while it waits for a degraded subscription to be switched on again; then it has no next_attempt_at, and no work in the outbox.
+  -- Set while it waits for a degraded subscription to be switched on again; then it has no next_attempt_at, and no work
+  -- in the outbox.
   held_until timestamp with time zone,
   failed_reason text,
-  -- Whose event it tells of: the body has what the user did, and their profile, so it goes when they do. No foreign key: the event has one already.
+  -- Whose event it tells of: the body has what the user did, and their profile, so it goes when they do. No foreign key:
+  -- the event has one already.
   app_user_id uuid,
   constraint webhook_deliveries_pkey PRIMARY KEY (id),
   constraint webhook_deliveries_once_per_event UNIQUE (webhook_id, event_id),
@@ -4356,8 +4431,9 @@ create policy "dashboards read every row" on app.xp_transactions for select to a
 create policy "users read their own ledger" on app.xp_transactions for select to app_user
   using ((app_user_id = ( SELECT internal.user_id() AS user_id)));
 
--- The registry of channels, filled beside the policies of each area: their own reasons to skip a user, how many messages a second a project sends, how many of a campaign may
--- wait for their outcome, for how long a worker holds what it has claimed, and the task that sends. docs/campaigns.md has the functions that go with a row.
+-- The registry of channels, filled beside the policies of each area: their own reasons to skip a user, how many
+-- messages a second a project sends, how many of a campaign may wait for their outcome, for how long a worker holds
+-- what it has claimed, and the task that sends. docs/campaigns.md has the functions that go with a row.
 create table internal.campaign_channels (
   channel text not null,
   skip_reasons text[] not null,
@@ -4375,9 +4451,11 @@ create table internal.campaign_channels (
 );
 alter table internal.campaign_channels enable row level security;
 
--- The registry of what promotion copies and what is not one row of one table: collections with their columns, the table of levels, prompts with their versions.
--- An area declares its own in its policy file, beside the functions internal.promotion_rows__<kind>() and internal.promotion_write__<kind>(op, key, wanted), and
--- where they are wanted internal.promotion_merged__<kind>(was, wanted), internal.promotion_refusal__<kind>(op, wanted, was) and internal.promotion_lock__<kind>(keys).
+-- The registry of what promotion copies and what is not one row of one table: collections with their columns, the table
+-- of levels, prompts with their versions. An area declares its own in its policy file, beside the functions
+-- internal.promotion_rows__<kind>() and internal.promotion_write__<kind>(op, key, wanted), and where they are wanted
+-- internal.promotion_merged__<kind>(was, wanted), internal.promotion_refusal__<kind>(op, wanted, was) and
+-- internal.promotion_lock__<kind>(keys).
 create table internal.composed_definitions (
   kind text not null,
   promoted_as text not null,
@@ -4406,8 +4484,9 @@ alter table internal.composed_definitions enable row level security;
 create policy "administrators read the registry of composed definitions" on internal.composed_definitions for select to app_admin
   using (true);
 
--- The registry of entities that developers define, such as rules and boards: one row beside the policies of each entity. What is in none of
--- fixed_columns and state_columns, and is not id, created_at or updated_at, can be changed.
+-- The registry of entities that developers define, such as rules and boards: one row beside the policies of each
+-- entity. What is in none of fixed_columns and state_columns, and is not id, created_at or updated_at, can be
+-- changed.
 create table internal.definitions (
   kind text not null,
   table_name text not null,
@@ -4423,18 +4502,21 @@ create table internal.definitions (
   max_count integer,
   -- Configuration that is set when a row is created, and never changes.
   fixed_columns text[] not null default '{}'::text[],
-  -- Columns that are no configuration: counters, caches, schedules. They are not copied, and the common JSON leaves them out.
+  -- Columns that are no configuration: counters, caches, schedules. They are not copied, and the common JSON leaves them
+  -- out.
   state_columns text[] not null default '{}'::text[],
   -- Kinds with a lower number are created first: a row may refer to rows of lower or equal numbers.
   create_order integer not null,
-  -- References to other definitions, [{"path": "$.segment_id", "kind": "segment", "by": "id"}]: path is an SQL/JSON path into the JSON of a row, by is id or key.
+  -- References to other definitions, [{"path": "$.segment_id", "kind": "segment", "by": "id"}]: path is an SQL/JSON path
+  -- into the JSON of a row, by is id or key.
   refs jsonb not null default '[]'::jsonb,
   declared_in text not null,
   -- The name of the kind in a document of promotion; null means the kind followed by s.
   promoted_as text,
   -- Why rows of this kind stay in their project; null for a kind that is copied.
   kept_back text,
-  -- The references of a row in its copied form, where a hook internal.<kind>_promoted gives it another form than its JSON; null means refs.
+  -- The references of a row in its copied form, where a hook internal.<kind>_promoted gives it another form than its
+  -- JSON; null means refs.
   promoted_refs jsonb,
   constraint definitions_pkey PRIMARY KEY (kind),
   constraint definitions_table_name_unique UNIQUE (table_name),
@@ -4450,8 +4532,9 @@ alter table internal.definitions enable row level security;
 create policy "administrators read the registry of definitions" on internal.definitions for select to app_admin
   using (true);
 
--- The registry of system events that make feed entries: each area declares its own in its policy file. target_property and group_property name the properties of
--- the event that become target_id and group_id, shown those that become the metadata of the entry.
+-- The registry of system events that make feed entries: each area declares its own in its policy file. target_property
+-- and group_property name the properties of the event that become target_id and group_id, shown those that become the
+-- metadata of the entry.
 create table internal.feed_events (
   action text not null,
   event_name text not null,
@@ -4464,7 +4547,8 @@ create table internal.feed_events (
 );
 alter table internal.feed_events enable row level security;
 
--- The registry of texts that rules of moderation read: columns of a table, or a function (since timestamptz, most bigint) that lists them; filled beside the policies of each area.
+-- The registry of texts that rules of moderation read: columns of a table, or a function (since timestamptz, most
+-- bigint) that lists them; filled beside the policies of each area.
 create table internal.moderated_texts (
   kind text not null,
   subject_type text not null,
@@ -4480,7 +4564,8 @@ create table internal.moderated_texts (
 );
 alter table internal.moderated_texts enable row level security;
 
--- The registry of what export, reset, merge and delete do with each table that names a user; filled beside each table's policies.
+-- The registry of what export, reset, merge and delete do with each table that names a user; filled beside each
+-- table's policies.
 create table internal.user_data (
   table_name text not null,
   user_column text not null,
@@ -4519,15 +4604,17 @@ create table ops.grants (
   constraint grants_path_fkey FOREIGN KEY (path) REFERENCES ops.files(path) ON DELETE CASCADE
 );
 
--- One row: the fingerprint of what the loader left here, the witness that it had then (sql/cluster/witness.sql), and in a template the fingerprint of the
--- template before. While the witness is the same, nobody has changed what the loader manages. Numbers of a fixed size, so that there is no TOAST table.
+-- One row: the fingerprint of what the loader left here, the witness that it had then (sql/cluster/witness.sql), and in
+-- a template the fingerprint of the template before. While the witness is the same, nobody has changed what the loader
+-- manages. Numbers of a fixed size, so that there is no TOAST table.
 create table ops.loaded (
   fingerprint uuid not null,
   witness uuid not null,
   former uuid
 );
 
--- Functions (as regprocedure) and triggers ("name on schema.table") that a file made: what it no longer says is dropped.
+-- Functions (as regprocedure) and triggers ("name on schema.table") that a file made: what it no longer says is
+-- dropped.
 create table ops.objects (
   path text not null,
   kind text not null,

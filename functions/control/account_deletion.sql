@@ -6,21 +6,27 @@ declare
 begin
   for team in
     select o.* from app.organizations o
-      join app.organization_members m on m.organization_id = o.id and m.developer_id = internal.developer_id() and m.role = 'owner'
+      join app.organization_members m on m.organization_id = o.id and m.developer_id = internal.developer_id()
+        and m.role = 'owner'
      where o.developer_id is distinct from internal.developer_id()
      order by o.id
   loop
     continue when exists (select from app.organization_members m
-                           where m.organization_id = team.id and m.role = 'owner' and m.developer_id <> internal.developer_id());
-    if exists (select from app.organization_members m where m.organization_id = team.id and m.developer_id <> internal.developer_id()) then
-      perform internal.fail(409, 'LAST_OWNER', format('You are the last owner of %s, which has other members: make somebody else owner first.', team.name),
+                           where m.organization_id = team.id and m.role = 'owner'
+                             and m.developer_id <> internal.developer_id());
+    if exists (select from app.organization_members m
+                where m.organization_id = team.id and m.developer_id <> internal.developer_id()) then
+      perform internal.fail(409, 'LAST_OWNER',
+                            format('You are the last owner of %s, which has other members: make somebody else owner '
+                                   'first.', team.name),
                             json_build_object('organization_id', team.id));
     end if;
     delete from app.organizations o where o.id = team.id;
   end loop;
 end $$;
 comment on function internal.account_leave_organizations is
-  'Deletes the organizations in which the caller is alone. Refuses 409 LAST_OWNER for one that would keep members without an owner. Granted to nobody.';
+  'Deletes the organizations in which the caller is alone. Refuses 409 LAST_OWNER for one that would keep members
+   without an owner. Granted to nobody.';
 
 create or replace function internal.account_trail_remove(scopes uuid[]) returns void
 language plpgsql volatile security definer set search_path = '' as $$
@@ -33,8 +39,8 @@ begin
   delete from app.audit_events e where e.scope = any (account_trail_remove.scopes);
 end $$;
 comment on function internal.account_trail_remove is
-  'Deletes whole trails: the one of a deleted account and of its personal organization, which have its address, name and origins. Granted to nobody. Waits
-   for the sealer.';
+  'Deletes whole trails: the one of a deleted account and of its personal organization, which have its address, name and
+   origins. Granted to nobody. Waits for the sealer.';
 
 create or replace function api.account_delete(confirmation text, checked_hash text default null) returns api.reply
 language plpgsql volatile security definer set search_path = '' as $$
@@ -43,7 +49,8 @@ declare
   them app.developers;
   home uuid;
 begin
-  -- the organizations before the account, as in every change of members; nobody creates a project in one of them meanwhile
+  -- the organizations before the account, as in every change of members; nobody creates a project in one of them
+  -- meanwhile
   perform from app.organizations o
     where o.id in (select m.organization_id from app.organization_members m where m.developer_id = own_id)
     order by o.id
@@ -58,19 +65,25 @@ begin
     perform internal.fail(401, 'INVALID_CREDENTIALS', 'The current password is wrong.');
   end if;
   if them.password_hash is null
-     and not exists (select from app.developer_sessions s where s.id = internal.session_id() and s.created_at > internal.now() - interval '10 minutes') then
-    perform internal.fail(401, 'INVALID_CREDENTIALS', 'This account has no password: sign in again, and delete it within ten minutes.');
+     and not exists (select from app.developer_sessions s
+                      where s.id = internal.session_id() and s.created_at > internal.now() - interval '10 minutes') then
+    perform internal.fail(401, 'INVALID_CREDENTIALS',
+                          'This account has no password: sign in again, and delete it within ten minutes.');
   end if;
   -- a deleted project counts until its database is gone: its row still names its creator
   if exists (select from app.projects p
-              where p.organization_id in (select m.organization_id from app.organization_members m where m.developer_id = own_id and m.role = 'owner'
+              where p.organization_id in (select m.organization_id from app.organization_members m
+                                           where m.developer_id = own_id and m.role = 'owner'
                                              and not exists (select from app.organization_members other
-                                                              where other.organization_id = m.organization_id and other.role = 'owner'
+                                                              where other.organization_id = m.organization_id
+                                                                and other.role = 'owner'
                                                                 and other.developer_id <> own_id))
                  -- the personal organization goes with the account, whoever else owns it
                  or p.organization_id in (select o.id from app.organizations o where o.developer_id = own_id)
                  or p.organization_id is null and p.developer_id = own_id) then
-    perform internal.fail(409, 'PROJECTS_EXIST', 'Projects would lose their owner or their organization: delete or transfer them first. A deletion takes a moment to be complete.');
+    perform internal.fail(409, 'PROJECTS_EXIST',
+                          'Projects would lose their owner or their organization: delete or transfer them first. A '
+                          'deletion takes a moment to be complete.');
   end if;
   perform internal.account_leave_organizations();
   -- what the account created for others stays, and its oldest owner counts as the creator
@@ -90,6 +103,7 @@ begin
   return internal.reply(202, '{"deleted": true}');
 end $$;
 comment on function api.account_delete is
-  'Deletes the caller''s account: 202 {deleted}. confirmation is its address; checked_hash the stored hash that the server checked a password
-   against, or null where none is set: then the session must be at most ten minutes old. Refuses 400 VALIDATION_ERROR, 401 INVALID_CREDENTIALS,
-   INVALID_DEVELOPER_TOKEN, 409 PROJECTS_EXIST, LAST_OWNER. Locks the caller''s organizations, then the account.';
+  'Deletes the caller''s account: 202 {deleted}. confirmation is its address; checked_hash the stored hash that the
+   server checked a password against, or null where none is set: then the session must be at most ten minutes old.
+   Refuses 400 VALIDATION_ERROR, 401 INVALID_CREDENTIALS, INVALID_DEVELOPER_TOKEN, 409 PROJECTS_EXIST, LAST_OWNER. Locks
+   the caller''s organizations, then the account.';

@@ -11,9 +11,10 @@ begin
   -- refuses projects of other developers
   return internal.reply(202, json_build_object(
     'operation_id', internal.operation_start(collection_operation.project_id, collection_operation.type,
-                                             replace(collection_operation.type, '.', '__'), collection_operation.input || asked),
+                                             replace(collection_operation.type, '.', '__'),
+                                             collection_operation.input || asked),
     'status', 'queued'));
 end $$;
 comment on function api.collection_operation is
-  'Starts the build of an index, or an import, on a project of the caller: 202 with the operation to poll. The job has the name of the type, for example
-   collections__index.';
+  'Starts the build of an index, or an import, on a project of the caller: 202 with the operation to poll. The job has
+   the name of the type, for example collections__index.';

@@ -8,7 +8,8 @@ language sql stable as $$
     'oauth_providers', to_json((developer_json.d).oauth_providers), 'email_verified', (developer_json.d).email_verified,
     'has_password', (developer_json.d).password_hash is not null, 'account_state', (developer_json.d).account_state,
     'can_provision', (developer_json.d).provisioning = 'on',
-    'created_at', internal.iso((developer_json.d).created_at), 'updated_at', internal.iso((developer_json.d).updated_at))
+    'created_at', internal.iso((developer_json.d).created_at),
+    'updated_at', internal.iso((developer_json.d).updated_at))
 $$;
 comment on function internal.developer_json is 'A developer as responses show it, without the password hash.';
 
@@ -25,18 +26,21 @@ language sql stable as $$
 $$;
 comment on function internal.is_disposable is 'Whether an address is at a disposable mail domain.';
 
-create or replace function internal.developer_session(developer app.developers, status int, sid uuid, refresh_hash text, ip text, user_agent text)
+create or replace function internal.developer_session(developer app.developers, status int, sid uuid, refresh_hash text,
+                                                      ip text, user_agent text)
 returns api.reply
 language plpgsql volatile as $$
 begin
   insert into app.developer_sessions (id, developer_id, refresh_hash, expires_at, ip, user_agent)
   values (developer_session.sid, (developer_session.developer).id, developer_session.refresh_hash,
           internal.now() + interval '30 days', developer_session.ip, left(developer_session.user_agent, 500));
-  return internal.reply(developer_session.status, json_build_object('developer', internal.developer_json(developer_session.developer)));
+  return internal.reply(developer_session.status,
+                        json_build_object('developer', internal.developer_json(developer_session.developer)));
 end $$;
 comment on function internal.developer_session is 'Starts a session of 30 days.';
 
-create or replace function internal.developer_make(email text, password_hash text, name text, signup_mode text, request_access json, invite_hash text)
+create or replace function internal.developer_make(email text, password_hash text, name text, signup_mode text,
+                                                   request_access json, invite_hash text)
 returns app.developers
 language plpgsql volatile as $$
 declare
@@ -51,7 +55,9 @@ begin
                           developer_make.request_access);
   end if;
   if internal.is_disposable(developer_make.email) then
-    perform internal.fail(400, 'DISPOSABLE_EMAIL', 'Addresses of disposable mailboxes are not accepted: use another address.', '{"field": "email"}');
+    perform internal.fail(400, 'DISPOSABLE_EMAIL',
+                          'Addresses of disposable mailboxes are not accepted: use another address.',
+                            '{"field": "email"}');
   end if;
   if developer_make.invite_hash is not null then
     invite_id := internal.invite_lock(developer_make.invite_hash, developer_make.request_access);
@@ -59,7 +65,8 @@ begin
     perform internal.fail(403, 'INVITE_REQUIRED', 'Signing up needs an invite code.', developer_make.request_access);
   end if;
   insert into app.developers (email, mailbox, name, password_hash)
-  values (internal.email_normal(developer_make.email), internal.email_mailbox(developer_make.email), developer_make.name,
+  values (internal.email_normal(developer_make.email), internal.email_mailbox(developer_make.email),
+          developer_make.name,
           developer_make.password_hash)
   on conflict (mailbox) do nothing
   returning * into made;
@@ -72,34 +79,39 @@ end $$;
 comment on function internal.developer_make is
   'Creates an account, for every way to sign up. Refuses as api.developer_signup. Locks the invite.';
 
-create or replace function api.developer_signup(sid uuid, refresh_hash text, email text, password_hash text, signup_mode text,
-                                                request_access json, invite_hash text default null, name text default null,
-                                                ip text default null, user_agent text default null)
+create or replace function api.developer_signup(sid uuid, refresh_hash text, email text, password_hash text,
+                                                signup_mode text, request_access json, invite_hash text default null,
+                                                name text default null, ip text default null,
+                                                user_agent text default null)
 returns api.reply
 language plpgsql volatile as $$
 begin
   return internal.developer_session(
-    internal.developer_make(developer_signup.email, developer_signup.password_hash, developer_signup.name, developer_signup.signup_mode,
+    internal.developer_make(developer_signup.email, developer_signup.password_hash, developer_signup.name,
+                            developer_signup.signup_mode,
                             developer_signup.request_access, developer_signup.invite_hash),
     201, developer_signup.sid, developer_signup.refresh_hash, developer_signup.ip, developer_signup.user_agent);
 end $$;
 comment on function api.developer_signup is
-  'Creates an account and signs it in: 201 {developer}. An invite code in the request must be valid in every mode (open, invite, closed), and is
-   not consumed when anything is refused. Refuses 400 INVALID_INPUT, DISPOSABLE_EMAIL, 403 SIGNUPS_CLOSED, INVITE_REQUIRED, INVITE_INVALID (with
-   request_access as details), 409 EMAIL_EXISTS (an alias of the same mailbox counts). Locks the invite.';
+  'Creates an account and signs it in: 201 {developer}. An invite code in the request must be valid in every mode (open,
+   invite, closed), and is not consumed when anything is refused. Refuses 400 INVALID_INPUT, DISPOSABLE_EMAIL, 403
+   SIGNUPS_CLOSED, INVITE_REQUIRED, INVITE_INVALID (with request_access as details), 409 EMAIL_EXISTS (an alias of the
+   same mailbox counts). Locks the invite.';
 
 create or replace function api.developer_password(email text) returns api.reply
 language sql stable as $$
-  select internal.reply(200, json_build_object('mailbox', m.mailbox, 'developer_id', d.id, 'password_hash', d.password_hash))
+  select internal.reply(200, json_build_object('mailbox', m.mailbox, 'developer_id', d.id,
+                                               'password_hash', d.password_hash))
     from (select internal.email_mailbox(developer_password.email) as mailbox) m
     left join app.developers d on d.mailbox = m.mailbox
 $$;
 comment on function api.developer_password is
-  'For the server: the account and password hash to check, nulls when there is no account, and the mailbox, which failed attempts are counted by. Granted
-   only to control_auth.';
+  'For the server: the account and password hash to check, nulls when there is no account, and the mailbox, which failed
+   attempts are counted by. Granted only to control_auth.';
 
-create or replace function api.developer_login(sid uuid, refresh_hash text, developer_id uuid, password_hash text, ip text default null,
-                                               user_agent text default null, renewed_hash text default null)
+create or replace function api.developer_login(sid uuid, refresh_hash text, developer_id uuid, password_hash text,
+                                               ip text default null, user_agent text default null,
+                                               renewed_hash text default null)
 returns api.reply
 language plpgsql volatile as $$
 declare
@@ -120,8 +132,8 @@ begin
                                     developer_login.user_agent);
 end $$;
 comment on function api.developer_login is
-  'Signs in a developer if the hash that the server checked is still the stored one, which renewed_hash replaces: 200 {developer}. Refuses 401
-   INVALID_CREDENTIALS. Locks the account.';
+  'Signs in a developer if the hash that the server checked is still the stored one, which renewed_hash replaces: 200
+   {developer}. Refuses 401 INVALID_CREDENTIALS. Locks the account.';
 
 create or replace function api.developer_refresh(sid uuid, presented_hash text, next_hash text) returns api.reply
 language plpgsql volatile as $$
@@ -130,22 +142,25 @@ declare
 begin
   select s.* into session from app.developer_sessions s where s.id = developer_refresh.sid for update;
   if session.id is null or session.ended_at is not null or session.expires_at <= internal.now() then
-    return internal.refuse(401, 'INVALID_TOKEN', 'The refresh token is invalid or its session has ended: sign in again.');
+    return internal.refuse(401, 'INVALID_TOKEN',
+                           'The refresh token is invalid or its session has ended: sign in again.');
   end if;
   if session.refresh_hash <> developer_refresh.presented_hash then
     -- returned, not raised: the end of the session must be stored
     update app.developer_sessions s set ended_at = internal.now(), end_reason = 'reuse' where s.id = session.id;
     perform internal.changed('session:' || session.id);
-    return internal.refuse(401, 'REFRESH_TOKEN_REUSED', 'This refresh token had been replaced, so its session was ended: sign in again.');
+    return internal.refuse(401, 'REFRESH_TOKEN_REUSED',
+                           'This refresh token had been replaced, so its session was ended: sign in again.');
   end if;
   update app.developer_sessions s
-     set refresh_hash = developer_refresh.next_hash, last_used_at = internal.now(), expires_at = internal.now() + interval '30 days'
+     set refresh_hash = developer_refresh.next_hash, last_used_at = internal.now(),
+       expires_at = internal.now() + interval '30 days'
    where s.id = session.id;
   return internal.reply(200, json_build_object('developer_id', session.developer_id));
 end $$;
 comment on function api.developer_refresh is
-  'Rotates the refresh token of a session. Refuses 401 INVALID_TOKEN; the reuse of an earlier token ends the session: 401 REFRESH_TOKEN_REUSED. Locks the
-   session.';
+  'Rotates the refresh token of a session. Refuses 401 INVALID_TOKEN; the reuse of an earlier token ends the session:
+   401 REFRESH_TOKEN_REUSED. Locks the session.';
 
 create or replace function api.developer_logout(sid uuid) returns api.reply
 language plpgsql volatile as $$
@@ -157,7 +172,8 @@ begin
   end if;
   return internal.reply(200, '{"success": true}');
 end $$;
-comment on function api.developer_logout is 'Ends one session; the others continue. Idempotent: a session that has ended or does not exist is 200 too.';
+comment on function api.developer_logout is
+  'Ends one session; the others continue. Idempotent: a session that has ended or does not exist is 200 too.';
 
 create or replace function api.developer_session_check(sid uuid) returns api.reply
 language sql stable as $$
@@ -168,7 +184,8 @@ language sql stable as $$
     '{"is_live": false, "roles": {}}'))
 $$;
 comment on function api.developer_session_check is
-  'Whether a session is live, so that its access tokens still work, and the developer''s roles as {organization_id: role}.';
+  'Whether a session is live, so that its access tokens still work, and the developer''s roles as {organization_id:
+   role}.';
 
 create or replace function api.developer_own_password(developer_id uuid) returns api.reply
 language sql stable as $$
@@ -177,7 +194,8 @@ language sql stable as $$
       from app.developers d where d.id = developer_own_password.developer_id))
 $$;
 comment on function api.developer_own_password is
-  'For the server: the stored hash that a current password is checked against, or null when the account was deleted. Granted only to control_auth.';
+  'For the server: the stored hash that a current password is checked against, or null when the account was deleted.
+   Granted only to control_auth.';
 
 create or replace function internal.developer_own_json() returns json
 language sql stable security definer set search_path = '' as $$
@@ -194,10 +212,13 @@ begin
   if me is null then
     perform internal.fail(401, 'INVALID_DEVELOPER_TOKEN', 'This account does not exist any more.');
   end if;
-  return internal.reply(200, internal.json_merge(me, json_build_object('organizations', internal.organizations_of_caller(), 'token', developer_me.token)));
+  return internal.reply(200, internal.json_merge(me,
+                                                 json_build_object('organizations', internal.organizations_of_caller(),
+                                                                   'token', developer_me.token)));
 end $$;
 comment on function api.developer_me is
-  'The current developer with the organizations [{id, name, role}], and the token of the request: {type, scopes, expires_at}. Refuses 401 INVALID_DEVELOPER_TOKEN.';
+  'The current developer with the organizations [{id, name, role}], and the token of the request: {type, scopes,
+   expires_at}. Refuses 401 INVALID_DEVELOPER_TOKEN.';
 
 create or replace function internal.lock_own_account() returns void
 language plpgsql volatile security definer set search_path = '' as $$
@@ -205,22 +226,25 @@ declare
   actor constant json := internal.actor();
 begin
   perform from app.developers d where d.id = internal.developer_id() for no key update;
-  -- checked under the lock: a session or token that ended during the wait, or that a server still has in its cache, may not add a credential
+  -- checked under the lock: a session or token that ended during the wait, or that a server still has in its cache, may
+  -- not add a credential
   if not exists (
     select from app.developer_sessions s
      where s.id = internal.session_id() and s.developer_id = internal.developer_id()
        and s.ended_at is null and s.expires_at > internal.now()
     union all
     select from app.developer_tokens t
-     where actor ->> 'type' = 'pat' and t.id = internal.as_uuid(actor ->> 'id') and t.developer_id = internal.developer_id()
+     where actor ->> 'type' = 'pat' and t.id = internal.as_uuid(actor ->> 'id')
+       and t.developer_id = internal.developer_id()
        and t.revoked_at is null)
   then
     perform internal.fail(401, 'INVALID_DEVELOPER_TOKEN', 'The developer token is missing, expired or invalid.');
   end if;
 end $$;
 comment on function internal.lock_own_account is
-  'Called by every function that adds a credential: a password, a token, a key. Locks the caller''s account, as internal.account_reclaim requires too,
-   and refuses 401 INVALID_DEVELOPER_TOKEN when the credential of the call has ended.';
+  'Called by every function that adds a credential: a password, a token, a key. Locks the caller''s account, as
+   internal.account_reclaim requires too, and refuses 401 INVALID_DEVELOPER_TOKEN when the credential of the call has
+   ended.';
 
 create or replace function internal.change_own_password(checked_hash text, password_hash text) returns void
 language plpgsql volatile security definer set search_path = '' as $$
@@ -236,14 +260,17 @@ begin
   end if;
   update app.developer_sessions s
      set ended_at = internal.now(), end_reason = 'password'
-   where s.developer_id = internal.developer_id() and s.id is distinct from internal.session_id() and s.ended_at is null;
+   where s.developer_id = internal.developer_id() and s.id is distinct
+     from internal.session_id() and s.ended_at is null;
   perform internal.changed('developer:' || internal.developer_id());
 end $$;
 comment on function internal.change_own_password is
-  'Sets the caller''s password if the hash that the server checked (null: none was set) is still the stored one, and ends all other sessions. Refuses 401
-   INVALID_CREDENTIALS, INVALID_DEVELOPER_TOKEN. Locks the account, then its sessions.';
+  'Sets the caller''s password if the hash that the server checked (null: none was set) is still the stored one, and
+   ends all other sessions. Refuses 401 INVALID_CREDENTIALS, INVALID_DEVELOPER_TOKEN. Locks the account, then its
+   sessions.';
 
-create or replace function api.developer_patch(patch jsonb, token json, checked_hash text default null, password_hash text default null)
+create or replace function api.developer_patch(patch jsonb, token json, checked_hash text default null,
+                                               password_hash text default null)
 returns api.reply
 language plpgsql volatile as $$
 begin
@@ -258,8 +285,8 @@ begin
   return api.developer_me(developer_patch.token);
 end $$;
 comment on function api.developer_patch is
-  'Changes the fields that are present, and the password if its new hash is sent with the checked one: 200 as developer_me. Refuses 401
-   INVALID_CREDENTIALS, INVALID_DEVELOPER_TOKEN.';
+  'Changes the fields that are present, and the password if its new hash is sent with the checked one: 200 as
+   developer_me. Refuses 401 INVALID_CREDENTIALS, INVALID_DEVELOPER_TOKEN.';
 
 create or replace function api.developer_session_list(page_limit int, page_offset bigint) returns api.reply
 language sql stable as $$
@@ -270,8 +297,10 @@ language sql stable as $$
   )
   select internal.reply_page(
     (select json_agg(json_build_object(
-              'id', p.id, 'created_at', internal.iso(p.created_at), 'last_used_at', internal.iso(p.last_used_at), 'ip', p.ip,
-              'user_agent', p.user_agent, 'current', p.id = internal.session_id()) order by p.created_at desc, p.id desc)
+              'id', p.id, 'created_at', internal.iso(p.created_at), 'last_used_at', internal.iso(p.last_used_at),
+                'ip', p.ip,
+              'user_agent', p.user_agent, 'current', p.id = internal.session_id()) order by p.created_at desc,
+              p.id desc)
        from (select l.* from live l
               order by l.created_at desc, l.id desc
               limit developer_session_list.page_limit offset developer_session_list.page_offset) p),
@@ -290,7 +319,8 @@ begin
   perform internal.changed('session:' || developer_session_end.session_id);
   return internal.reply_deleted();
 end $$;
-comment on function api.developer_session_end is 'Ends one live session of the caller. Refuses 404 NOT_FOUND, also for another developer''s session.';
+comment on function api.developer_session_end is
+  'Ends one live session of the caller. Refuses 404 NOT_FOUND, also for another developer''s session.';
 
 create or replace function internal.audit_developer(action text, developer_id uuid, changes json) returns void
 language plpgsql volatile security definer set search_path = '' as $$
@@ -298,13 +328,16 @@ begin
   -- a caller who is signing in has no identity yet: the audit row names the account itself as the actor
   if internal.caller() = 'sign_in' then
     perform set_config('app.actor', (coalesce(internal.actor()::jsonb, '{}')
-                                     || jsonb_build_object('type', 'developer', 'id', audit_developer.developer_id))::text, true);
+                                     || jsonb_build_object('type', 'developer', 'id',
+                                                           audit_developer.developer_id))::text, true);
   end if;
-  perform internal.audit(audit_developer.action, 'developers', audit_developer.developer_id::text, audit_developer.changes,
+  perform internal.audit(audit_developer.action, 'developers', audit_developer.developer_id::text,
+                         audit_developer.changes,
                          scope => audit_developer.developer_id);
 end $$;
 comment on function internal.audit_developer is
-  'Writes an audit row to the trail of an account; during a sign-in the actor is the account''s owner. Granted to nobody.';
+  'Writes an audit row to the trail of an account; during a sign-in the actor is the account''s owner. Granted to
+   nobody.';
 
 create or replace function internal.tg_developers__audit() returns trigger
 language plpgsql volatile security definer set search_path = '' as $$
@@ -319,11 +352,13 @@ begin
     from jsonb_each(new_row) as c
    where c.key not in ('created_at', 'updated_at', 'mailbox') and old_row -> c.key is distinct from c.value;
   if changes is not null then
-    perform internal.audit_developer(case tg_op when 'INSERT' then 'developer.created' else 'developer.updated' end, new.id, changes);
+    perform internal.audit_developer(case tg_op when 'INSERT' then 'developer.created' else 'developer.updated' end,
+                                     new.id, changes);
   end if;
   return null;
 end $$;
-comment on function internal.tg_developers__audit is 'Audits developer.created and developer.updated with the changed fields, without hashes.';
+comment on function internal.tg_developers__audit is
+  'Audits developer.created and developer.updated with the changed fields, without hashes.';
 create or replace trigger tg_developers__audit
   after insert or update on app.developers
   for each row execute function internal.tg_developers__audit();
@@ -342,13 +377,14 @@ create or replace trigger tg_developer_sessions__audit
 create or replace function internal.account_state(d app.developers) returns text
 language sql stable as $$
   select case when exists (select from app.projects p
-                            where p.developer_id = (account_state.d).id and p.deleted_at is null and p.tier <> 'free') then 'paid'
+                            where p.developer_id = (account_state.d).id and p.deleted_at is null
+                              and p.tier <> 'free') then 'paid'
               when (account_state.d).email_verified then 'verified_free'
               else 'sandbox' end
 $$;
 comment on function internal.account_state is
-  'paid when the account has a paid project, else verified_free or sandbox, depending on whether the address is verified. A comped project does not count
-   as paid. Granted to nobody.';
+  'paid when the account has a paid project, else verified_free or sandbox, depending on whether the address is
+   verified. A comped project does not count as paid. Granted to nobody.';
 
 create or replace function internal.tg_developers__account_state() returns trigger
 language plpgsql volatile security definer set search_path = '' as $$
@@ -365,7 +401,8 @@ create or replace function internal.tg_projects__account_state() returns trigger
 language plpgsql volatile security definer set search_path = '' as $$
 declare
   -- of a project whose creator has deleted their account, the heir; the former creator too, who may live on
-  owner_ids constant uuid[] := case tg_op when 'DELETE' then array[old.developer_id] else array[old.developer_id, new.developer_id] end;
+  owner_ids constant uuid[] := case tg_op when 'DELETE' then array[old.developer_id]
+                                    else array[old.developer_id, new.developer_id] end;
 begin
   -- two projects of an account that change concurrently: the later transaction sees the change of the earlier one
   perform from app.developers d where d.id = any (owner_ids) order by d.id for no key update;
@@ -378,7 +415,8 @@ comment on function internal.tg_projects__account_state is
   'Updates account_state when a project changes its tier, is deleted, or gets another creator. Locks the accounts.';
 create or replace trigger tg_projects__account_state
   after update of tier, deleted_at, developer_id on app.projects
-  for each row when (old.tier <> new.tier or old.deleted_at is distinct from new.deleted_at or old.developer_id is distinct from new.developer_id)
+  for each row when (old.tier <> new.tier or old.deleted_at is distinct from new.deleted_at
+                     or old.developer_id is distinct from new.developer_id)
   execute function internal.tg_projects__account_state();
 create or replace trigger tg_projects__account_state_gone
   after delete on app.projects
@@ -395,6 +433,9 @@ begin
   delete from app.developer_token_secrets s where s.ends_at < internal.now() - interval '1 day';
   delete from app.developer_tokens t where coalesce(t.revoked_at, t.expires_at) < internal.now() - interval '90 days';
   delete from app.operator_tokens t where t.expires_at < internal.now() - interval '90 days';
-  delete from app.organization_invites i where coalesce(i.accepted_at, i.revoked_at, i.expires_at) < internal.now() - interval '90 days';
+  delete from app.organization_invites i where coalesce(i.accepted_at, i.revoked_at,
+                                                        i.expires_at) < internal.now() - interval '90 days';
 end $$;
-comment on function internal.purge_accounts is 'Daily: deletes expired codes and token texts, and personal access tokens, operator tokens and invites into organizations that ended 90 days ago.';
+comment on function internal.purge_accounts is
+  'Daily: deletes expired codes and token texts, and personal access tokens, operator tokens and invites into
+   organizations that ended 90 days ago.';

@@ -1,5 +1,5 @@
--- Look-ups that fill the server's project cache: the project of an API key, the place of the project's database, the keys that sign its tokens.
--- The server caches the results for at most 30 seconds.
+-- Look-ups that fill the server's project cache: the project of an API key, the place of the project's database, the
+-- keys that sign its tokens. The server caches the results for at most 30 seconds.
 create or replace function internal.signing_keys(project_id uuid) returns setof app.project_signing_keys
 language sql stable as $$
   select k.*
@@ -11,24 +11,30 @@ language sql stable as $$
    order by k.use_from desc
 $$;
 comment on function internal.signing_keys is
-  'The keys of a project''s session tokens, newest first: one that will sign within a minute, the one that signs, and those before it for two hours after they signed last.';
+  'The keys of a project''s session tokens, newest first: one that will sign within a minute, the one that signs, and
+   those before it for two hours after they signed last.';
 
 create or replace function internal.template_hash() returns text
 language sql stable security definer set search_path = '' as $$
   select t.content_hash from app.templates t join app.clusters c on c.id = t.cluster_id where c.name = 'own'
 $$;
-comment on function internal.template_hash is 'The program that new projects are made of, as control notes it; null before there is one.';
+comment on function internal.template_hash is
+  'The program that new projects are made of, as control notes it; null before there is one.';
 
 create or replace function internal.edge_json(project_id uuid) returns json
 language sql stable as $$
   select json_build_object(
-           'project_id', p.id, 'developer_id', p.developer_id, 'organization_id', p.organization_id, 'environment', p.environment,
+           'project_id', p.id, 'developer_id', p.developer_id, 'organization_id', p.organization_id,
+             'environment', p.environment,
            'development_since', p.development_since, 'is_sandbox', internal.project_is_sandbox(p.id),
-           'effective_tier', internal.effective_tier(p.tier, p.comped), 'comped', p.comped, 'user_search_enabled', p.user_search_enabled,
+           'effective_tier', internal.effective_tier(p.tier, p.comped), 'comped', p.comped,
+           'user_search_enabled', p.user_search_enabled,
            'graphql_enabled', p.graphql_enabled,
            'rest_enabled', p.rest_enabled,
-           'signing_keys', (select json_agg(json_build_object('key_id', s.key_id, 'public_jwk', s.public_jwk, 'sealed', s.sealed,
-                                                              'use_from', internal.iso(s.use_from)) order by s.use_from desc)
+           'signing_keys', (select json_agg(json_build_object('key_id', s.key_id, 'public_jwk', s.public_jwk,
+                                                              'sealed', s.sealed,
+                                                              'use_from', internal.iso(s.use_from))
+                                                                order by s.use_from desc)
                               from internal.signing_keys(p.id) s),
            'tenant', case when t.project_id is not null then json_build_object(
              'status', t.status, 'cluster_id', t.cluster_id, 'database_name', t.database_name,
@@ -58,7 +64,8 @@ begin
                                 from (select internal.edge_json(key.project_id) as project) e
                                where e.project is not null));
 end $$;
-comment on function api.edge_key is 'The active key with this hash and its project, or null. Records the time of the key''s use, at most once a minute.';
+comment on function api.edge_key is
+  'The active key with this hash and its project, or null. Records the time of the key''s use, at most once a minute.';
 
 create or replace function api.edge_project(project_id uuid) returns api.reply
 language sql stable as $$

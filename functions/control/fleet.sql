@@ -13,12 +13,14 @@ begin
     'status', tenant.status, 'steps', tenant.steps, 'attempt', tenant.attempt,
     'is_gone', internal.database_is_gone(tenant)) end);
 end $$;
-comment on function api.tenant_get is 'A project''s tenant: its cluster, database and provisioning state; null when the project is deleted.';
+comment on function api.tenant_get is
+  'A project''s tenant: its cluster, database and provisioning state; null when the project is deleted.';
 
 create or replace function internal.database_is_gone(t app.tenants) returns boolean
 language sql immutable
 return (database_is_gone.t).status = 'failed' and (database_is_gone.t).error ->> 'code' = 'DATABASE_GONE';
-comment on function internal.database_is_gone is 'Whether the database of a tenant was ready and has been found missing.';
+comment on function internal.database_is_gone is
+  'Whether the database of a tenant was ready and has been found missing.';
 
 create or replace function api.fleet_moved(cluster_id uuid, databases json) returns api.reply
 language sql stable as $$
@@ -30,8 +32,8 @@ language sql stable as $$
      and case when d.name is null then t.status = 'ready' else internal.database_is_gone(t) end
 $$;
 comment on function api.fleet_moved is
-  'Compares a cluster''s list of databases with the records of control: projects that are recorded as ready but whose database is not in the list,
-   and projects that are recorded as lost but whose database is.';
+  'Compares a cluster''s list of databases with the records of control: projects that are recorded as ready but whose
+   database is not in the list, and projects that are recorded as lost but whose database is.';
 
 create or replace function api.tenant_seen(project_id uuid, attempt int, is_there boolean) returns api.reply
 language plpgsql volatile as $$
@@ -41,14 +43,17 @@ begin
   update app.tenants t
      set status = case when tenant_seen.is_there then 'ready' else 'failed' end,
          error = case when not tenant_seen.is_there then json_build_object('code', 'DATABASE_GONE', 'message',
-                   'The database of this project is missing. Restore it from a backup, or POST reprovision for a new, empty one.') end,
+                   'The database of this project is missing. Restore it from a backup, or POST reprovision for a new, '
+                   'empty one.') end,
          completed_at = case when tenant_seen.is_there then internal.now() end,
          moved_at = internal.now(),
          -- a backup may have the functions of an older version
          content_hash = case when tenant_seen.is_there then '' else t.content_hash end,
-         steps = (select jsonb_agg(s.value || jsonb_build_object('status', case when tenant_seen.is_there then 'succeeded'
-                                                                                when s.value ->> 'name' = 'create_database' then 'failed'
-                                                                                else 'pending' end) order by s.n)
+         steps = (select jsonb_agg(s.value || jsonb_build_object('status',
+                                                                 case when tenant_seen.is_there then 'succeeded'
+                                                                      when s.value ->> 'name' = 'create_database' then
+                                                                        'failed'
+                                                                      else 'pending' end) order by s.n)
                     from jsonb_array_elements(t.steps) with ordinality as s (value, n))
    where t.project_id = tenant_seen.project_id
      -- another attempt means that the database was created again since: it is a different one
@@ -65,8 +70,9 @@ begin
   return internal.reply(200, to_json(has_changed));
 end $$;
 comment on function api.tenant_seen is
-  'Records whether the database of this attempt exists on its cluster: a ready tenant whose database is missing becomes failed with DATABASE_GONE; a
-   tenant whose database was restored becomes ready again. true when the status changed. Locks the tenant.';
+  'Records whether the database of this attempt exists on its cluster: a ready tenant whose database is missing becomes
+   failed with DATABASE_GONE; a tenant whose database was restored becomes ready again. true when the status changed.
+   Locks the tenant.';
 
 create or replace function api.tenants_restored(cluster_id uuid, databases json) returns api.reply
 language plpgsql volatile as $$
@@ -85,8 +91,9 @@ begin
   return internal.reply(200, 'true');
 end $$;
 comment on function api.tenants_restored is
-  'Records that these databases were restored by hand, possibly from a backup of an older version: db:migrate and the next start of a server migrate
-   them to this one. They are not migrated at once, because the restore may still be running. Locks the tenants.';
+  'Records that these databases were restored by hand, possibly from a backup of an older version: db:migrate and the
+   next start of a server migrate them to this one. They are not migrated at once, because the restore may still be
+   running. Locks the tenants.';
 
 create or replace function api.health() returns api.reply
 language sql stable as $$
@@ -99,15 +106,18 @@ language sql stable as $$
   select internal.reply(200, json_build_object(
     'has_template', exists (select from app.templates),
     'gone', (select count(*) from gone),
-    'projects', (select coalesce(json_agg(f.project_id), '[]') from (select g.project_id from gone g order by g.project_id limit 20) f)))
+    'projects', (select coalesce(json_agg(f.project_id), '[]')
+                   from (select g.project_id from gone g order by g.project_id limit 20) f)))
 $$;
-comment on function api.health is 'Whether a template exists, how many projects have lost their database, and the first twenty of these.';
+comment on function api.health is
+  'Whether a template exists, how many projects have lost their database, and the first twenty of these.';
 
 create or replace function internal.is_attempt(t app.tenants, attempt int) returns boolean
 language sql immutable
 return (is_attempt.t).status = 'provisioning' and is_attempt.attempt = (is_attempt.t).attempt;
 comment on function internal.is_attempt is
-  'Whether this attempt at creating a database is the current one: a worker that stalled may resume during a later one.';
+  'Whether this attempt at creating a database is the current one: a worker that stalled may resume during a later
+   one.';
 
 create or replace function api.provision_step(project_id uuid, step text, status text, attempt int) returns api.reply
 language plpgsql volatile as $$
@@ -118,7 +128,8 @@ begin
            select jsonb_agg(case when s.value ->> 'name' = provision_step.step
                                  then s.value || jsonb_build_object('status', provision_step.status)
                                       || case when provision_step.status = 'running'
-                                              then jsonb_build_object('started_at', internal.iso(internal.now()), 'finished_at', null)
+                                              then jsonb_build_object('started_at', internal.iso(internal.now()),
+                                                                      'finished_at', null)
                                               else jsonb_build_object('finished_at', internal.iso(internal.now())) end
                                  else s.value end order by s.n)
              from jsonb_array_elements(t.steps) with ordinality as s (value, n))
@@ -127,10 +138,12 @@ begin
   return internal.reply(200, to_json(found));
 end $$;
 comment on function api.provision_step is
-  'Records that a step of this attempt is running, has succeeded or has failed: true; false when the attempt is over, and nothing is written.';
+  'Records that a step of this attempt is running, has succeeded or has failed: true; false when the attempt is over,
+   and nothing is written.';
 
-create or replace function api.provision_end(project_id uuid, attempt int, schema_version text default null, content_hash text default null,
-                                             error_code text default null, error_message text default null)
+create or replace function api.provision_end(project_id uuid, attempt int, schema_version text default null,
+                                             content_hash text default null, error_code text default null,
+                                             error_message text default null)
 returns api.reply
 language plpgsql volatile as $$
 begin
@@ -139,7 +152,8 @@ begin
          schema_version = coalesce(provision_end.schema_version, t.schema_version),
          content_hash = coalesce(provision_end.content_hash, t.content_hash),
          error = case when provision_end.error_code is not null
-                      then jsonb_build_object('code', provision_end.error_code, 'message', provision_end.error_message) end,
+                      then jsonb_build_object('code', provision_end.error_code, 'message',
+                                              provision_end.error_message) end,
          completed_at = case when provision_end.error_code is null then internal.now() end,
          moved_at = internal.now()
    where t.project_id = provision_end.project_id
@@ -151,8 +165,8 @@ begin
   return internal.reply(200, 'true');
 end $$;
 comment on function api.provision_end is
-  'Records that the database is ready, or that its creation failed, with an error that the developer may read: true; false when the attempt is over, and
-   nothing is written.';
+  'Records that the database is ready, or that its creation failed, with an error that the developer may read: true;
+   false when the attempt is over, and nothing is written.';
 
 create or replace function api.cluster_list() returns api.reply
 language sql stable as $$
@@ -169,7 +183,8 @@ language plpgsql volatile as $$
 declare
   cluster_id uuid;
 begin
-  insert into app.clusters (name) values (cluster_ensure.name) on conflict on constraint clusters_name_unique do nothing;
+  insert into app.clusters (name) values (cluster_ensure.name) on conflict
+    on constraint clusters_name_unique do nothing;
   select c.id into cluster_id from app.clusters c where c.name = cluster_ensure.name;
   return internal.reply(200, json_build_object('id', cluster_id));
 end $$;
@@ -194,7 +209,8 @@ begin
   select i.key_check into stored from app.installation i;
   return internal.reply(200, json_build_object('matches', stored = key_check.expected));
 end $$;
-comment on function api.key_check is 'Whether this SECRETS_KEY is the one that the installation was set up with. The first call records the key.';
+comment on function api.key_check is
+  'Whether this SECRETS_KEY is the one that the installation was set up with. The first call records the key.';
 
 create or replace function api.fleet_behind(content_hash text, batch int default 1000) returns api.reply
 language sql stable as $$
@@ -208,15 +224,17 @@ language sql stable as $$
 $$;
 comment on function api.fleet_behind is 'Tenants that are not at this version yet, the busiest first.';
 
-create or replace function api.fleet_migrated(project_id uuid, schema_version text default null, content_hash text default null,
-                                              error text default null)
+create or replace function api.fleet_migrated(project_id uuid, schema_version text default null,
+                                              content_hash text default null, error text default null)
 returns api.reply
 language plpgsql volatile as $$
 begin
   update app.tenants t
      set schema_version = coalesce(fleet_migrated.schema_version, t.schema_version),
-         -- files are applied one by one: after a failure the tenant has parts of two versions, and every version must migrate it
-         content_hash = case when fleet_migrated.error is null then coalesce(fleet_migrated.content_hash, t.content_hash) else '' end,
+         -- files are applied one by one: after a failure the tenant has parts of two versions, and every version must
+         -- migrate it
+         content_hash = case when fleet_migrated.error is null then coalesce(fleet_migrated.content_hash,
+                                        t.content_hash) else '' end,
          migration_status = case when fleet_migrated.error is null then 'current' else 'failed' end,
          migration_error = fleet_migrated.error
    where t.project_id = fleet_migrated.project_id;
@@ -224,7 +242,8 @@ begin
   return internal.reply(200, 'true');
 end $$;
 comment on function api.fleet_migrated is
-  'Records that a tenant is at the new version, or the error; after an error the tenant counts as behind for every version.';
+  'Records that a tenant is at the new version, or the error; after an error the tenant counts as behind for every
+   version.';
 
 create or replace function api.fleet_status(content_hash text) returns api.reply
 language sql stable as $$
@@ -237,7 +256,8 @@ language sql stable as $$
                        filter (where internal.database_is_gone(t)), '[]'),
     'current', count(*) filter (where t.status = 'ready' and t.content_hash = fleet_status.content_hash),
     'behind', count(*) filter (where t.status = 'ready' and t.content_hash <> fleet_status.content_hash),
-    'failed', coalesce(json_agg(json_build_object('project_id', t.project_id, 'database', t.database_name, 'error', t.migration_error))
+    'failed', coalesce(json_agg(json_build_object('project_id', t.project_id, 'database', t.database_name,
+                                                  'error', t.migration_error))
                          filter (where t.migration_status = 'failed'), '[]'),
     'versions', (select coalesce(json_object_agg(v.schema_version, v.count), '{}')
                    from (select x.schema_version, count(*) from app.tenants x where x.status = 'ready' group by 1) v)))
@@ -278,8 +298,9 @@ begin
   return internal.reply(200, coalesce(taken, '[]'));
 end $$;
 comment on function api.sweep_take is
-  'The tenants whose outbox to check next, longest unchecked first, and records that they were checked: either tenants that were written to
-   recently, or a share of all tenants such that one call a minute reaches each within the hour. Skips locked rows.';
+  'The tenants whose outbox to check next, longest unchecked first, and records that they were checked: either tenants
+   that were written to recently, or a share of all tenants such that one call a minute reaches each within the hour.
+   Skips locked rows.';
 
 create or replace function api.fleet_page(after uuid, batch int) returns api.reply
 language sql stable as $$
@@ -290,7 +311,8 @@ language sql stable as $$
            order by t.project_id
            limit fleet_page.batch) f
 $$;
-comment on function api.fleet_page is 'A page of ready tenants, ordered by id, after the given one: for jobs that visit all tenants.';
+comment on function api.fleet_page is
+  'A page of ready tenants, ordered by id, after the given one: for jobs that visit all tenants.';
 
 create or replace function api.tenants_written(project_ids json) returns api.reply
 language plpgsql volatile as $$
@@ -299,7 +321,8 @@ begin
    where t.project_id in (select p::uuid from json_array_elements_text(tenants_written.project_ids) p);
   return internal.reply(200, 'true');
 end $$;
-comment on function api.tenants_written is 'Records that tenants were written to, so that the sweep of every minute checks them.';
+comment on function api.tenants_written is
+  'Records that tenants were written to, so that the sweep of every minute checks them.';
 
 create or replace function api.provision_stalled() returns api.reply
 language sql stable as $$
@@ -337,7 +360,8 @@ begin
   perform internal.purge_webhooks();
   return internal.reply(200, 'true');
 end $$;
-comment on function api.control_maintain is 'Daily: deletes expired rate-limit windows, operations, sessions, codes, tokens, traffic and deliveries of webhooks.';
+comment on function api.control_maintain is
+  'Daily: deletes expired rate-limit windows, operations, sessions, codes, tokens, traffic and deliveries of webhooks.';
 
 create or replace function api.workers_gone(silent_seconds int) returns api.reply
 language plpgsql volatile as $$
@@ -352,4 +376,5 @@ begin
   select coalesce(json_agg(r.id), '[]') into gone from removed r;
   return internal.reply(200, gone);
 end $$;
-comment on function api.workers_gone is 'Workers without a heartbeat for too long, whose rows this deletes; the caller must unlock their jobs.';
+comment on function api.workers_gone is
+  'Workers without a heartbeat for too long, whose rows this deletes; the caller must unlock their jobs.';

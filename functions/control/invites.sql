@@ -11,7 +11,8 @@ begin
      and i.used_at is null and i.revoked_at is null and i.expires_at > internal.now()
      for update;
   if invite_id is null then
-    perform internal.fail(403, 'INVITE_INVALID', 'This invite code is mistyped, expired, revoked or used.', invite_lock.details);
+    perform internal.fail(403, 'INVITE_INVALID', 'This invite code is mistyped, expired, revoked or used.',
+                          invite_lock.details);
   end if;
   return invite_id;
 end $$;
@@ -32,7 +33,8 @@ begin
     return internal.reply(200, json_build_object('can_provision', true, 'redeemed', false));
   end if;
   if them.provisioning = 'revoked' then
-    perform internal.fail(403, 'PROVISIONING_REVOKED', 'This account may no longer create projects, even with a code: contact the operator.');
+    perform internal.fail(403, 'PROVISIONING_REVOKED',
+                          'This account may no longer create projects, even with a code: contact the operator.');
   end if;
   invite_id := internal.invite_lock(invite_redeem.code_hash, invite_redeem.details);
   update app.invites i set used_at = internal.now(), used_by = them.id where i.id = invite_id;
@@ -40,8 +42,9 @@ begin
   return internal.reply(200, json_build_object('can_provision', true, 'redeemed', true));
 end $$;
 comment on function api.invite_redeem is
-  'Redeems a code, so that the caller''s account may create projects: {can_provision, redeemed}. redeemed is false, and the code stays usable, when
-   it may already. Refuses 403 PROVISIONING_REVOKED, INVITE_INVALID, 401 INVALID_DEVELOPER_TOKEN. Locks the account, then the invite.';
+  'Redeems a code, so that the caller''s account may create projects: {can_provision, redeemed}. redeemed is false, and
+   the code stays usable, when it may already. Refuses 403 PROVISIONING_REVOKED, INVITE_INVALID, 401
+   INVALID_DEVELOPER_TOKEN. Locks the account, then the invite.';
 
 create or replace function api.waitlist_join(email text, note text default null) returns api.reply
 language plpgsql volatile as $$
@@ -49,16 +52,18 @@ begin
   if not internal.is_email(btrim(waitlist_join.email)) then
     perform internal.invalid('email', 'must be a mail address', 'INVALID_INPUT');
   end if;
-  -- serialised, so that the list never exceeds its limit; a full list refuses addresses that are on it too, or the response would reveal them
+  -- serialised, so that the list never exceeds its limit; a full list refuses addresses that are on it too, or the
+  -- response would reveal them
   perform internal.advisory_lock('waitlist');
   if (select count(*) from app.waitlist_entries) >= 10000 then
     perform internal.fail(429, 'WAITLIST_FULL', 'The waitlist is full.', null, '{"Retry-After": "86400"}');
   end if;
   insert into app.waitlist_entries (email, mailbox, note)
-  values (internal.email_normal(waitlist_join.email), internal.email_mailbox(waitlist_join.email), left(waitlist_join.note, 500))
+  values (internal.email_normal(waitlist_join.email), internal.email_mailbox(waitlist_join.email),
+          left(waitlist_join.note, 500))
   on conflict on constraint waitlist_entries_mailbox_unique do nothing;
   return internal.reply(200, '{"ok": true}');
 end $$;
 comment on function api.waitlist_join is
-  'Adds an address to the waitlist; an address that is on it already keeps its first note. The response is the same in both cases. Refuses 400
-   INVALID_INPUT, 429 WAITLIST_FULL at 10,000.';
+  'Adds an address to the waitlist; an address that is on it already keeps its first note. The response is the same in
+   both cases. Refuses 400 INVALID_INPUT, 429 WAITLIST_FULL at 10,000.';

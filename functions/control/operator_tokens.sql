@@ -1,5 +1,6 @@
 -- Operator tokens: what a machine or an agent does in projects on behalf of a service account or a developer.
-comment on constraint operator_tokens_actor_at_most_200 on app.operator_tokens is '400 VALIDATION_ERROR actor: must have at most 200 characters.';
+comment on constraint operator_tokens_actor_at_most_200 on app.operator_tokens is
+  '400 VALIDATION_ERROR actor: must have at most 200 characters.';
 
 create or replace function internal.operator_token_status(t app.operator_tokens) returns text
 language sql stable as $$
@@ -12,10 +13,14 @@ comment on function internal.operator_token_status is 'active, expired or revoke
 create or replace function internal.operator_token_json(t app.operator_tokens) returns json
 language sql stable as $$
   select json_build_object(
-    'id', (operator_token_json.t).id, 'scopes', to_json((operator_token_json.t).scopes), 'project_id', (operator_token_json.t).project_id,
-    'organization_id', case when (operator_token_json.t).project_id is null then (operator_token_json.t).organization_id end,
-    'label', (operator_token_json.t).label, 'actor', (operator_token_json.t).acts_for, 'status', internal.operator_token_status(operator_token_json.t),
-    'expires_at', internal.iso((operator_token_json.t).expires_at), 'last_used_at', internal.iso((operator_token_json.t).last_used_at),
+    'id', (operator_token_json.t).id, 'scopes', to_json((operator_token_json.t).scopes),
+      'project_id', (operator_token_json.t).project_id,
+    'organization_id', case when (operator_token_json.t).project_id is null
+                              then (operator_token_json.t).organization_id end,
+    'label', (operator_token_json.t).label, 'actor', (operator_token_json.t).acts_for,
+    'status', internal.operator_token_status(operator_token_json.t),
+    'expires_at', internal.iso((operator_token_json.t).expires_at),
+    'last_used_at', internal.iso((operator_token_json.t).last_used_at),
     'created_at', internal.iso((operator_token_json.t).created_at))
 $$;
 comment on function internal.operator_token_json is 'An operator token as responses show it, without its text.';
@@ -33,7 +38,8 @@ language sql immutable parallel safe as $$
 $$;
 comment on function internal.role_scopes is 'The ceiling of the tokens that a developer of this role makes.';
 
-create or replace function internal.operator_token_ceiling(organization_id uuid, project_id uuid, service_account_id uuid, developer_id uuid,
+create or replace function internal.operator_token_ceiling(organization_id uuid, project_id uuid,
+                                                           service_account_id uuid, developer_id uuid,
                                                            out scopes text[], out role text, out project_ids uuid[])
 language plpgsql stable security definer set search_path = '' as $$
 declare
@@ -47,32 +53,40 @@ begin
   end if;
   if operator_token_ceiling.service_account_id is not null then
     select a.* into account from app.service_accounts a
-     where a.id = operator_token_ceiling.service_account_id and a.is_active and a.organization_id = operator_token_ceiling.organization_id;
+     where a.id = operator_token_ceiling.service_account_id and a.is_active
+       and a.organization_id = operator_token_ceiling.organization_id;
     if account.id is null or operator_token_ceiling.project_id <> all (account.project_ids) then
       return;
     end if;
     scopes := account.scopes;
     role := 'developer';
-    project_ids := case when operator_token_ceiling.project_id is not null then array[operator_token_ceiling.project_id] else account.project_ids end;
+    project_ids := case when operator_token_ceiling.project_id is not null then array[operator_token_ceiling.project_id]
+                        else account.project_ids end;
   else
     select m.role into role
       from app.organization_members m
-     where m.organization_id = operator_token_ceiling.organization_id and m.developer_id = operator_token_ceiling.developer_id;
+     where m.organization_id = operator_token_ceiling.organization_id
+       and m.developer_id = operator_token_ceiling.developer_id;
     scopes := internal.role_scopes(role);
     -- nothing that needs more is ever delegated
     role := case when internal.role_rank(role) > internal.role_rank('developer') then 'developer' else role end;
-    project_ids := case when operator_token_ceiling.project_id is not null then array[operator_token_ceiling.project_id] end;
+    project_ids := case when operator_token_ceiling.project_id is not null
+                          then array[operator_token_ceiling.project_id] end;
   end if;
 end $$;
 comment on function internal.operator_token_ceiling is
-  'What the maker of a token may delegate now: scopes, the role on routes, and the projects (null: all of the organization). role is null where nothing may be
-   delegated: the account is inactive, the developer has left, the project has moved. Granted to nobody.';
+  'What the maker of a token may delegate now: scopes, the role on routes, and the projects (null: all of the
+   organization). role is null where nothing may be delegated: the account is inactive, the developer has left, the
+   project has moved. Granted to nobody.';
 
-create or replace function internal.operator_token_make(project_id uuid, organization_id uuid, scopes json, token_hash text, expires_in_seconds int, label text, acts_for text)
+create or replace function internal.operator_token_make(project_id uuid, organization_id uuid, scopes json,
+                                                        token_hash text, expires_in_seconds int, label text,
+                                                        acts_for text)
 returns app.operator_tokens
 language plpgsql volatile security definer set search_path = '' as $$
 declare
-  wanted constant text[] := array(select distinct s from json_array_elements_text(operator_token_make.scopes) s order by 1);
+  wanted constant text[] := array(select distinct s from json_array_elements_text(operator_token_make.scopes) s
+                                   order by 1);
   account constant uuid := internal.service_account_id();
   home uuid := operator_token_make.organization_id;
   own_home uuid;
@@ -81,22 +95,27 @@ declare
 begin
   -- the project before the account, as its deletion locks them
   if operator_token_make.project_id is not null then
-    -- shared, as everything below: a transfer, a removal of the member or a narrowing that is under way sees this token, or this sees that
-    select p.organization_id into home from app.projects p where p.id = operator_token_make.project_id and p.deleted_at is null for share;
+    -- shared, as everything below: a transfer, a removal of the member or a narrowing that is under way sees this
+    -- token, or this sees that
+    select p.organization_id into home from app.projects p
+     where p.id = operator_token_make.project_id and p.deleted_at is null for share;
     perform internal.check_found(found, 'project');
   end if;
   if account is not null then
     -- against a change of the ceiling, a deactivation and a deletion at the same time
-    select a.organization_id into own_home from app.service_accounts a where a.id = account and a.is_active for no key update;
+    select a.organization_id into own_home from app.service_accounts a
+     where a.id = account and a.is_active for no key update;
     if own_home is null then
       perform internal.fail(401, 'INVALID_DEVELOPER_TOKEN', 'The developer token is missing, expired or invalid.');
     end if;
   else
     perform internal.lock_own_account();
-    perform from app.organization_members m where m.organization_id = home and m.developer_id = internal.developer_id() for share;
+    perform from app.organization_members m where m.organization_id = home
+      and m.developer_id = internal.developer_id() for share;
   end if;
   select c.* into ceiling
-    from internal.operator_token_ceiling(home, operator_token_make.project_id, account, case when account is null then internal.developer_id() end) c;
+    from internal.operator_token_ceiling(home, operator_token_make.project_id, account,
+                                         case when account is null then internal.developer_id() end) c;
   if ceiling.role is null then
     perform internal.check_found(operator_token_make.project_id is not null or account is not null, 'organization');
     perform internal.fail(403, 'PROJECT_FORBIDDEN', 'This is outside of the projects that you may delegate.');
@@ -104,24 +123,30 @@ begin
   if exists (select from unnest(wanted) w where not internal.scope_covers(ceiling.scopes, w)) then
     perform internal.fail(403, 'SCOPE_EXCEEDS_CEILING', 'A token may not do more than its maker.',
                           json_build_object('ceiling', to_json(ceiling.scopes),
-                                            'exceeding', (select json_agg(w) from unnest(wanted) w where not internal.scope_covers(ceiling.scopes, w))));
+                                            'exceeding', (select json_agg(w) from unnest(wanted) w
+                                                           where not internal.scope_covers(ceiling.scopes, w))));
   end if;
   perform internal.check_limit((select count(*) from app.operator_tokens t
-                                 where (t.service_account_id = account or t.developer_id = internal.developer_id() and account is null)
+                                 where (t.service_account_id = account
+                                        or t.developer_id = internal.developer_id() and account is null)
                                    and t.revoked_at is null and t.expires_at > internal.now()),
                                200, 'There are 200 live operator tokens already: revoke one first.');
-  insert into app.operator_tokens (organization_id, project_id, service_account_id, developer_id, scopes, label, acts_for, token_hash, expires_at)
-  values (home, operator_token_make.project_id, account, case when account is null then internal.developer_id() end, wanted,
+  insert into app.operator_tokens (organization_id, project_id, service_account_id, developer_id, scopes, label,
+                                   acts_for, token_hash, expires_at)
+  values (home, operator_token_make.project_id, account, case when account is null then internal.developer_id() end,
+          wanted,
           operator_token_make.label, operator_token_make.acts_for, operator_token_make.token_hash,
           internal.now() + make_interval(secs => operator_token_make.expires_in_seconds))
   returning * into made;
   return made;
 end $$;
 comment on function internal.operator_token_make is
-  'Creates a token of the caller, a service account or a developer. Refuses 401 INVALID_DEVELOPER_TOKEN, 404 NOT_FOUND, 403 PROJECT_FORBIDDEN,
-   SCOPE_EXCEEDS_CEILING (details {ceiling, exceeding}), 409 LIMIT_REACHED. Locks the project, the maker, then the membership.';
+  'Creates a token of the caller, a service account or a developer. Refuses 401 INVALID_DEVELOPER_TOKEN, 404 NOT_FOUND,
+   403 PROJECT_FORBIDDEN, SCOPE_EXCEEDS_CEILING (details {ceiling, exceeding}), 409 LIMIT_REACHED. Locks the project,
+   the maker, then the membership.';
 
-create or replace function internal.operator_tokens_revoke(organization_id uuid default null, developer_id uuid default null, project_id uuid default null)
+create or replace function internal.operator_tokens_revoke(organization_id uuid default null,
+                                                           developer_id uuid default null, project_id uuid default null)
 returns void
 language plpgsql volatile security definer set search_path = '' as $$
 declare
@@ -130,7 +155,8 @@ begin
   for ended in
     update app.operator_tokens t set revoked_at = internal.now()
      where t.revoked_at is null and t.expires_at > internal.now()
-       and (operator_tokens_revoke.organization_id is null or t.organization_id = operator_tokens_revoke.organization_id)
+       and (operator_tokens_revoke.organization_id is null
+            or t.organization_id = operator_tokens_revoke.organization_id)
        and (operator_tokens_revoke.developer_id is null or t.developer_id = operator_tokens_revoke.developer_id)
        and (operator_tokens_revoke.project_id is null or t.project_id = operator_tokens_revoke.project_id)
     returning t.id
@@ -139,27 +165,33 @@ begin
   end loop;
 end $$;
 comment on function internal.operator_tokens_revoke is
-  'Revokes the live tokens to which all given conditions apply: what has ended by a removal or a transfer does not come back with its maker or its project.
-   Granted to nobody.';
+  'Revokes the live tokens to which all given conditions apply: what has ended by a removal or a transfer does not come
+   back with its maker or its project. Granted to nobody.';
 
-create or replace function api.operator_token_create(scopes json, token_hash text, expires_in_seconds int, project_id uuid default null,
-                                                     organization_id uuid default null, label text default null, actor text default null)
+create or replace function api.operator_token_create(scopes json, token_hash text, expires_in_seconds int,
+                                                     project_id uuid default null, organization_id uuid default null,
+                                                     label text default null, actor text default null)
 returns api.reply
 language plpgsql volatile as $$
 begin
   if num_nonnulls(operator_token_create.project_id, operator_token_create.organization_id) <> 1 then
-    perform internal.invalid(case when operator_token_create.project_id is null then 'project_id' else 'organization_id' end,
+    perform internal.invalid(case when operator_token_create.project_id is null then 'project_id'
+                                  else 'organization_id' end,
                              'must be given, or organization_id, and only one of the two');
   end if;
   return internal.reply(201, internal.operator_token_json(internal.operator_token_make(
-    operator_token_create.project_id, operator_token_create.organization_id, operator_token_create.scopes, operator_token_create.token_hash,
+    operator_token_create.project_id, operator_token_create.organization_id, operator_token_create.scopes,
+      operator_token_create.token_hash,
     operator_token_create.expires_in_seconds, operator_token_create.label, operator_token_create.actor)));
 end $$;
 comment on function api.operator_token_create is
-  'Creates an operator token: 201; the server adds its text to this response only. Refuses 400 VALIDATION_ERROR, and as internal.operator_token_make.';
+  'Creates an operator token: 201; the server adds its text to this response only. Refuses 400 VALIDATION_ERROR, and as
+   internal.operator_token_make.';
 
-select internal.list_declare('operator_tokens_page', null::app.operator_tokens, 'operator_token_json', '{created_at,id}', required => '{developer_id}');
-select internal.list_declare('operator_tokens_of_account', null::app.operator_tokens, 'operator_token_json', '{created_at,id}', required => '{service_account_id}');
+select internal.list_declare('operator_tokens_page', null::app.operator_tokens, 'operator_token_json',
+                             '{created_at,id}', required => '{developer_id}');
+select internal.list_declare('operator_tokens_of_account', null::app.operator_tokens, 'operator_token_json',
+                             '{created_at,id}', required => '{service_account_id}');
 
 create or replace function api.operator_token_list(page_limit int, page_offset bigint) returns api.reply
 language plpgsql stable security definer set search_path = '' as $$
@@ -167,11 +199,14 @@ declare
   account constant uuid := internal.service_account_id();
 begin
   return case when account is null
-              then internal.operator_tokens_page(internal.developer_id(), operator_token_list.page_offset, operator_token_list.page_limit)
-              else internal.operator_tokens_of_account(account, operator_token_list.page_offset, operator_token_list.page_limit) end;
+              then internal.operator_tokens_page(internal.developer_id(), operator_token_list.page_offset,
+                                                 operator_token_list.page_limit)
+              else internal.operator_tokens_of_account(account, operator_token_list.page_offset,
+                                                       operator_token_list.page_limit) end;
 end $$;
 comment on function api.operator_token_list is
-  'Operator tokens that the caller made, newest first, with those that ended; they are deleted 90 days after their expiry.';
+  'Operator tokens that the caller made, newest first, with those that ended; they are deleted 90 days after their
+   expiry.';
 
 create or replace function api.operator_token_revoke(operator_token_id uuid) returns api.reply
 language plpgsql volatile security definer set search_path = '' as $$
@@ -184,31 +219,39 @@ begin
   perform internal.changed('operator_token:' || operator_token_revoke.operator_token_id);
   return internal.reply_deleted();
 end $$;
-comment on function api.operator_token_revoke is 'Revokes an operator token that the caller made. Refuses 404 NOT_FOUND, also for a revoked one.';
+comment on function api.operator_token_revoke is
+  'Revokes an operator token that the caller made. Refuses 404 NOT_FOUND, also for a revoked one.';
 
 create or replace function internal.operator_token_live(token app.operator_tokens) returns json
 language plpgsql stable security definer set search_path = '' as $$
 declare
   ceiling record;
 begin
-  if (operator_token_live.token).id is null or internal.operator_token_status(operator_token_live.token) <> 'active' then
+  if (operator_token_live.token).id is null
+    or internal.operator_token_status(operator_token_live.token) <> 'active' then
     return null;
   end if;
   select c.* into ceiling
-    from internal.operator_token_ceiling((operator_token_live.token).organization_id, (operator_token_live.token).project_id,
-                                         (operator_token_live.token).service_account_id, (operator_token_live.token).developer_id) c;
+    from internal.operator_token_ceiling((operator_token_live.token).organization_id,
+                                         (operator_token_live.token).project_id,
+                                         (operator_token_live.token).service_account_id,
+                                         (operator_token_live.token).developer_id) c;
   if ceiling.role is null then
     return null;
   end if;
   return json_build_object(
-    'id', (operator_token_live.token).id, 'organization_id', (operator_token_live.token).organization_id, 'project_id', (operator_token_live.token).project_id,
-    'service_account_id', (operator_token_live.token).service_account_id, 'developer_id', (operator_token_live.token).developer_id,
-    'scopes', to_json(internal.scopes_common((operator_token_live.token).scopes, ceiling.scopes)), 'role', ceiling.role, 'project_ids', to_json(ceiling.project_ids),
+    'id', (operator_token_live.token).id, 'organization_id', (operator_token_live.token).organization_id,
+      'project_id', (operator_token_live.token).project_id,
+    'service_account_id', (operator_token_live.token).service_account_id,
+    'developer_id', (operator_token_live.token).developer_id,
+    'scopes', to_json(internal.scopes_common((operator_token_live.token).scopes, ceiling.scopes)), 'role', ceiling.role,
+    'project_ids', to_json(ceiling.project_ids),
     'label', nullif(concat_ws(': ', (operator_token_live.token).label, (operator_token_live.token).acts_for), ''),
     'expires_at', extract(epoch from (operator_token_live.token).expires_at));
 end $$;
 comment on function internal.operator_token_live is
-  'What a token may do now, with the scopes that its maker still has; null when it has ended or its maker may delegate nothing. Granted to nobody.';
+  'What a token may do now, with the scopes that its maker still has; null when it has ended or its maker may delegate
+   nothing. Granted to nobody.';
 
 create or replace function api.operator_token_introspect(token_hash text) returns api.reply
 language plpgsql stable security definer set search_path = '' as $$
@@ -228,8 +271,9 @@ begin
     'expires_at', case when live is not null then internal.iso(token.expires_at) end));
 end $$;
 comment on function api.operator_token_introspect is
-  'The state of an operator token that the caller made, with the scopes that it has now: {active, scopes, project_id, organization_id, expires_at}.
-   active false, and nothing else, for any other text: an unknown, ended or another''s token.';
+  'The state of an operator token that the caller made, with the scopes that it has now: {active, scopes, project_id,
+   organization_id, expires_at}. active false, and nothing else, for any other text: an unknown, ended or another''s
+   token.';
 
 create or replace function api.operator_token_check(token_hash text) returns api.reply
 language plpgsql volatile security definer set search_path = '' as $$
@@ -245,8 +289,8 @@ begin
   return internal.reply(200, live);
 end $$;
 comment on function api.operator_token_check is
-  'For the server: what the live token whose text has this hash may do now, or null; expires_at in Unix seconds. Records its use, at most once a
-   minute.';
+  'For the server: what the live token whose text has this hash may do now, or null; expires_at in Unix seconds. Records
+   its use, at most once a minute.';
 
 create or replace trigger tg_operator_tokens__audit
   after insert or update of revoked_at on app.operator_tokens

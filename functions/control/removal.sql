@@ -5,11 +5,13 @@ begin
   if exists (select from app.tenants t
               where t.project_id = removal_refusal.project_id and t.status = 'provisioning'
                 and t.moved_at >= internal.now() - interval '5 minutes') then
-    perform internal.fail(409, 'PROVISIONING_IN_PROGRESS', 'The database of this project is being created: delete the project when this has ended.',
+    perform internal.fail(409, 'PROVISIONING_IN_PROGRESS',
+                          'The database of this project is being created: delete the project when this has ended.',
                           null, '{"Retry-After": "5"}');
   end if;
   if internal.has_function_domains(removal_refusal.project_id) then
-    perform internal.fail(409, 'FUNCTION_DOMAINS_ATTACHED', 'Functions of this project are served under a domain: detach the domain first.');
+    perform internal.fail(409, 'FUNCTION_DOMAINS_ATTACHED',
+                          'Functions of this project are served under a domain: detach the domain first.');
   end if;
 end $$;
 comment on function internal.removal_refusal is
@@ -24,8 +26,8 @@ begin
   return internal.reply(200, json_build_object('id', project.id, 'tier', project.tier));
 end $$;
 comment on function api.project_removable is
-  'Checks whether a project may be deleted, before the server cancels its subscription. Refuses 404 NOT_FOUND, 409 PROVISIONING_IN_PROGRESS,
-   FUNCTION_DOMAINS_ATTACHED.';
+  'Checks whether a project may be deleted, before the server cancels its subscription. Refuses 404 NOT_FOUND, 409
+   PROVISIONING_IN_PROGRESS, FUNCTION_DOMAINS_ATTACHED.';
 
 create or replace function api.project_delete(project_id uuid, locations json) returns api.reply
 language plpgsql volatile security definer set search_path = '' as $$
@@ -35,7 +37,8 @@ declare
 begin
   -- a concurrent transaction that attaches a domain or a database to the project has committed, or waits for this lock
   perform from app.projects p
-    where p.id = project_delete.project_id and p.organization_id = any (internal.organization_ids('owner')) and p.deleted_at is null
+    where p.id = project_delete.project_id and p.organization_id = any (internal.organization_ids('owner'))
+      and p.deleted_at is null
       for update;
   perform internal.check_found(found, 'project');
   perform internal.removal_refusal(project_delete.project_id);
@@ -59,12 +62,14 @@ begin
   end loop;
   perform internal.add_job('tenant__remove', json_build_object('project_id', project_delete.project_id),
                            'remove ' || project_delete.project_id);
-  return internal.reply(200, json_build_object('deleted', true, 'file_purge', json_build_object('locations', json_array_length(project_delete.locations))));
+  return internal.reply(200, json_build_object('deleted', true,
+                                               'file_purge', json_build_object(
+                                                 'locations', json_array_length(project_delete.locations))));
 end $$;
 comment on function api.project_delete is
-  'Marks a project of the caller as deleted, deactivates its keys, and queues the removal of its database and its files, in this transaction;
-   locations are where its files are stored. The server adds the end of the subscription to the response. Refuses 404 NOT_FOUND, 409
-   PROVISIONING_IN_PROGRESS, FUNCTION_DOMAINS_ATTACHED. Locks the project.';
+  'Marks a project of the caller as deleted, deactivates its keys, and queues the removal of its database and its files,
+   in this transaction; locations are where its files are stored. The server adds the end of the subscription to the
+   response. Refuses 404 NOT_FOUND, 409 PROVISIONING_IN_PROGRESS, FUNCTION_DOMAINS_ATTACHED. Locks the project.';
 
 create or replace function api.removal_begin(project_id uuid) returns api.reply
 language sql stable as $$
@@ -74,7 +79,8 @@ language sql stable as $$
       left join app.tenants t on t.project_id = p.id
      where p.id = removal_begin.project_id and p.deleted_at is not null))
 $$;
-comment on function api.removal_begin is 'What remains of a deleted project, or null when it is removed completely or was never deleted.';
+comment on function api.removal_begin is
+  'What remains of a deleted project, or null when it is removed completely or was never deleted.';
 
 create or replace function api.removal_end(project_id uuid) returns api.reply
 language plpgsql volatile as $$
@@ -87,7 +93,8 @@ begin
   return internal.reply(200, to_json(found));
 end $$;
 comment on function api.removal_end is
-  'Deletes the rows of a deleted project whose database has been dropped, with its keys. false when there was nothing to delete.';
+  'Deletes the rows of a deleted project whose database has been dropped, with its keys. false when there was nothing to
+   delete.';
 
 create or replace function api.removals_left() returns api.reply
 language sql stable as $$
@@ -95,7 +102,8 @@ language sql stable as $$
     from app.projects p
    where p.deleted_at < internal.now() - interval '1 minute'
 $$;
-comment on function api.removals_left is 'Deleted projects whose removal is not complete, for the sweep to queue again.';
+comment on function api.removals_left is
+  'Deleted projects whose removal is not complete, for the sweep to queue again.';
 
 create or replace function api.file_purge_begin(purge_id uuid) returns api.reply
 language sql stable as $$
@@ -106,7 +114,8 @@ language sql stable as $$
        and not exists (select from app.projects p where p.id = f.project_id and p.deleted_at is null)))
 $$;
 comment on function api.file_purge_begin is
-  'The location to purge, or null when the purge is not due or is complete. Never a location of a project that is not deleted.';
+  'The location to purge, or null when the purge is not due or is complete. Never a location of a project that is not
+   deleted.';
 
 create or replace function api.file_purge_end(purge_id uuid, error text default null) returns api.reply
 language plpgsql volatile as $$
@@ -126,19 +135,23 @@ begin
      set attempts = case when file_purge_end.error is null then 0 else f.attempts + 1 end,
          purged_at = case when file_purge_end.error is null then internal.now() else f.purged_at end,
          error = file_purge_end.error,
-         -- back-off: one, two, four minutes and so on, at most six hours; a purged location is checked once more, because an upload may have been in progress
+         -- back-off: one, two, four minutes and so on, at most six hours; a purged location is checked once more,
+         -- because an upload may have been in progress
          due_at = internal.now() + case when file_purge_end.error is null then interval '6 hours'
-                                        else least(interval '6 hours', interval '1 minute' * 2 ^ least(f.attempts, 20)) end
+                                        else least(interval '6 hours',
+                                                   interval '1 minute' * 2 ^ least(f.attempts, 20)) end
    where f.id = purge.id
   returning f.* into purge;
   return internal.reply(200, to_json(internal.iso(purge.due_at)));
 end $$;
 comment on function api.file_purge_end is
-  'Records that a location was purged, or the error. Returns when it is due again; null after the second check, six hours later. Locks the row.';
+  'Records that a location was purged, or the error. Returns when it is due again; null after the second check, six
+   hours later. Locks the row.';
 
 create or replace function api.file_purges_due() returns api.reply
 language sql stable as $$
   select internal.reply(200, coalesce(json_agg(f.id order by f.due_at), '[]'))
     from (select d.id, d.due_at from app.file_purges d where d.due_at <= internal.now() order by d.due_at limit 1000) f
 $$;
-comment on function api.file_purges_due is 'Locations that are due, for the sweep to queue: their due time is stored in the row, not in a job.';
+comment on function api.file_purges_due is
+  'Locations that are due, for the sweep to queue: their due time is stored in the row, not in a job.';

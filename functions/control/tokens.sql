@@ -6,9 +6,11 @@ language sql stable parallel safe as $$
               then array(select p::uuid from json_array_elements_text(internal.actor() -> 'project_ids') p) end
 $$;
 comment on function internal.token_project_ids is
-  'The projects that the caller''s personal access token is limited to; null: no limit. In policies always inside (select ...).';
+  'The projects that the caller''s personal access token is limited to; null: no limit. In policies always inside
+   (select ...).';
 
-select internal.row_declare('developer_token_json', null::app.developer_tokens, '{id,name,token_prefix,scopes,project_ids,expires_at,last_used_at,created_at,
+select internal.row_declare('developer_token_json', null::app.developer_tokens,
+                            '{id,name,token_prefix,scopes,project_ids,expires_at,last_used_at,created_at,
                              revoked_at}');
 comment on function internal.developer_token_json is
   'A personal access token as responses show it: its first characters, without text and hash.';
@@ -24,15 +26,17 @@ begin
                                50, 'There are 50 live tokens already: revoke one first.', 'TOKEN_LIMIT_REACHED');
 end $$;
 comment on function internal.token_limit_check is
-  'Refuses 409 TOKEN_LIMIT_REACHED when the caller has 50 live tokens, 401 INVALID_DEVELOPER_TOKEN. Locks the account until the transaction ends.';
+  'Refuses 409 TOKEN_LIMIT_REACHED when the caller has 50 live tokens, 401 INVALID_DEVELOPER_TOKEN. Locks the account
+   until the transaction ends.';
 
-create or replace function api.token_create(name text, scopes json, token_prefix text, token_hash text, project_ids json default null,
-                                            expires_in_days int default null)
+create or replace function api.token_create(name text, scopes json, token_prefix text, token_hash text,
+                                            project_ids json default null, expires_in_days int default null)
 returns api.reply
 language plpgsql volatile as $$
 declare
   wanted constant uuid[] := case when token_create.project_ids is not null
-                                 then array(select distinct p::uuid from json_array_elements_text(token_create.project_ids) p order by 1) end;
+                                 then array(select distinct p::uuid
+                                              from json_array_elements_text(token_create.project_ids) p order by 1) end;
   made app.developer_tokens;
 begin
   -- row-level security shows only the caller's own projects
@@ -49,17 +53,19 @@ begin
   return internal.reply(201, internal.developer_token_json(made));
 end $$;
 comment on function api.token_create is
-  'Creates a token of the caller: 201; the server adds its text to this response only. expires_in_days null: the token never expires. Refuses 400
-   VALIDATION_ERROR, 401 INVALID_DEVELOPER_TOKEN, 409 TOKEN_LIMIT_REACHED.';
+  'Creates a token of the caller: 201; the server adds its text to this response only. expires_in_days null: the token
+   never expires. Refuses 400 VALIDATION_ERROR, 401 INVALID_DEVELOPER_TOKEN, 409 TOKEN_LIMIT_REACHED.';
 
-select internal.list_declare('developer_tokens_page', null::app.developer_tokens, 'developer_token_json', '{created_at,id}',
+select internal.list_declare('developer_tokens_page', null::app.developer_tokens, 'developer_token_json',
+                             '{created_at,id}',
                              required => '{developer_id}');
 
 create or replace function api.token_list(page_limit int, page_offset bigint) returns api.reply
 language sql stable as $$
   select internal.developer_tokens_page(internal.developer_id(), token_list.page_offset, token_list.page_limit)
 $$;
-comment on function api.token_list is 'The caller''s tokens, newest first, with revoked and expired ones, which are deleted after 90 days.';
+comment on function api.token_list is
+  'The caller''s tokens, newest first, with revoked and expired ones, which are deleted after 90 days.';
 
 create or replace function api.token_revoke(token_id uuid) returns api.reply
 language plpgsql volatile as $$
@@ -70,7 +76,8 @@ begin
   perform internal.changed('token:' || token_revoke.token_id);
   return internal.reply_deleted();
 end $$;
-comment on function api.token_revoke is 'Revokes a token, with every text that is still valid for it. Refuses 404 NOT_FOUND, also for a revoked token.';
+comment on function api.token_revoke is
+  'Revokes a token, with every text that is still valid for it. Refuses 404 NOT_FOUND, also for a revoked token.';
 
 create or replace function api.token_rotate(token_id uuid, token_prefix text, token_hash text) returns api.reply
 language plpgsql volatile as $$
@@ -99,15 +106,17 @@ begin
   return internal.reply(200, internal.developer_token_json(token));
 end $$;
 comment on function api.token_rotate is
-  'Rotates a token: a new text, valid for the token''s whole lifetime; the server adds it to this response only. Refuses 401 INVALID_DEVELOPER_TOKEN, 404
-   NOT_FOUND, 409 TOKEN_LIMIT_REACHED when an expired token becomes live again. Locks the account, then the token.';
+  'Rotates a token: a new text, valid for the token''s whole lifetime; the server adds it to this response only. Refuses
+   401 INVALID_DEVELOPER_TOKEN, 404 NOT_FOUND, 409 TOKEN_LIMIT_REACHED when an expired token becomes live again. Locks
+   the account, then the token.';
 
 create or replace function api.token_check(token_hash text) returns api.reply
 language plpgsql volatile as $$
 declare
   held record;
 begin
-  select t.id, t.developer_id, t.name, t.scopes, t.project_ids, t.last_used_at, least(t.expires_at, s.ends_at) as ends_at
+  select t.id, t.developer_id, t.name, t.scopes, t.project_ids, t.last_used_at,
+         least(t.expires_at, s.ends_at) as ends_at
     into held
     from app.developer_token_secrets s
     join app.developer_tokens t on t.id = s.token_id
@@ -125,6 +134,7 @@ begin
     'roles', internal.organization_roles(held.developer_id)));
 end $$;
 comment on function api.token_check is
-  'For the server: the live token whose text has this hash, or null, with the developer''s roles as {organization_id: role}. expires_at in Unix seconds. Records its use, at most once a minute.';
+  'For the server: the live token whose text has this hash, or null, with the developer''s roles as {organization_id:
+   role}. expires_at in Unix seconds. Records its use, at most once a minute.';
 
 select internal.audit_declare('app.developer_tokens', 'tokens');

@@ -3,7 +3,8 @@ create or replace function internal.as_time(value text) returns timestamptz
 language sql stable parallel safe
 return case
   -- the form bounds every field but the day, which its month bounds; so the cast at the end cannot fail
-  when as_time.value ~ '^\d{4}-(0[1-9]|1[0-2])-(0[1-9]|[12]\d|3[01])([T ]([01]\d|2[0-3]):[0-5]\d(:([0-5]\d|60)(\.\d{1,9})?)?([Zz]|[+-](0\d|1[0-5]):?[0-5]\d)?)?$'
+  when as_time.value ~ '^\d{4}-(0[1-9]|1[0-2])-(0[1-9]|[12]\d|3[01])([T '
+                       ']([01]\d|2[0-3]):[0-5]\d(:([0-5]\d|60)(\.\d{1,9})?)?([Zz]|[+-](0\d|1[0-5]):?[0-5]\d)?)?$'
    and as_time.value !~ '^0000'
   then case
     when substr(as_time.value, 9, 2) <= '28'
@@ -15,7 +16,8 @@ return case
                else as_time.value || 'Z' end)::timestamptz
   end
 end;
-comment on function internal.as_time is 'The time that a text spells in ISO 8601, UTC when it names no zone; null for anything else.';
+comment on function internal.as_time is
+  'The time that a text spells in ISO 8601, UTC when it names no zone; null for anything else.';
 
 create or replace function internal.time_parameter(name text, value text) returns timestamptz
 language plpgsql stable as $$

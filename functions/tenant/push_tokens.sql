@@ -1,4 +1,5 @@
-select internal.row_declare('push_token_json', null::app.push_tokens, '{id,app_user_id,token,platform,provider,is_active,created_at,updated_at}');
+select internal.row_declare('push_token_json', null::app.push_tokens,
+                            '{id,app_user_id,token,platform,provider,is_active,created_at,updated_at}');
 comment on function internal.push_token_json is 'A push token as responses show it.';
 
 create or replace function internal.push_token_claim(token text, platform text) returns app.push_tokens
@@ -16,7 +17,8 @@ begin
   perform internal.check_found(found, 'user');
   -- whoever ends the session waits, and then sees the registration
   if sid is not null then
-    perform from app.user_sessions s where s.id = sid and s.app_user_id = me and s.ended_at is null and s.expires_at > internal.now() for share;
+    perform from app.user_sessions s where s.id = sid and s.app_user_id = me and s.ended_at is null
+      and s.expires_at > internal.now() for share;
     if not found then
       perform internal.fail(401, 'UNAUTHORIZED', 'The session has ended.');
     end if;
@@ -39,28 +41,34 @@ begin
   return registered;
 end $$;
 comment on function internal.push_token_claim is
-  'Assigns a token to the caller and the calling session, whether it is new, the caller''s already or another user''s. Refuses 404 NOT_FOUND, 401 UNAUTHORIZED where the session has ended.
-   Locks the user''s key, the session and the token''s row.';
+  'Assigns a token to the caller and the calling session, whether it is new, the caller''s already or another user''s.
+   Refuses 404 NOT_FOUND, 401 UNAUTHORIZED where the session has ended. Locks the user''s key, the session and the
+   token''s row.';
 
 create or replace function internal.tg_user_sessions__push_tokens() returns trigger
 language plpgsql volatile security definer set search_path = '' as $$
 begin
-  update app.push_tokens p set is_active = false, updated_at = internal.now() where p.session_id = old.id and p.is_active;
+  update app.push_tokens p set is_active = false, updated_at = internal.now()
+    where p.session_id = old.id and p.is_active;
   return null;
 end $$;
 comment on function internal.tg_user_sessions__push_tokens is
-  'A session has ended, whatever ended it: nothing more is pushed to the devices that it registered, until another one registers them.';
+  'A session has ended, whatever ended it: nothing more is pushed to the devices that it registered, until another one
+   registers them.';
 create or replace trigger tg_user_sessions__push_tokens after update of ended_at on app.user_sessions
-  for each row when (old.ended_at is null and new.ended_at is not null) execute function internal.tg_user_sessions__push_tokens();
+  for each row when (old.ended_at is null and new.ended_at is
+                     not null) execute function internal.tg_user_sessions__push_tokens();
 create or replace trigger tg_user_sessions__push_tokens_delete after delete on app.user_sessions
   for each row execute function internal.tg_user_sessions__push_tokens();
 
 create or replace function internal.push_tokens_hand_over(from_sid uuid) returns void
 language sql volatile security definer set search_path = '' as $$
-  update app.push_tokens p set session_id = internal.session_id() where p.session_id = push_tokens_hand_over.from_sid and p.is_active
+  update app.push_tokens p set session_id = internal.session_id()
+    where p.session_id = push_tokens_hand_over.from_sid and p.is_active
 $$;
 comment on function internal.push_tokens_hand_over is
-  'The calling session takes over the devices of another one, which is merged into it and is of the same app. The caller has checked that. Called by the merge of users.';
+  'The calling session takes over the devices of another one, which is merged into it and is of the same app. The caller
+   has checked that. Called by the merge of users.';
 
 create or replace function internal.purge__push_tokens(most int default 5000) returns bigint
 language plpgsql volatile security definer set search_path = '' as $$
@@ -72,13 +80,15 @@ begin
    where p.id in (select t.id
                     from app.push_tokens t
                     left join app.user_sessions s on s.id = t.session_id
-                   where t.is_active and t.session_id is not null and (s.id is null or s.ended_at is not null or s.expires_at <= internal.now())
+                   where t.is_active and t.session_id is not null
+                     and (s.id is null or s.ended_at is not null or s.expires_at <= internal.now())
                    order by t.id limit purge__push_tokens.most);
   get diagnostics expired = row_count;
   return expired;
 end $$;
 comment on function internal.purge__push_tokens is
-  'Daily: switches off the devices whose session has expired. Nothing has been pushed to them since: who sends asks for the session.';
+  'Daily: switches off the devices whose session has expired. Nothing has been pushed to them since: who sends asks for
+   the session.';
 
 create or replace function api.push_token_register(token text, platform text) returns api.reply
 language plpgsql volatile as $$
@@ -90,11 +100,12 @@ begin
     perform internal.invalid('platform', 'must be ios or android', 'INVALID_INPUT');
   end if;
   perform internal.check_session();
-  return internal.reply(200, internal.push_token_json(internal.push_token_claim(push_token_register.token, push_token_register.platform)));
+  return internal.reply(200, internal.push_token_json(internal.push_token_claim(push_token_register.token,
+                                        push_token_register.platform)));
 end $$;
 comment on function api.push_token_register is
-  'Registers a device for the caller: 200 with the row, the same whether the token is new, known or was another user''s. Refuses 400 INVALID_INPUT,
-   404 NOT_FOUND.';
+  'Registers a device for the caller: 200 with the row, the same whether the token is new, known or was another user''s.
+   Refuses 400 INVALID_INPUT, 404 NOT_FOUND.';
 
 create or replace function api.push_token_unregister(token text) returns api.reply
 language plpgsql volatile security definer set search_path = '' as $$
@@ -105,7 +116,8 @@ begin
   return internal.reply(200, '{"unregistered": true}');
 end $$;
 comment on function api.push_token_unregister is
-  'Deactivates a token of the caller. Always 200, so that the response does not reveal whether the token was the caller''s.';
+  'Deactivates a token of the caller. Always 200, so that the response does not reveal whether the token was the
+   caller''s.';
 
 create or replace function internal.account_reclaim__push_tokens(app_user_id uuid) returns void
 language sql volatile security definer set search_path = '' as $$
@@ -114,4 +126,5 @@ language sql volatile security definer set search_path = '' as $$
    where p.app_user_id = account_reclaim__push_tokens.app_user_id and p.is_active
 $$;
 comment on function internal.account_reclaim__push_tokens is
-  'Deactivates the devices of an account that is reclaimed by the owner of its address. Called by sign-in; granted to nobody.';
+  'Deactivates the devices of an account that is reclaimed by the owner of its address. Called by sign-in; granted to
+   nobody.';

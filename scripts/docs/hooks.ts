@@ -54,7 +54,7 @@ const triggers = `
 /** Functions that are found by their names; those of a kind of definition are compiled, and none of a file's. */
 const byConvention = `
   select split_part(p.proname, '__', 1) as hook, p.proname::text as name,
-         split_part(coalesce(pg_catalog.obj_description(p.oid, 'pg_proc'), ''), e'\\n', 1) as comment
+         regexp_replace(coalesce(pg_catalog.obj_description(p.oid, 'pg_proc'), ''), '\\s+', ' ', 'g') as comment
     from pg_catalog.pg_proc p
    where p.pronamespace = 'internal'::regnamespace and p.proname ~ '[a-z]__[a-z]' and p.proname !~ '^tg_'
      and split_part(p.proname, '__', 1) not in (select d.kind from internal.definitions d)

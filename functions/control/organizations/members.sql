@@ -1,5 +1,5 @@
--- Members of an organization. A change reaches every server within 30 seconds, and the server that made it at once: the trigger drops the developer's
--- cached credentials, in which the roles are.
+-- Members of an organization. A change reaches every server within 30 seconds, and the server that made it at once: the
+-- trigger drops the developer's cached credentials, in which the roles are.
 create or replace function internal.member_json(m app.organization_members) returns json
 language sql stable security definer set search_path = '' as $$
   select json_build_object('developer_id', d.id, 'email', d.email, 'name', d.name, 'role', (member_json.m).role,
@@ -7,9 +7,11 @@ language sql stable security definer set search_path = '' as $$
     from app.developers d
    where d.id = (member_json.m).developer_id
 $$;
-comment on function internal.member_json is 'A member as the other members see them. Granted to nobody: it reads any account.';
+comment on function internal.member_json is
+  'A member as the other members see them. Granted to nobody: it reads any account.';
 
-select internal.list_declare('members_page', null::app.organization_members, 'member_json', '{joined_at,developer_id}', required => '{organization_id}',
+select internal.list_declare('members_page', null::app.organization_members, 'member_json', '{joined_at,developer_id}',
+                             required => '{organization_id}',
                              direction => 'asc');
 
 create or replace function api.member_list(org_id uuid, page_limit int, page_offset bigint) returns api.reply
@@ -18,7 +20,8 @@ begin
   perform internal.organization_check(member_list.org_id, 'viewer');
   return internal.members_page(member_list.org_id, member_list.page_offset, member_list.page_limit);
 end $$;
-comment on function api.member_list is 'Members of an organization of the caller, longest membership first: at most 100. Refuses 404 NOT_FOUND.';
+comment on function api.member_list is
+  'Members of an organization of the caller, longest membership first: at most 100. Refuses 404 NOT_FOUND.';
 
 create or replace function internal.member_may_leave(member app.organization_members) returns void
 language plpgsql stable security definer set search_path = '' as $$
@@ -27,8 +30,10 @@ begin
     return;
   end if;
   if exists (select from app.organizations o
-              where o.id = (member_may_leave.member).organization_id and o.developer_id = (member_may_leave.member).developer_id) then
-    perform internal.fail(409, 'PERSONAL_ORGANIZATION', 'The developer whose personal organization this is stays its owner.');
+              where o.id = (member_may_leave.member).organization_id
+                and o.developer_id = (member_may_leave.member).developer_id) then
+    perform internal.fail(409, 'PERSONAL_ORGANIZATION',
+                          'The developer whose personal organization this is stays its owner.');
   end if;
   if not exists (select from app.organization_members m
                   where m.organization_id = (member_may_leave.member).organization_id and m.role = 'owner'
@@ -37,9 +42,11 @@ begin
   end if;
 end $$;
 comment on function internal.member_may_leave is
-  'Refuses 409 LAST_OWNER, PERSONAL_ORGANIZATION for an owner who must stay one. The organization is locked. Granted to nobody.';
+  'Refuses 409 LAST_OWNER, PERSONAL_ORGANIZATION for an owner who must stay one. The organization is locked. Granted to
+   nobody.';
 
-create or replace function internal.member_locked(organization_id uuid, developer_id uuid, given text) returns app.organization_members
+create or replace function internal.member_locked(organization_id uuid, developer_id uuid, given text)
+returns app.organization_members
 language plpgsql volatile security definer set search_path = '' as $$
 declare
   member app.organization_members;
@@ -53,19 +60,21 @@ begin
   -- members of a lower role may leave, and nothing else; only owners remove and lower owners
   if member.developer_id <> internal.developer_id() or member_locked.given is not null then
     perform internal.organization_check(member_locked.organization_id,
-                                        case when 'owner' in (member.role, member_locked.given) then 'owner' else 'admin' end);
+                                        case when 'owner' in (member.role, member_locked.given) then 'owner'
+                                             else 'admin' end);
   end if;
   return member;
 end $$;
 comment on function internal.member_locked is
-  'A member whom the caller may change, locked with the organization. given: the role that the member gets; null for a removal, which everybody may ask for
-   themselves. Refuses 404 NOT_FOUND, 403 ROLE_FORBIDDEN. Granted to nobody.';
+  'A member whom the caller may change, locked with the organization. given: the role that the member gets; null for a
+   removal, which everybody may ask for themselves. Refuses 404 NOT_FOUND, 403 ROLE_FORBIDDEN. Granted to nobody.';
 
 create or replace function api.member_patch(org_id uuid, developer_id uuid, patch jsonb) returns api.reply
 language plpgsql volatile security definer set search_path = '' as $$
 declare
   role_given constant text := member_patch.patch ->> 'role';
-  member app.organization_members := internal.member_locked(member_patch.org_id, member_patch.developer_id, coalesce(role_given, 'viewer'));
+  member app.organization_members := internal.member_locked(member_patch.org_id, member_patch.developer_id,
+                                                            coalesce(role_given, 'viewer'));
 begin
   if role_given <> member.role then
     perform internal.member_may_leave(member);
@@ -76,21 +85,23 @@ begin
   return internal.reply(200, internal.member_json(member));
 end $$;
 comment on function api.member_patch is
-  'Gives a member another role; null changes nothing. Refuses 404 NOT_FOUND, 403 ROLE_FORBIDDEN, 409 LAST_OWNER, PERSONAL_ORGANIZATION. Locks the
-   organization.';
+  'Gives a member another role; null changes nothing. Refuses 404 NOT_FOUND, 403 ROLE_FORBIDDEN, 409 LAST_OWNER,
+   PERSONAL_ORGANIZATION. Locks the organization.';
 
 create or replace function api.member_delete(org_id uuid, developer_id uuid) returns api.reply
 language plpgsql volatile security definer set search_path = '' as $$
 declare
-  member constant app.organization_members := internal.member_locked(member_delete.org_id, member_delete.developer_id, null);
+  member constant app.organization_members := internal.member_locked(member_delete.org_id, member_delete.developer_id,
+                                                                     null);
 begin
   perform internal.member_may_leave(member);
-  delete from app.organization_members m where m.organization_id = member.organization_id and m.developer_id = member.developer_id;
+  delete from app.organization_members m where m.organization_id = member.organization_id
+    and m.developer_id = member.developer_id;
   return internal.reply_deleted();
 end $$;
 comment on function api.member_delete is
-  'Removes a member, or the caller themselves. Refuses 404 NOT_FOUND, 403 ROLE_FORBIDDEN, 409 LAST_OWNER, PERSONAL_ORGANIZATION. Locks the
-   organization.';
+  'Removes a member, or the caller themselves. Refuses 404 NOT_FOUND, 403 ROLE_FORBIDDEN, 409 LAST_OWNER,
+   PERSONAL_ORGANIZATION. Locks the organization.';
 
 create or replace function internal.tg_organization_members() returns trigger
 language plpgsql volatile security definer set search_path = '' as $$
@@ -106,20 +117,24 @@ begin
     perform internal.operator_tokens_revoke(organization_id => organization, developer_id => own_id);
   end if;
   -- who may no longer invite takes the invites that wait along
-  if internal.role_rank(before) >= internal.role_rank('admin') and internal.role_rank(after) < internal.role_rank('admin') then
+  if internal.role_rank(before) >= internal.role_rank('admin')
+    and internal.role_rank(after) < internal.role_rank('admin') then
     update app.organization_invites i set revoked_at = internal.now()
-     where i.organization_id = organization and i.invited_by = own_id and i.accepted_at is null and i.revoked_at is null;
+     where i.organization_id = organization and i.invited_by = own_id and i.accepted_at is null
+       and i.revoked_at is null;
   end if;
   -- the memberships of an organization that is deleted go with it: its own row in the trail says so
   if internal.caller() = 'developer' and exists (select from app.organizations o where o.id = organization) then
-    perform internal.audit('members.' || case tg_op when 'INSERT' then 'create' when 'UPDATE' then 'update' else 'delete' end, 'members', own_id::text,
-                           json_build_object('role', json_build_array(before, after)), case tg_op when 'INSERT' then 201 else 200 end, organization);
+    perform internal.audit('members.' || case tg_op when 'INSERT' then 'create' when 'UPDATE' then 'update'
+                                              else 'delete' end, 'members', own_id::text,
+                           json_build_object('role', json_build_array(before, after)),
+                           case tg_op when 'INSERT' then 201 else 200 end, organization);
   end if;
   return null;
 end $$;
 comment on function internal.tg_organization_members is
-  'Drops the member''s cached credentials on every server, revokes the operator tokens of a member who leaves and the open
-   invites of a member who was an admin, and audits the change.';
+  'Drops the member''s cached credentials on every server, revokes the operator tokens of a member who leaves and the
+   open invites of a member who was an admin, and audits the change.';
 create or replace trigger tg_organization_members
   after insert or update or delete on app.organization_members
   for each row execute function internal.tg_organization_members();

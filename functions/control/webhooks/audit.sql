@@ -1,4 +1,5 @@
--- audit.event for the trail in a project's own database: a worker that has sealed rows there reports them here, if a webhook watches them.
+-- audit.event for the trail in a project's own database: a worker that has sealed rows there reports them here, if a
+-- webhook watches them.
 create or replace function internal.tg_webhooks__audit_since() returns trigger
 language plpgsql volatile security definer set search_path = '' as $$
 begin
@@ -9,7 +10,8 @@ begin
   end if;
   return new;
 end $$;
-comment on function internal.tg_webhooks__audit_since is 'Records since when a webhook watches audit.event: it gets none of the time before.';
+comment on function internal.tg_webhooks__audit_since is
+  'Records since when a webhook watches audit.event: it gets none of the time before.';
 create or replace trigger tg_webhooks__audit_since
   before insert or update of status, event_types on app.webhooks
   for each row execute function internal.tg_webhooks__audit_since();
@@ -29,11 +31,12 @@ begin
     return internal.reply(200, null);
   end if;
   return internal.reply(200, json_build_object(
-    'since', since, 'after', (select c.position from app.webhook_audit_cursors c where c.project_id = webhook_audit_begin.project_id)));
+    'since', since, 'after', (select c.position from app.webhook_audit_cursors c
+                               where c.project_id = webhook_audit_begin.project_id)));
 end $$;
 comment on function api.webhook_audit_begin is
-  'For workers: where the report of a project''s trail goes on, {since, after}: after a position, or, for the first time, since when it is watched.
-   Null when no webhook watches it.';
+  'For workers: where the report of a project''s trail goes on, {since, after}: after a position, or, for the first
+   time, since when it is watched. Null when no webhook watches it.';
 
 create or replace function api.webhook_audit_report(project_id uuid, events json, last bigint) returns api.reply
 language plpgsql volatile security definer set search_path = '' as $$
@@ -44,7 +47,8 @@ begin
   if not found then
     return internal.reply(200, 'true');
   end if;
-  perform internal.control_project_event('audit.event', webhook_audit_report.project_id, e.value, (e.value ->> 'id')::uuid)
+  perform internal.control_project_event('audit.event', webhook_audit_report.project_id, e.value,
+                                         (e.value ->> 'id')::uuid)
      from json_array_elements(webhook_audit_report.events) with ordinality as e (value, n)
     order by e.n;
   insert into app.webhook_audit_cursors as c (project_id, position)
@@ -53,5 +57,5 @@ begin
   return internal.reply(200, 'true');
 end $$;
 comment on function api.webhook_audit_report is
-  'For workers: raises audit.event for rows of a project''s trail, once for each row, and stores how far the report has come. Locks the project
-   against removal.';
+  'For workers: raises audit.event for rows of a project''s trail, once for each row, and stores how far the report has
+   come. Locks the project against removal.';

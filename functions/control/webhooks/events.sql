@@ -1,13 +1,19 @@
--- What happens to projects, as events for webhooks of their organization. Triggers raise them in the transaction of what happened: there is an event exactly if
--- that is committed.
-create or replace function internal.control_event_body(id uuid, type text, organization_id uuid, project_id uuid, data json) returns text
+-- What happens to projects, as events for webhooks of their organization. Triggers raise them in the transaction of
+-- what happened: there is an event exactly if that is committed.
+create or replace function internal.control_event_body(id uuid, type text, organization_id uuid, project_id uuid,
+                                                       data json)
+returns text
 language sql stable
 return json_build_object(
   'id', control_event_body.id, 'type', control_event_body.type, 'created_at', internal.iso(internal.now()),
-  'organization_id', control_event_body.organization_id, 'project_id', control_event_body.project_id, 'data', control_event_body.data)::text;
-comment on function internal.control_event_body is 'The body of a delivery: built once, stored, and sent byte for byte the same in every attempt.';
+  'organization_id', control_event_body.organization_id, 'project_id', control_event_body.project_id,
+  'data', control_event_body.data)::text;
+comment on function internal.control_event_body is
+  'The body of a delivery: built once, stored, and sent byte for byte the same in every attempt.';
 
-create or replace function internal.control_event(type text, organization_id uuid, project_id uuid, data json, event_id uuid default null) returns void
+create or replace function internal.control_event(type text, organization_id uuid, project_id uuid, data json,
+                                                  event_id uuid default null)
+returns void
 language plpgsql volatile security definer set search_path = '' as $$
 declare
   own_id constant uuid := coalesce(control_event.event_id, internal.new_id());
@@ -17,7 +23,8 @@ declare
   queued record;
 begin
   -- most organizations have no webhook: this one query is all
-  if not exists (select from app.webhooks w where w.organization_id = control_event.organization_id and w.status <> 'disabled') then
+  if not exists (select from app.webhooks w where w.organization_id = control_event.organization_id
+                    and w.status <> 'disabled') then
     return;
   end if;
   -- locked against deletion until the delivery is committed, so that the purge of a deleted webhook finds it
@@ -36,11 +43,15 @@ begin
   if watching = '{}' then
     return;
   end if;
-  -- locked so that these stay degraded until the event is committed: otherwise a release could miss the deliveries held here
-  held := array(select w.id from app.webhooks w where w.id = any (watching) and w.status = 'degraded' order by w.id for share);
-  body := internal.control_event_body(own_id, control_event.type, control_event.organization_id, control_event.project_id, control_event.data);
+  -- locked so that these stay degraded until the event is committed: otherwise a release could miss the deliveries held
+  -- here
+  held := array(select w.id from app.webhooks w where w.id = any (watching) and w.status = 'degraded'
+                 order by w.id for share);
+  body := internal.control_event_body(own_id, control_event.type, control_event.organization_id,
+                                      control_event.project_id, control_event.data);
   for queued in
-    insert into app.webhook_deliveries as d (id, webhook_id, secret_id, event_id, event_name, payload, next_attempt_at, held_until, created_at)
+    insert into app.webhook_deliveries as d (id, webhook_id, secret_id, event_id, event_name, payload, next_attempt_at,
+                                             held_until, created_at)
     select internal.new_id(), w.id, w.secret_id, own_id, control_event.type, body,
            case when w.id <> all (held) then internal.now() end,
            case when w.id = any (held) then internal.now() + internal.webhook_hold_interval() end,
@@ -51,25 +62,32 @@ begin
     returning d.id, d.webhook_id, d.next_attempt_at
   loop
     continue when queued.next_attempt_at is null;
-    perform internal.enqueue('webhooks__deliver', queued.id::text, due_at => queued.next_attempt_at, lane => 'webhook ' || queued.webhook_id);
+    perform internal.enqueue('webhooks__deliver', queued.id::text, due_at => queued.next_attempt_at,
+                             lane => 'webhook ' || queued.webhook_id);
   end loop;
 end $$;
 comment on function internal.control_event is
-  'Queues an event for each webhook of the organization that watches its type, once for an event_id that is given. Deliveries of a degraded webhook are held.
-   Locks the webhooks against deletion, and degraded ones against a change of status. Granted to nobody.';
+  'Queues an event for each webhook of the organization that watches its type, once for an event_id that is given.
+   Deliveries of a degraded webhook are held. Locks the webhooks against deletion, and degraded ones against a change of
+   status. Granted to nobody.';
 
-create or replace function internal.control_project_event(type text, project_id uuid, data json, event_id uuid default null) returns void
+create or replace function internal.control_project_event(type text, project_id uuid, data json,
+                                                          event_id uuid default null)
+returns void
 language sql volatile security definer set search_path = '' as $$
-  select internal.control_event(control_project_event.type, p.organization_id, p.id, control_project_event.data, control_project_event.event_id)
+  select internal.control_event(control_project_event.type, p.organization_id, p.id, control_project_event.data,
+                                control_project_event.event_id)
     from app.projects p
    where p.id = control_project_event.project_id
 $$;
-comment on function internal.control_project_event is 'internal.control_event for the organization that a project belongs to now. Granted to nobody.';
+comment on function internal.control_project_event is
+  'internal.control_event for the organization that a project belongs to now. Granted to nobody.';
 
 create or replace function internal.tg_projects__control_event() returns trigger
 language plpgsql volatile security definer set search_path = '' as $$
 begin
-  perform internal.control_event(case when tg_op = 'INSERT' then 'project.created' else 'project.deleted' end, new.organization_id, new.id,
+  perform internal.control_event(case when tg_op = 'INSERT' then 'project.created' else 'project.deleted' end,
+                                 new.organization_id, new.id,
                                  internal.project_json(new));
   return null;
 end $$;
@@ -85,13 +103,17 @@ create or replace trigger tg_projects__deleted
 create or replace function internal.tg_tenants__control_event() returns trigger
 language plpgsql volatile security definer set search_path = '' as $$
 begin
-  perform internal.control_event(case new.status when 'ready' then 'project.provisioned' else 'project.provisioning_failed' end, p.organization_id, p.id,
-                                 internal.json_merge(internal.project_json(p), json_build_object('provisioning', internal.provisioning_json(new))))
+  perform internal.control_event(case new.status when 'ready' then 'project.provisioned'
+                                      else 'project.provisioning_failed' end, p.organization_id, p.id,
+                                 internal.json_merge(internal.project_json(p),
+                                                     json_build_object('provisioning', internal.provisioning_json(
+                                                       new))))
      from app.projects p
     where p.id = new.project_id and p.deleted_at is null;
   return null;
 end $$;
-comment on function internal.tg_tenants__control_event is 'Raises project.provisioned and project.provisioning_failed, with the progress of provisioning.';
+comment on function internal.tg_tenants__control_event is
+  'Raises project.provisioned and project.provisioning_failed, with the progress of provisioning.';
 create or replace trigger tg_tenants__control_event
   after update of status on app.tenants
   for each row when (old.status = 'provisioning' and new.status in ('ready', 'failed'))
@@ -100,11 +122,13 @@ create or replace trigger tg_tenants__control_event
 create or replace function internal.tg_api_keys__control_event() returns trigger
 language plpgsql volatile security definer set search_path = '' as $$
 begin
-  perform internal.control_project_event(case when tg_op = 'INSERT' then 'api_key.created' else 'api_key.revoked' end, new.project_id,
+  perform internal.control_project_event(case when tg_op = 'INSERT' then 'api_key.created' else 'api_key.revoked' end,
+                                         new.project_id,
                                          internal.api_key_json(new));
   return null;
 end $$;
-comment on function internal.tg_api_keys__control_event is 'Raises api_key.created and api_key.revoked, also for the keys that come and go with their project.';
+comment on function internal.tg_api_keys__control_event is
+  'Raises api_key.created and api_key.revoked, also for the keys that come and go with their project.';
 create or replace trigger tg_api_keys__created
   after insert on app.api_keys
   for each row execute function internal.tg_api_keys__control_event();
@@ -118,10 +142,12 @@ language plpgsql volatile security definer set search_path = '' as $$
 declare
   member constant app.organization_members := case when tg_op = 'INSERT' then new else old end;
 begin
-  perform internal.control_event(case when tg_op = 'INSERT' then 'member.joined' else 'member.removed' end, member.organization_id, null,
+  perform internal.control_event(case when tg_op = 'INSERT' then 'member.joined' else 'member.removed' end,
+                                 member.organization_id, null,
                                  -- of a deleted account nothing is left but its id
                                  coalesce(internal.member_json(member), json_build_object(
-                                   'developer_id', member.developer_id, 'email', null, 'name', null, 'role', member.role,
+                                   'developer_id', member.developer_id, 'email', null, 'name', null,
+                                     'role', member.role,
                                    'joined_at', internal.iso(member.joined_at))));
   return null;
 end $$;
@@ -153,7 +179,8 @@ begin
   return null;
 end $$;
 comment on function internal.tg_audit_events__control_event is
-  'Raises audit.event for a row of the trail in the control database; of an account''s own trail, in its personal organization.';
+  'Raises audit.event for a row of the trail in the control database; of an account''s own trail, in its personal
+   organization.';
 create or replace trigger tg_audit_events__control_event
   after insert on app.audit_events
   for each row execute function internal.tg_audit_events__control_event();

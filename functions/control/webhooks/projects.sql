@@ -1,16 +1,20 @@
--- The control database's part of webhooks: the replay of a range is an operation, and the project's owner is notified by mail.
+-- The control database's part of webhooks: the replay of a range is an operation, and the project's owner is notified
+-- by mail.
 create or replace function internal.webhook_replay_operation(project_id uuid, input jsonb) returns json
 language plpgsql volatile security definer set search_path = '' as $$
 declare
   -- refuses projects of other developers
-  started constant uuid := internal.operation_start(webhook_replay_operation.project_id, 'webhooks.replay', 'webhooks__replay',
+  started constant uuid := internal.operation_start(webhook_replay_operation.project_id, 'webhooks.replay',
+                                                    'webhooks__replay',
                                                     webhook_replay_operation.input);
 begin
   perform internal.audit('webhooks.replay', 'webhooks', webhook_replay_operation.input ->> 'webhook_id',
-                         internal.operation_input_changes(webhook_replay_operation.input), 202, webhook_replay_operation.project_id);
+                         internal.operation_input_changes(webhook_replay_operation.input), 202,
+                         webhook_replay_operation.project_id);
   return (select internal.operation_json(o) from app.operations o where o.id = started);
 end $$;
-comment on function internal.webhook_replay_operation is 'Starts the operation of a replay, with its job, in this transaction, and returns it.';
+comment on function internal.webhook_replay_operation is
+  'Starts the operation of a replay, with its job, in this transaction, and returns it.';
 
 create or replace function api.webhook_replay_start(project_id uuid, input jsonb) returns api.reply
 language plpgsql volatile as $$
@@ -20,7 +24,8 @@ begin
   return internal.reply(202, internal.webhook_replay_operation(project.id, webhook_replay_start.input));
 end $$;
 comment on function api.webhook_replay_start is
-  'Starts the replay of a range: 202 with its operation. input is {webhook_id, since, until, statuses, as_of}. Refuses 404 NOT_FOUND.';
+  'Starts the replay of a range: 202 with its operation. input is {webhook_id, since, until, statuses, as_of}. Refuses
+   404 NOT_FOUND.';
 
 create or replace function api.webhook_owner(project_id uuid) returns api.reply
 language plpgsql stable security definer set search_path = '' as $$
@@ -37,4 +42,5 @@ begin
      limit 1));
 end $$;
 comment on function api.webhook_owner is
-  'For workers: the developer who is notified about a project by mail: {email, project_name}; null when the project is deleted.';
+  'For workers: the developer who is notified about a project by mail: {email, project_name}; null when the project is
+   deleted.';

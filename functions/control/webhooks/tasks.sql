@@ -1,12 +1,14 @@
--- What functions/shared/webhooks asks of its database: tasks, here jobs of graphile-worker. Of the jobs of a queue one runs at a time. The webhooks of one
--- owner share a few queues, and all that are unproven share a few more: receivers that are silent occupy as many slots of the workers, whatever the number
--- of webhooks, organizations and accounts.
+-- What functions/shared/webhooks asks of its database: tasks, here jobs of graphile-worker. Of the jobs of a queue one
+-- runs at a time. The webhooks of one owner share a few queues, and all that are unproven share a few more: receivers
+-- that are silent occupy as many slots of the workers, whatever the number of webhooks, organizations and accounts.
 
 create or replace function internal.webhook_lane(webhook_id uuid) returns text
 language sql stable security definer set search_path = '' as $$
   select case when exists (select from app.webhook_breakers b where b.webhook_id = w.id and b.failed_in_row > 0)
-                   or not exists (select from app.webhook_deliveries v where v.webhook_id = w.id and v.status = 'delivered')
-              then 'webhooks unproven ' || case s.share when 'sandbox' then 'sandbox' else (hashtext(s.share) & 3)::text end
+                   or not exists (select from app.webhook_deliveries v
+                                   where v.webhook_id = w.id and v.status = 'delivered')
+              then 'webhooks unproven ' || case s.share when 'sandbox' then 'sandbox'
+                                                else (hashtext(s.share) & 3)::text end
               when s.share = 'sandbox' then 'webhooks sandbox'
               else 'webhooks ' || s.share || ' ' || (hashtext(w.id::text) & 1) end
     from app.webhooks w
@@ -14,35 +16,44 @@ language sql stable security definer set search_path = '' as $$
    where w.id = webhook_lane.webhook_id
 $$;
 comment on function internal.webhook_lane is
-  'The queue of a webhook''s deliveries: one of two of whoever owns its organization. A webhook that fails, or whose receiver has never answered, has one of
-   the four that all owners share instead, the same for all of an owner. So silent receivers hold at most five of the twelve slots of a worker, whoever they
-   belong to and however new they are. Those of all accounts in the sandbox share two queues, one of them for what is unproven. Granted to nobody.';
+  'The queue of a webhook''s deliveries: one of two of whoever owns its organization. A webhook that fails, or whose
+   receiver has never answered, has one of the four that all owners share instead, the same for all of an owner. So
+   silent receivers hold at most five of the twelve slots of a worker, whoever they belong to and however new they are.
+   Those of all accounts in the sandbox share two queues, one of them for what is unproven. Granted to nobody.';
 
-create or replace function internal.enqueue(task text, key text, payload jsonb default '{}', due_at timestamptz default null, lane text default null)
+create or replace function internal.enqueue(task text, key text, payload jsonb default '{}',
+                                            due_at timestamptz default null, lane text default null)
 returns void
 language sql volatile security definer set search_path = '' as $$
-  select graphile_worker.add_job('control_' || enqueue.task, payload := (enqueue.payload || jsonb_build_object('key', enqueue.key))::json,
+  select graphile_worker.add_job('control_' || enqueue.task,
+                                 payload := (enqueue.payload || jsonb_build_object('key', enqueue.key))::json,
                                  queue_name := case
                                    when enqueue.task = 'webhooks__probe' then internal.webhook_lane(enqueue.key::uuid)
-                                   when enqueue.lane like 'webhook %' then internal.webhook_lane(split_part(enqueue.lane, ' ', 2)::uuid)
+                                   when enqueue.lane like 'webhook %' then internal.webhook_lane(
+                                     split_part(enqueue.lane, ' ', 2)::uuid)
                                    else enqueue.lane end,
                                  run_at := coalesce(enqueue.due_at, internal.now()), max_attempts := 25,
-                                 -- in the queue of what is unproven a new receiver goes before those that have failed, whatever these have waiting
+                                 -- in the queue of what is unproven a new receiver goes before those that have failed,
+                                 -- whatever these have waiting
                                  priority := case when enqueue.lane like 'webhook %'
                                                    and not exists (select from app.webhook_breakers b
-                                                                    where b.webhook_id = split_part(enqueue.lane, ' ', 2)::uuid and b.failed_in_row > 0)
+                                                                    where b.webhook_id = split_part(enqueue.lane, ' ',
+                                                                      2)::uuid and b.failed_in_row > 0)
                                                   then -1 else 0 end,
-                                 -- of a task that is running another job is made, and the running one is not tried again
+                                 -- of a task that is running another job is made, and the running one is not tried
+                                 -- again
                                  job_key := enqueue.task || ' ' || enqueue.key)
 $$;
 comment on function internal.enqueue is
-  'Queues the job control_<task> in this transaction, with deduplication by task and key: the last due_at counts. Granted to nobody.';
+  'Queues the job control_<task> in this transaction, with deduplication by task and key: the last due_at counts.
+   Granted to nobody.';
 
 create or replace function internal.webhook_schedule(delivery_id uuid, due_at timestamptz) returns void
 language plpgsql volatile security definer set search_path = '' as $$
 begin
   perform internal.check_caller('worker', 'deliveries are scheduled by workers');
-  perform internal.enqueue('webhooks__deliver', d.id::text, due_at => webhook_schedule.due_at, lane => 'webhook ' || d.webhook_id)
+  perform internal.enqueue('webhooks__deliver', d.id::text, due_at => webhook_schedule.due_at,
+                           lane => 'webhook ' || d.webhook_id)
      from app.webhook_deliveries d
     where d.id = webhook_schedule.delivery_id;
 end $$;
@@ -68,14 +79,16 @@ comment on function api.webhook_attempt_record is
 create or replace function internal.tg_webhook_breakers__lane() returns trigger
 language plpgsql volatile security definer set search_path = '' as $$
 begin
-  perform internal.enqueue('webhooks__deliver', d.id::text, due_at => d.next_attempt_at, lane => 'webhook ' || new.webhook_id)
+  perform internal.enqueue('webhooks__deliver', d.id::text, due_at => d.next_attempt_at,
+                           lane => 'webhook ' || new.webhook_id)
      from (select d.id, d.next_attempt_at from app.webhook_deliveries d
             where d.webhook_id = new.webhook_id and d.status = 'pending' and d.held_until is null
             order by d.next_attempt_at, d.id limit 1000) d;
   return null;
 end $$;
 comment on function internal.tg_webhook_breakers__lane is
-  'With its first failure a webhook''s deliveries that wait go to the queue of what is unproven: the receiver keeps no slot from webhooks that are well.';
+  'With its first failure a webhook''s deliveries that wait go to the queue of what is unproven: the receiver keeps no
+   slot from webhooks that are well.';
 
 create or replace trigger tg_webhook_breakers__lane
   after insert or update of failed_in_row on app.webhook_breakers
@@ -85,7 +98,8 @@ create or replace trigger tg_webhook_breakers__lane
 create or replace function api.webhook_task_repeat(task text, key text, due_at timestamptz) returns api.reply
 language plpgsql volatile security definer set search_path = '' as $$
 begin
-  if internal.caller() <> 'worker' or webhook_task_repeat.task not in ('webhooks__probe', 'webhooks__release', 'webhooks__purge') then
+  if internal.caller() <> 'worker' or webhook_task_repeat.task not in ('webhooks__probe', 'webhooks__release',
+                                                                       'webhooks__purge') then
     raise exception 'workers repeat tasks of webhooks, and no other';
   end if;
   perform internal.enqueue(webhook_task_repeat.task, webhook_task_repeat.key, due_at => webhook_task_repeat.due_at);
@@ -108,8 +122,8 @@ begin
      limit 1));
 end $$;
 comment on function api.control_webhook_owner is
-  'For workers: who is notified about a degraded webhook of the control plane, the first owner of its organization: {email, organization}; null when
-   it is deleted.';
+  'For workers: who is notified about a degraded webhook of the control plane, the first owner of its organization:
+   {email, organization}; null when it is deleted.';
 
 create or replace function internal.purge_webhooks() returns void
 language plpgsql volatile security definer set search_path = '' as $$
@@ -119,4 +133,5 @@ begin
   -- a day after the last delivery that was queued with it
   delete from app.webhook_secrets s where s.replaced_at < internal.now() - interval '31 days';
 end $$;
-comment on function internal.purge_webhooks is 'Daily: forgets deliveries with their attempts after 30 days, and signing secrets 31 days after they were replaced.';
+comment on function internal.purge_webhooks is
+  'Daily: forgets deliveries with their attempts after 30 days, and signing secrets 31 days after they were replaced.';

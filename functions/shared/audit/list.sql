@@ -16,11 +16,13 @@ language sql stable as $$
          || lpad((audit_key.e).position::text, 19, '0') || ' ' || (audit_key.e).id
 $$;
 comment on function internal.audit_key is
-  'The sort key of an audit row in the list, as text that sorts the same in control and in the project''s own database.';
+  'The sort key of an audit row in the list, as text that sorts the same in control and in the project''s own
+   database.';
 
-create or replace function api.audit_rows(
-  page_limit int, after text default null, since timestamptz default null, until timestamptz default null, actor_id text default null,
-  action text default null, target_type text default null, target_id text default null)
+create or replace function api.audit_rows(page_limit int, after text default null, since timestamptz default null,
+                                          until timestamptz default null, actor_id text default null,
+                                          action text default null, target_type text default null,
+                                          target_id text default null)
 returns api.reply
 language plpgsql stable as $$
 declare
@@ -41,7 +43,8 @@ begin
      where l.scope = own_scope
        and (audit_rows.since is null or l.occurred_at >= audit_rows.since)
        and (audit_rows.until is null or l.occurred_at < audit_rows.until)
-       and (after_at is null or (l.occurred_at <= after_at and (l.occurred_at, l.position, l.id) < (after_at, after_position, after_id)))
+       and (after_at is null or (l.occurred_at <= after_at
+                                 and (l.occurred_at, l.position, l.id) < (after_at, after_position, after_id)))
        and (audit_rows.actor_id is null or l.actor ->> 'id' = audit_rows.actor_id)
        and (audit_rows.action is null or starts_with(l.action, audit_rows.action))
        and (audit_rows.target_type is null or l.target_type = audit_rows.target_type)
@@ -58,16 +61,18 @@ begin
     lines := lines || line;
   end loop;
   return internal.reply(200, (
-    select coalesce(json_agg(json_build_object('key', r.key, 'event', r.event, 'is_cut', is_cut and r.n = cardinality(keys)) order by r.n), '[]')
+    select coalesce(json_agg(json_build_object('key', r.key, 'event', r.event,
+                                               'is_cut', is_cut and r.n = cardinality(keys)) order by r.n), '[]')
       from unnest(keys, lines) with ordinality as r (key, event, n)));
 end $$;
 comment on function api.audit_rows is
-  'One database''s part of a project''s trail, newest first, as texts, which the server merges with that of the other database. Of more than 8 MB it returns
-   the first rows that fit, with is_cut on the last of them.';
+  'One database''s part of a project''s trail, newest first, as texts, which the server merges with that of the other
+   database. Of more than 8 MB it returns the first rows that fit, with is_cut on the last of them.';
 
 create or replace function api.audit_row(event_id uuid) returns api.reply
 language sql stable as $$
   select internal.reply(200, (
-    select internal.audit_json(e) from app.audit_events e where e.id = audit_row.event_id and e.scope = internal.audit_scope()))
+    select internal.audit_json(e) from app.audit_events e
+     where e.id = audit_row.event_id and e.scope = internal.audit_scope()))
 $$;
 comment on function api.audit_row is 'One audit row, or null when it is not in this database''s part of the trail.';

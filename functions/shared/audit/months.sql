@@ -3,7 +3,8 @@ create or replace function internal.audit_oldest_month() returns date
 language sql stable as $$
   select date_trunc('month', (internal.now() - interval '400 days') at time zone 'UTC')::date
 $$;
-comment on function internal.audit_oldest_month is 'The oldest month with a day within the last 400; older months are dropped.';
+comment on function internal.audit_oldest_month is
+  'The oldest month with a day within the last 400; older months are dropped.';
 
 create or replace function internal.audit_oldest_time() returns timestamptz
 language sql stable as $$
@@ -22,7 +23,8 @@ begin
   if to_regclass('app.' || partition) is not null then
     return;
   end if;
-  -- gives up before Postgres checks for deadlocks (after a second), so that no request is cancelled as the victim of a deadlock
+  -- gives up before Postgres checks for deadlocks (after a second), so that no request is cancelled as the victim of a
+  -- deadlock
   perform set_config('lock_timeout', '500ms', true);
   execute format('lock table app.%I in share update exclusive mode', make_audit_month.parent);
   execute format('lock table app.%I in access exclusive mode', rest);
@@ -33,11 +35,14 @@ begin
   execute format('create table app.%I (like app.%I including all)', partition, make_audit_month.parent);
   execute format('alter table app.%I enable row level security', partition);
   execute format('with moved as (delete from app.%1$I e where e.%2$I >= $1 and e.%2$I < $2 returning e.*)
-                  insert into app.%3$I select m.* from moved m', rest, make_audit_month.time_column, partition) using first, next;
-  execute format('alter table app.%I attach partition app.%I for values from (%L) to (%L)', make_audit_month.parent, partition, first, next);
+                  insert into app.%3$I select m.* from moved m',
+                 rest, make_audit_month.time_column, partition) using first, next;
+  execute format('alter table app.%I attach partition app.%I for values from (%L) to (%L)', make_audit_month.parent,
+                 partition, first, next);
 end $$;
 comment on function internal.make_audit_month is
-  'Creates the partition of a month in one table, and moves rows of that month that were written earlier into it. Locks the table against writers for a moment. Granted to nobody.';
+  'Creates the partition of a month in one table, and moves rows of that month that were written earlier into it. Locks
+   the table against writers for a moment. Granted to nobody.';
 
 create or replace function internal.make_audit_partition(month date) returns void
 language plpgsql volatile security definer set search_path = '' as $$
@@ -45,7 +50,8 @@ begin
   perform internal.make_audit_month('audit_events', 'occurred_at', make_audit_partition.month);
   perform internal.make_audit_month('audit_seals', 'sealed_at', make_audit_partition.month);
 end $$;
-comment on function internal.make_audit_partition is 'Creates the partitions of a month: of the audit rows, and of their seals.';
+comment on function internal.make_audit_partition is
+  'Creates the partitions of a month: of the audit rows, and of their seals.';
 
 create or replace function internal.purge_audit() returns void
 language plpgsql volatile security definer set search_path = '' as $$
@@ -58,7 +64,8 @@ begin
     select c.relname
       from pg_catalog.pg_inherits i
       join pg_catalog.pg_class c on c.oid = i.inhrelid
-     where i.inhparent in ('app.audit_events'::regclass, 'app.audit_seals'::regclass) and c.relname ~ '^audit_(events|seals)_\d{6}$'
+     where i.inhparent in ('app.audit_events'::regclass, 'app.audit_seals'::regclass)
+       and c.relname ~ '^audit_(events|seals)_\d{6}$'
        and to_date(right(c.relname, 6), 'YYYYMM') < oldest
      order by c.relname
   loop
@@ -79,10 +86,13 @@ create or replace function api.audit_maintain() returns api.reply
 language plpgsql volatile as $$
 begin
   for months in 0..2 loop
-    perform internal.make_audit_partition((date_trunc('month', internal.now() at time zone 'UTC') + make_interval(months => months))::date);
+    perform internal.make_audit_partition((date_trunc('month',
+                                                      internal.now() at time zone 'UTC')
+                                                        + make_interval(months => months))::date);
   end loop;
   perform internal.purge_audit();
   return internal.reply(200, 'true');
 end $$;
 comment on function api.audit_maintain is
-  'Daily, and when a project is created: creates the partitions of this month and the next two; drops those that are older than 400 days.';
+  'Daily, and when a project is created: creates the partitions of this month and the next two; drops those that are
+   older than 400 days.';

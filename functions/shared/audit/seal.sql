@@ -1,9 +1,11 @@
--- Seals: one sealer at a time numbers and hashes committed rows into a hash chain, in the order of their positions. No writer waits for it.
+-- Seals: one sealer at a time numbers and hashes committed rows into a hash chain, in the order of their positions. No
+-- writer waits for it.
 create or replace function internal.audit_seal_hash(previous bytea, seal app.audit_seals) returns bytea
 language sql stable as $$
   select sha256(audit_seal_hash.previous || convert_to(json_build_array(
     (audit_seal_hash.seal).scope, (audit_seal_hash.seal).position, (audit_seal_hash.seal).event_id,
-    to_char((audit_seal_hash.seal).occurred_at at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.US"Z"'), encode((audit_seal_hash.seal).digest, 'hex'),
+    to_char((audit_seal_hash.seal).occurred_at at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.US"Z"'),
+    encode((audit_seal_hash.seal).digest, 'hex'),
     to_char((audit_seal_hash.seal).sealed_at at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.US"Z"'))::text, 'UTF8'))
 $$;
 comment on function internal.audit_seal_hash is 'The hash of a seal: sha256(hash of the previous seal || the seal).';
@@ -28,7 +30,8 @@ begin
   end if;
 end $$;
 comment on function internal.audit_head_keep is
-  'Stores the current end of a month of a chain. Raises an exception when the stored end is not where the caller began. Granted to nobody.';
+  'Stores the current end of a month of a chain. Raises an exception when the stored end is not where the caller began.
+   Granted to nobody.';
 
 create or replace function internal.audit_seal(batch int) returns int
 language plpgsql volatile security definer set search_path = '' as $$
@@ -63,7 +66,8 @@ begin
       end if;
       former_position := head.last_position;
     end if;
-    -- the time never goes back, so that a month of seals is one contiguous piece of the chain and is kept longer than its rows
+    -- the time never goes back, so that a month of seals is one contiguous piece of the chain and is kept longer than
+    -- its rows
     seal.sealed_at := greatest(internal.now(), head.last_at, waiting.occurred_at);
     month := date_trunc('month', seal.sealed_at at time zone 'UTC')::date;
     if month is distinct from head.month then
@@ -93,15 +97,18 @@ begin
   return sealed;
 end $$;
 comment on function internal.audit_seal is
-  'Seals at most batch committed rows, each scope in its own chain, in the order of their positions; returns their number, or null when another
-   sealer is at work. A row that commits after rows with later positions is sealed after them. One sealer works at a time in a database.';
+  'Seals at most batch committed rows, each scope in its own chain, in the order of their positions; returns their
+   number, or null when another sealer is at work. A row that commits after rows with later positions is sealed after
+   them. One sealer works at a time in a database.';
 
 create or replace function api.audit_seal(batch int) returns api.reply
 language plpgsql volatile as $$
 declare
   sealed constant int := internal.audit_seal(audit_seal.batch);
 begin
-  return internal.reply(200, json_build_object('sealed', coalesce(sealed, 0), 'is_busy', sealed is null, 'is_over', not internal.audit_waiting()));
+  return internal.reply(200, json_build_object('sealed', coalesce(sealed, 0), 'is_busy', sealed is null,
+                                               'is_over', not internal.audit_waiting()));
 end $$;
 comment on function api.audit_seal is
-  'For the worker: one step of the sealer, {sealed, is_busy, is_over}. is_busy: another sealer is at work; is_over: no row waits for its seal.';
+  'For the worker: one step of the sealer, {sealed, is_busy, is_over}. is_busy: another sealer is at work; is_over: no
+   row waits for its seal.';

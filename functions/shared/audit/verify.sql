@@ -1,5 +1,6 @@
--- Verification of the hash chain: three passes, one after the other, in batches. The seals, each with its row; the rows, each with its
--- seal or digest; the digests that wait, each with its row. A changed, removed or inserted row fails one of them.
+-- Verification of the hash chain: three passes, one after the other, in batches. The seals, each with its row; the
+-- rows, each with its seal or digest; the digests that wait, each with its row. A changed, removed or inserted row
+-- fails one of them.
 create or replace function internal.audit_key_of(occurred_at timestamptz, place bigint, event_id uuid) returns text
 language sql stable as $$
   select to_char(audit_key_of.occurred_at at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.US"Z"') || ' '
@@ -7,8 +8,9 @@ language sql stable as $$
 $$;
 comment on function internal.audit_key_of is 'The sort key in the list of a row of which only these values are known.';
 
-create or replace function internal.audit_verify_seals(scope uuid, since timestamptz, until timestamptz, after_position bigint, page_limit int,
-                                                       out seen bigint, out counted bigint, out last_position bigint, out broken json)
+create or replace function internal.audit_verify_seals(scope uuid, since timestamptz, until timestamptz,
+                                                       after_position bigint, page_limit int, out seen bigint,
+                                                       out counted bigint, out last_position bigint, out broken json)
 language plpgsql stable as $$
 begin
   with chosen as materialized (
@@ -26,9 +28,12 @@ begin
   ), expected as (
     select n.seal, n.at, opened.opening_hash, month.last_position,
            case when n.position_before = n.at - 1 then n.hash_before
-                else (select p.hash from app.audit_seals p where p.scope = audit_verify_seals.scope and p.position = n.at - 1) end as hash_before,
-           (select e from app.audit_events e where e.id = (n.seal).event_id and e.occurred_at = (n.seal).occurred_at) as event,
-           -- a row that committed after the end of its month is dropped with its month, and its seal with the next month
+                else (select p.hash from app.audit_seals p
+                       where p.scope = audit_verify_seals.scope and p.position = n.at - 1) end as hash_before,
+           (select e from app.audit_events e where e.id = (n.seal).event_id
+               and e.occurred_at = (n.seal).occurred_at) as event,
+           -- a row that committed after the end of its month is dropped with its month, and its seal with the next
+           -- month
            (n.seal).occurred_at < internal.audit_oldest_time() as is_dropped
       from neighbours n
       left join app.audit_heads opened on opened.scope = audit_verify_seals.scope and opened.opening_position = n.at - 1
@@ -44,15 +49,20 @@ begin
       from expected x
   )
   select count(*), count(*) filter (where not j.is_dropped), max(j.at),
-         (array_agg(json_build_object('id', (j.seal).event_id, 'key', internal.audit_key_of((j.seal).occurred_at, 0, (j.seal).event_id)) order by j.at)
+         (array_agg(json_build_object('id', (j.seal).event_id,
+                                      'key', internal.audit_key_of((j.seal).occurred_at, 0, (j.seal).event_id))
+                                        order by j.at)
            filter (where j.is_whole is not true))[1]
     into seen, counted, last_position, broken
     from evaluated j;
 end $$;
-comment on function internal.audit_verify_seals is 'Verifies seals: the hash of each follows from the previous one, within the recorded months, and its row is as it was written.';
+comment on function internal.audit_verify_seals is
+  'Verifies seals: the hash of each follows from the previous one, within the recorded months, and its row is as it was
+   written.';
 
-create or replace function internal.audit_verify_rows(scope uuid, since timestamptz, until timestamptz, after_position bigint, page_limit int,
-                                                      out seen bigint, out counted bigint, out last_position bigint, out broken json)
+create or replace function internal.audit_verify_rows(scope uuid, since timestamptz, until timestamptz,
+                                                      after_position bigint, page_limit int, out seen bigint,
+                                                      out counted bigint, out last_position bigint, out broken json)
 language plpgsql stable as $$
 begin
   with chosen as materialized (
@@ -69,16 +79,20 @@ begin
          (array_agg(json_build_object('id', c.id, 'key', internal.audit_key(c.event)) order by c.at)
            filter (where c.at not between 1 and 999999999999999
                      or not exists (select from app.audit_seals s
-                                      where s.event_id = c.id and s.occurred_at = c.occurred_at and s.scope = audit_verify_rows.scope
+                                      where s.event_id = c.id and s.occurred_at = c.occurred_at
+                                        and s.scope = audit_verify_rows.scope
                                         and s.sealed_at >= c.occurred_at)
-                        and not exists (select from app.audit_digests d where d.position = c.at and d.event_id = c.id)))[1]
+                        and not exists (select from app.audit_digests d
+                                         where d.position = c.at and d.event_id = c.id)))[1]
     into seen, counted, last_position, broken
     from chosen c;
 end $$;
-comment on function internal.audit_verify_rows is 'Verifies that each row has a seal or a waiting digest. Their contents are verified by the other passes.';
+comment on function internal.audit_verify_rows is
+  'Verifies that each row has a seal or a waiting digest. Their contents are verified by the other passes.';
 
-create or replace function internal.audit_verify_digests(scope uuid, since timestamptz, until timestamptz, after_position bigint, page_limit int,
-                                                         out seen bigint, out counted bigint, out last_position bigint, out broken json)
+create or replace function internal.audit_verify_digests(scope uuid, since timestamptz, until timestamptz,
+                                                         after_position bigint, page_limit int, out seen bigint,
+                                                         out counted bigint, out last_position bigint, out broken json)
 language plpgsql stable as $$
 begin
   with chosen as materialized (
@@ -92,14 +106,17 @@ begin
      limit audit_verify_digests.page_limit
   )
   select count(*), count(*), max(c.position),
-         (array_agg(json_build_object('id', c.event_id, 'key', internal.audit_key_of(c.occurred_at, c.position, c.event_id)) order by c.position)
+         (array_agg(json_build_object('id', c.event_id,
+                                      'key', internal.audit_key_of(c.occurred_at, c.position, c.event_id))
+                                        order by c.position)
            filter (where ((c.event).scope = audit_verify_digests.scope and (c.event).position = c.position
                           and c.position between 1 and 999999999999999
                           and internal.audit_digest(c.event) = c.digest) is not true))[1]
     into seen, counted, last_position, broken
     from chosen c;
 end $$;
-comment on function internal.audit_verify_digests is 'Verifies digests that wait to be sealed: each has its row, as it was written.';
+comment on function internal.audit_verify_digests is
+  'Verifies digests that wait to be sealed: each has its row, as it was written.';
 
 create or replace function internal.audit_is_cut(scope uuid, since timestamptz, until timestamptz) returns boolean
 language sql stable as $$
@@ -113,37 +130,45 @@ language sql stable as $$
                         where s.scope = audit_is_cut.scope and s.position = h.last_position and s.sealed_at = h.last_at
                           and s.hash = h.last_hash))
 $$;
-comment on function internal.audit_is_cut is 'Whether a month ends elsewhere than recorded. This detects the removal of rows from the end, which breaks no hash.';
+comment on function internal.audit_is_cut is
+  'Whether a month ends elsewhere than recorded. This detects the removal of rows from the end, which breaks no hash.';
 
 create or replace function internal.audit_sealed(scope uuid, before text default null) returns json
 language sql stable as $$
   with waiting as (
-    select count(*) as unsealed, min(internal.audit_key_of(d.occurred_at, d.position, d.event_id) collate "C") as first_key
+    select count(*) as unsealed, min(internal.audit_key_of(d.occurred_at, d.position,
+                                                           d.event_id) collate "C") as first_key
       from app.audit_digests d
      where d.scope = audit_sealed.scope
   ), bound as (
-    select split_part(k.key, ' ', 1)::timestamptz as at, split_part(k.key, ' ', 2)::bigint as position, split_part(k.key, ' ', 3)::uuid as id
+    select split_part(k.key, ' ', 1)::timestamptz as at, split_part(k.key, ' ', 2)::bigint as position,
+           split_part(k.key, ' ', 3)::uuid as id
       from (select least(w.first_key, audit_sealed.before) as key from waiting w) k
   )
   select json_build_object('unsealed', w.unsealed, 'first_unsealed', w.first_key, 'through', (
            select json_build_object('id', e.id, 'key', internal.audit_key(e))
              from app.audit_events e
             where e.scope = audit_sealed.scope
-              and (b.at is null or (e.occurred_at <= b.at and (e.occurred_at, e.position, e.id) < (b.at, b.position, b.id)))
+              and (b.at is null or (e.occurred_at <= b.at
+                                    and (e.occurred_at, e.position, e.id) < (b.at, b.position, b.id)))
             order by e.occurred_at desc, e.position desc, e.id desc
             limit 1))
     from waiting w, bound b
 $$;
 comment on function internal.audit_sealed is
-  'How many rows wait for their seal, the key of the oldest of them, and the row through which all are sealed: the newest row before that one and before the key "before".';
+  'How many rows wait for their seal, the key of the oldest of them, and the row through which all are sealed: the
+   newest row before that one and before the key "before".';
 
 create or replace function api.audit_sealed(before text) returns api.reply
 language sql stable as $$
   select internal.reply(200, internal.audit_sealed(internal.audit_scope(), audit_sealed.before))
 $$;
-comment on function api.audit_sealed is 'The row, older than a key, through which one database''s part of a trail is sealed: {unsealed, first_unsealed, through {id, key}}.';
+comment on function api.audit_sealed is
+  'The row, older than a key, through which one database''s part of a trail is sealed: {unsealed, first_unsealed,
+   through {id, key}}.';
 
-create or replace function internal.audit_verify_limit(walk text, scope uuid, since timestamptz, until timestamptz, after_position bigint, page_limit int)
+create or replace function internal.audit_verify_limit(walk text, scope uuid, since timestamptz, until timestamptz,
+                                                       after_position bigint, page_limit int)
 returns int
 language plpgsql stable as $$
 declare
@@ -190,10 +215,11 @@ begin
   return audit_verify_limit.page_limit;
 end $$;
 comment on function internal.audit_verify_limit is
-  'How many rows of a pass one step may verify: page_limit, or fewer, but at least one, if their stored changes exceed 1 MB. Reads only sizes.';
+  'How many rows of a pass one step may verify: page_limit, or fewer, but at least one, if their stored changes exceed 1
+   MB. Reads only sizes.';
 
-create or replace function api.audit_verify(since timestamptz default null, until timestamptz default null, after_position bigint default 0,
-                                            page_limit int default 2000)
+create or replace function api.audit_verify(since timestamptz default null, until timestamptz default null,
+                                            after_position bigint default 0, page_limit int default 2000)
 returns api.reply
 language plpgsql stable as $$
 declare
@@ -212,7 +238,8 @@ begin
   loop
     -- from the very first position: an inserted row may have any position
     from_position := case when after = 0 then -9223372036854775808 else after end;
-    most := internal.audit_verify_limit(walks[walk + 1], own_scope, audit_verify.since, audit_verify.until, from_position, audit_verify.page_limit);
+    most := internal.audit_verify_limit(walks[walk + 1], own_scope, audit_verify.since, audit_verify.until,
+                                        from_position, audit_verify.page_limit);
     execute format('select * from internal.%I($1, $2, $3, $4, $5)', 'audit_verify_' || walks[walk + 1])
        into step using own_scope, audit_verify.since, audit_verify.until,
                        from_position, most;
@@ -230,5 +257,6 @@ begin
     'sealed', case when is_over or step.broken is not null then internal.audit_sealed(own_scope) end));
 end $$;
 comment on function api.audit_verify is
-  'Verifies one database''s part of a trail, a batch of rows at a time, from last_position of the previous step: detects rows that were changed, removed,
-   inserted or cut off, sealed or not. The last step has internal.audit_sealed as sealed.';
+  'Verifies one database''s part of a trail, a batch of rows at a time, from last_position of the previous step: detects
+   rows that were changed, removed, inserted or cut off, sealed or not. The last step has internal.audit_sealed as
+   sealed.';

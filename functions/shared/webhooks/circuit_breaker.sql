@@ -1,16 +1,21 @@
--- Circuit breaker of webhook subscriptions. A receiver that keeps failing opens the breaker: the subscription becomes degraded, new deliveries
--- are held, and half-open probes send one delivery at a time. Only an administrator closes the breaker, by setting the status to active.
+-- Circuit breaker of webhook subscriptions. A receiver that keeps failing opens the breaker: the subscription becomes
+-- degraded, new deliveries are held, and half-open probes send one delivery at a time. Only an administrator closes the
+-- breaker, by setting the status to active.
 create or replace function internal.webhook_hold_interval() returns interval
 language sql immutable parallel safe
 return interval '72 hours';
-comment on function internal.webhook_hold_interval is 'How long a delivery of a degraded subscription is held before it goes to the dead-letter queue.';
+comment on function internal.webhook_hold_interval is
+  'How long a delivery of a degraded subscription is held before it goes to the dead-letter queue.';
 
 create or replace function internal.webhook_probe_interval() returns interval
 language sql immutable parallel safe
 return interval '15 minutes';
-comment on function internal.webhook_probe_interval is 'The interval between half-open probes of a degraded subscription.';
+comment on function internal.webhook_probe_interval is
+  'The interval between half-open probes of a degraded subscription.';
 
-create or replace function internal.webhook_record_outcome(webhook_id uuid, state text, is_delivered boolean, is_gone boolean, is_dlq boolean) returns void
+create or replace function internal.webhook_record_outcome(webhook_id uuid, state text, is_delivered boolean,
+                                                           is_gone boolean, is_dlq boolean)
+returns void
 language plpgsql volatile as $$
 declare
   trips boolean;
@@ -41,15 +46,18 @@ begin
      set dlq_in_row = b.dlq_in_row + excluded.dlq_in_row,
          failed_in_row = b.failed_in_row + 1,
          failing_since = coalesce(b.failing_since, excluded.failing_since)
-  returning b.dlq_in_row >= 5 or (b.failed_in_row >= 50 and b.failing_since <= internal.now() - interval '30 minutes') into trips;
+  returning b.dlq_in_row >= 5 or (b.failed_in_row >= 50 and b.failing_since <= internal.now() - interval '30 minutes')
+    into trips;
   if trips then
-    update app.webhooks w set status = 'degraded', updated_at = internal.now() where w.id = webhook_record_outcome.webhook_id;
+    update app.webhooks w set status = 'degraded', updated_at = internal.now()
+      where w.id = webhook_record_outcome.webhook_id;
   end if;
 end $$;
 comment on function internal.webhook_record_outcome is
-  'Counts the outcome of an attempt in the circuit breaker of a subscription, which the caller has locked. Five consecutive deliveries in the
-   dead-letter queue, or fifty consecutive failed attempts over half an hour, degrade the subscription; a successful delivery resets both
-   counts; a 410 disables the subscription. state is the subscription''s status under that lock.';
+  'Counts the outcome of an attempt in the circuit breaker of a subscription, which the caller has locked. Five
+   consecutive deliveries in the dead-letter queue, or fifty consecutive failed attempts over half an hour, degrade the
+   subscription; a successful delivery resets both counts; a 410 disables the subscription. state is the subscription''s
+   status under that lock.';
 
 create or replace function internal.tg_webhooks__status() returns trigger
 language plpgsql volatile security definer set search_path = '' as $$
@@ -62,11 +70,14 @@ begin
     on conflict on constraint webhook_breakers_pkey do update
        set degraded_at = excluded.degraded_at, probed_at = excluded.probed_at
     returning * into breaker;
-    perform internal.enqueue('webhooks__probe', new.id::text, due_at => internal.now() + internal.webhook_probe_interval());
+    perform internal.enqueue('webhooks__probe', new.id::text,
+                             due_at => internal.now() + internal.webhook_probe_interval());
     -- a separate task: a mail that fails does not stop deliveries or probes
     perform internal.enqueue('webhooks__notify', internal.new_id()::text, jsonb_build_object(
-      'webhook_id', new.id, 'event_name', internal.webhook_watched(new), 'target_url', split_part(new.target_url, '?', 1),
-      'degraded_at', internal.iso(breaker.degraded_at), 'dlq_in_row', breaker.dlq_in_row, 'failed_in_row', breaker.failed_in_row,
+      'webhook_id', new.id, 'event_name', internal.webhook_watched(new),
+        'target_url', split_part(new.target_url, '?', 1),
+      'degraded_at', internal.iso(breaker.degraded_at), 'dlq_in_row', breaker.dlq_in_row,
+      'failed_in_row', breaker.failed_in_row,
       'failing_since', internal.iso(breaker.failing_since)));
     return null;
   end if;
@@ -79,8 +90,8 @@ begin
   return null;
 end $$;
 comment on function internal.tg_webhooks__status is
-  'When a subscription becomes degraded, by the circuit breaker or by hand in SQL: schedules probes and one notification of the owner. When
-   it becomes active or disabled: resets the counts and queues the release of held deliveries.';
+  'When a subscription becomes degraded, by the circuit breaker or by hand in SQL: schedules probes and one notification
+   of the owner. When it becomes active or disabled: resets the counts and queues the release of held deliveries.';
 
 create or replace trigger tg_webhooks__status
   after update of status on app.webhooks
@@ -128,12 +139,13 @@ begin
     'due_at', internal.iso(case
       when given_up = 500 then internal.now()
       else least(breaker.probed_at + internal.webhook_probe_interval(),
-                 (select min(d.held_until) from app.webhook_deliveries d where d.webhook_id = webhook_probe_begin.webhook_id)) end)));
+                 (select min(d.held_until) from app.webhook_deliveries d
+                   where d.webhook_id = webhook_probe_begin.webhook_id)) end)));
 end $$;
 comment on function api.webhook_probe_begin is
-  'For a degraded subscription: moves deliveries that were held for 72 hours to the dead-letter queue and answers {delivery, due_at}. delivery is
-   the oldest pending delivery if a half-open probe is due (every 15 minutes). Null when the subscription is no longer degraded. Locks the
-   subscription and its circuit breaker.';
+  'For a degraded subscription: moves deliveries that were held for 72 hours to the dead-letter queue and answers
+   {delivery, due_at}. delivery is the oldest pending delivery if a half-open probe is due (every 15 minutes). Null when
+   the subscription is no longer degraded. Locks the subscription and its circuit breaker.';
 
 create or replace function api.webhook_release(webhook_id uuid) returns api.reply
 language plpgsql volatile as $$
@@ -165,5 +177,6 @@ begin
   return internal.reply(200, to_json(let_go = 500));
 end $$;
 comment on function api.webhook_release is
-  'Releases up to 500 held deliveries of a subscription that is no longer degraded: they become due, or failed when the subscription is disabled.
-   Answers whether more may be held. Locks the subscription against deletion, then the deliveries.';
+  'Releases up to 500 held deliveries of a subscription that is no longer degraded: they become due, or failed when the
+   subscription is disabled. Answers whether more may be held. Locks the subscription against deletion, then the
+   deliveries.';

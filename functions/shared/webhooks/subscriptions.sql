@@ -21,8 +21,9 @@ begin
   return internal.reply(200, '{}');
 end $$;
 comment on function api.webhook_rotate_secret is
-  'Replaces the signing secret for deliveries that are queued from now on; the server shows it in this response only. Deliveries that are queued
-   already keep the secret that they were queued with. Refuses 404 NOT_FOUND. Locks the subscription.';
+  'Replaces the signing secret for deliveries that are queued from now on; the server shows it in this response only.
+   Deliveries that are queued already keep the secret that they were queued with. Refuses 404 NOT_FOUND. Locks the
+   subscription.';
 
 create or replace function internal.tg_webhooks__secret() returns trigger
 language plpgsql volatile security definer set search_path = '' as $$
@@ -30,7 +31,8 @@ begin
   update app.webhook_secrets s set replaced_at = internal.now() where s.id = old.secret_id;
   return null;
 end $$;
-comment on function internal.tg_webhooks__secret is 'Records when a secret was replaced, so that the daily purge can delete it once no delivery needs it.';
+comment on function internal.tg_webhooks__secret is
+  'Records when a secret was replaced, so that the daily purge can delete it once no delivery needs it.';
 
 create or replace trigger tg_webhooks__secret
   after update of secret_id on app.webhooks
@@ -45,7 +47,8 @@ begin
   end if;
   return null;
 end $$;
-comment on function internal.tg_webhooks__purge is 'Queues the deletion of a deleted subscription''s deliveries as a background task.';
+comment on function internal.tg_webhooks__purge is
+  'Queues the deletion of a deleted subscription''s deliveries as a background task.';
 
 create or replace trigger tg_webhooks__purge
   after delete on app.webhooks

@@ -1,5 +1,6 @@
 -- Checks of achievement definitions; granting and revoking by administrators.
-comment on constraint achievements_key_unique on app.achievements is '409 CONFLICT key: An achievement with this key exists.';
+comment on constraint achievements_key_unique on app.achievements is
+  '409 CONFLICT key: An achievement with this key exists.';
 
 create or replace function internal.achievement_find(achievement_id text) returns app.achievements
 language plpgsql stable as $$
@@ -27,22 +28,27 @@ begin
     perform internal.invalid('criteria', 'must be an object {type, target_value}');
   elsif kind is null or kind not in ('event_count', 'streak_length', 'xp_threshold', 'property_value') then
     perform internal.invalid('criteria.type', 'must be event_count, streak_length, xp_threshold or property_value');
-  elsif jsonb_typeof(c -> 'target_value') is distinct from 'number' or abs((c ->> 'target_value')::numeric) > 1000000000000000 then
+  elsif jsonb_typeof(c -> 'target_value') is distinct from 'number'
+    or abs((c ->> 'target_value')::numeric) > 1000000000000000 then
     perform internal.invalid('criteria.target_value', 'must be a number');
   elsif kind <> 'property_value' and (c ->> 'target_value')::numeric <= 0 then
     perform internal.invalid('criteria.target_value', 'must be above 0');
   end if;
-  if kind = 'event_count' and (jsonb_typeof(c -> 'event_name') is distinct from 'string' or char_length(c ->> 'event_name') not between 1 and 255
+  if kind = 'event_count' and (jsonb_typeof(c -> 'event_name') is distinct from 'string'
+                               or char_length(c ->> 'event_name') not between 1 and 255
                                or c ->> 'event_name' ~ '^\s|\s$') then
     perform internal.invalid('criteria.event_name', 'must have 1 to 255 characters, no white space at either end');
-  elsif kind = 'property_value' and (jsonb_typeof(c -> 'property_key') is distinct from 'string' or char_length(c ->> 'property_key') not between 1 and 255) then
+  elsif kind = 'property_value' and (jsonb_typeof(c -> 'property_key') is distinct from 'string'
+                                     or char_length(c ->> 'property_key') not between 1 and 255) then
     perform internal.invalid('criteria.property_key', 'must have 1 to 255 characters');
   elsif kind = 'streak_length' and c ->> 'streak_definition_id' is not null
-        and not exists (select from app.streak_definitions d where d.id = internal.as_uuid(c ->> 'streak_definition_id')) then
+        and not exists (select from app.streak_definitions d
+                         where d.id = internal.as_uuid(c ->> 'streak_definition_id')) then
     perform internal.invalid('criteria.streak_definition_id', 'must be the id of a streak');
   end if;
   if c ->> 'event_filter' is not null then
-    problem := case when kind <> 'event_count' then 'goes with event_count only' else internal.filter_problem((c -> 'event_filter')::json) end;
+    problem := case when kind <> 'event_count' then 'goes with event_count only'
+                    else internal.filter_problem((c -> 'event_filter')::json) end;
     if problem is not null then
       perform internal.invalid('criteria.event_filter', problem);
     end if;
@@ -51,7 +57,8 @@ begin
     perform internal.invalid('criteria.since', 'must be an ISO 8601 time, with event_count');
   end if;
 end $$;
-comment on function internal.achievement_criteria_check is 'Whether criteria can be measured. Refuses 400 VALIDATION_ERROR with the field inside.';
+comment on function internal.achievement_criteria_check is
+  'Whether criteria can be measured. Refuses 400 VALIDATION_ERROR with the field inside.';
 
 create or replace function internal.achievement_criteria(criteria jsonb) returns jsonb
 language plpgsql stable as $$
@@ -59,13 +66,16 @@ begin
   perform internal.achievement_criteria_check(achievement_criteria.criteria);
   if achievement_criteria.criteria ->> 'since' is not null then
     -- a time without a zone is UTC, whatever the session's time zone
-    return achievement_criteria.criteria || jsonb_build_object('since', internal.iso(internal.as_time(achievement_criteria.criteria ->> 'since')));
+    return achievement_criteria.criteria || jsonb_build_object('since',
+                                                               internal.iso(internal.as_time(
+                                                                 achievement_criteria.criteria ->> 'since')));
   end if;
   return achievement_criteria.criteria;
 end $$;
 comment on function internal.achievement_criteria is 'Criteria as they are stored. Refuses 400 VALIDATION_ERROR.';
 
-create or replace function internal.achievement_check(requested app.achievements, was app.achievements, sent jsonb) returns app.achievements
+create or replace function internal.achievement_check(requested app.achievements, was app.achievements, sent jsonb)
+returns app.achievements
 language plpgsql stable as $$
 declare
   achievement app.achievements := achievement_check.requested;
@@ -75,7 +85,8 @@ begin
   end if;
   return achievement;
 end $$;
-comment on function internal.achievement_check is 'Checks criteria that were sent. Refuses 400 VALIDATION_ERROR with the field inside.';
+comment on function internal.achievement_check is
+  'Checks criteria that were sent. Refuses 400 VALIDATION_ERROR with the field inside.';
 
 create or replace function internal.tg_achievements__catch_up() returns trigger
 language plpgsql volatile security definer set search_path = '' as $$
@@ -90,7 +101,8 @@ begin
   return null;
 end $$;
 comment on function internal.tg_achievements__catch_up is
-  'When an achievement becomes active or its criteria change, queues its measurement for all users. Its backfill is stored under the achievement''s own id.';
+  'When an achievement becomes active or its criteria change, queues its measurement for all users. Its backfill is
+   stored under the achievement''s own id.';
 
 create or replace trigger tg_achievements__catch_up
   after insert or update of is_active, criteria on app.achievements
@@ -98,10 +110,12 @@ create or replace trigger tg_achievements__catch_up
 
 select internal.audit_declare('app.achievements', 'achievements');
 
-select internal.row_declare('user_achievement_json', null::app.user_achievements, '{app_user_id,achievement_id,unlocked_at,source}');
+select internal.row_declare('user_achievement_json', null::app.user_achievements,
+                            '{app_user_id,achievement_id,unlocked_at,source}');
 comment on function internal.user_achievement_json is 'An unlock as administrators see it.';
 
-create or replace function internal.achievement_adjust(achievement_id uuid, app_user_id uuid, is_grant boolean) returns app.user_achievements
+create or replace function internal.achievement_adjust(achievement_id uuid, app_user_id uuid, is_grant boolean)
+returns app.user_achievements
 language plpgsql volatile security definer set search_path = '' as $$
 declare
   kept app.user_achievements;
@@ -113,12 +127,14 @@ begin
   end if;
   select u.* into kept
     from app.user_achievements u
-   where (u.app_user_id, u.achievement_id) = (achievement_adjust.app_user_id, achievement_adjust.achievement_id) and u.revoked_at is null;
+   where (u.app_user_id, u.achievement_id) = (achievement_adjust.app_user_id, achievement_adjust.achievement_id)
+     and u.revoked_at is null;
   was_there := kept.achievement_id is not null;
   if not achievement_adjust.is_grant and not was_there then
     perform internal.fail(404, 'USER_ACHIEVEMENT_NOT_FOUND', 'The user does not have this achievement.');
   elsif achievement_adjust.is_grant and not was_there then
-    perform internal.achievements_unlock(array[achievement_adjust.app_user_id], array[achievement_adjust.achievement_id], 'grant');
+    perform internal.achievements_unlock(array[achievement_adjust.app_user_id],
+                                         array[achievement_adjust.achievement_id], 'grant');
     select u.* into kept
       from app.user_achievements u
      where (u.app_user_id, u.achievement_id) = (achievement_adjust.app_user_id, achievement_adjust.achievement_id);
@@ -130,10 +146,12 @@ begin
        set revoked_at = internal.now()
      where (u.app_user_id, u.achievement_id) = (achievement_adjust.app_user_id, achievement_adjust.achievement_id);
     perform internal.emit(kept.app_user_id, 'svc.achievement.revoked', (
-      select jsonb_build_object('achievement_id', a.id, 'key', a.key, 'name', a.name) from app.achievements a where a.id = kept.achievement_id));
+      select jsonb_build_object('achievement_id', a.id, 'key', a.key, 'name', a.name) from app.achievements a
+       where a.id = kept.achievement_id));
   end if;
   if achievement_adjust.is_grant <> was_there then
-    perform internal.audit(case when achievement_adjust.is_grant then 'achievements.grant' else 'achievements.revoke' end, 'users',
+    perform internal.audit(case when achievement_adjust.is_grant then 'achievements.grant'
+                                else 'achievements.revoke' end, 'users',
                            kept.app_user_id::text, json_build_object('achievement_id', json_build_array(
                              case when not achievement_adjust.is_grant then kept.achievement_id end,
                              case when achievement_adjust.is_grant then kept.achievement_id end)),
@@ -142,7 +160,8 @@ begin
   return kept;
 end $$;
 comment on function internal.achievement_adjust is
-  'Grants an achievement without its XP, keeping an earlier unlock, or revokes it; its rewards stay paid. Refuses 404 NOT_FOUND, USER_ACHIEVEMENT_NOT_FOUND. Locks the user.';
+  'Grants an achievement without its XP, keeping an earlier unlock, or revokes it; its rewards stay paid. Refuses 404
+   NOT_FOUND, USER_ACHIEVEMENT_NOT_FOUND. Locks the user.';
 
 create or replace function api.achievement_grant(achievement_id text, app_user_id uuid) returns api.reply
 language plpgsql volatile as $$
@@ -150,7 +169,8 @@ begin
   return internal.reply(201, internal.user_achievement_json(internal.achievement_adjust(
     (internal.achievement_find(achievement_grant.achievement_id)).id, achievement_grant.app_user_id, true)));
 end $$;
-comment on function api.achievement_grant is 'Grants an achievement, 201, also when the user has it: unlocked_at stays. Refuses 400 INVALID_ID, 404 NOT_FOUND.';
+comment on function api.achievement_grant is
+  'Grants an achievement, 201, also when the user has it: unlocked_at stays. Refuses 400 INVALID_ID, 404 NOT_FOUND.';
 
 create or replace function api.achievement_revoke(achievement_id text, app_user_id uuid) returns api.reply
 language plpgsql volatile as $$
@@ -158,6 +178,8 @@ declare
   taken constant app.user_achievements := internal.achievement_adjust(
     (internal.achievement_find(achievement_revoke.achievement_id)).id, achievement_revoke.app_user_id, false);
 begin
-  return internal.reply(200, json_build_object('app_user_id', taken.app_user_id, 'achievement_id', taken.achievement_id, 'revoked', true));
+  return internal.reply(200, json_build_object('app_user_id', taken.app_user_id, 'achievement_id', taken.achievement_id,
+                                               'revoked', true));
 end $$;
-comment on function api.achievement_revoke is 'Takes an unlock away. Refuses 400 INVALID_ID, 404 NOT_FOUND, USER_ACHIEVEMENT_NOT_FOUND.';
+comment on function api.achievement_revoke is
+  'Takes an unlock away. Refuses 400 INVALID_ID, 404 NOT_FOUND, USER_ACHIEVEMENT_NOT_FOUND.';

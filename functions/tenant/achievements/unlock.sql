@@ -1,6 +1,8 @@
--- Unlocks: the values of criteria, when they are measured, and the rewards of an unlock. Lock order: users before their rows.
+-- Unlocks: the values of criteria, when they are measured, and the rewards of an unlock. Lock order: users before their
+-- rows.
 
-create or replace function internal.achievement_values(criteria jsonb, app_user_ids uuid[], before timestamptz default null)
+create or replace function internal.achievement_values(criteria jsonb, app_user_ids uuid[],
+                                                       before timestamptz default null)
 returns table (app_user_id uuid, value numeric)
 language plpgsql stable security definer set search_path = '' set plan_cache_mode = 'auto' rows 1000 as $$
 declare
@@ -19,7 +21,8 @@ begin
       left join lateral (
         select sum(k.count) as count
           from app.user_event_counters k
-         where k.app_user_id = u.id and k.event_name = name and (since is null or k.day > first_day or k.day = first_day and is_midnight)) c on true
+         where k.app_user_id = u.id and k.event_name = name
+           and (since is null or k.day > first_day or k.day = first_day and is_midnight)) c on true
       left join lateral (
         select count(*)::numeric as count
           from app.engagement_events l
@@ -34,12 +37,15 @@ begin
   elsif kind = 'event_count' then
     return query
     select l.app_user_id, count(*)::numeric
-      -- two branches, of which one is empty at once, here and below: a condition `is null or in` would read the rows of all users also for a few
+      -- two branches, of which one is empty at once, here and below: a condition `is null or in` would read the rows of
+      -- all users also for a few
       from (select a.* from app.engagement_events a where achievement_values.app_user_ids is null
             union all
-            select m.* from app.engagement_events m where m.app_user_id in (select unnest(achievement_values.app_user_ids))) l
+            select m.* from app.engagement_events m
+             where m.app_user_id in (select unnest(achievement_values.app_user_ids))) l
      where l.event_name = name
-       and (since is null or l.occurred_at >= since) and (achievement_values.before is null or l.occurred_at < achievement_values.before)
+       and (since is null or l.occurred_at >= since)
+       and (achievement_values.before is null or l.occurred_at < achievement_values.before)
        and (filter is null or internal.filter_truth(filter, l.properties))
      group by l.app_user_id;
   elsif kind = 'xp_threshold' and achievement_values.before is null then
@@ -56,18 +62,24 @@ begin
     select t.app_user_id, sum(t.amount)
       from (select a.* from app.xp_transactions a where achievement_values.app_user_ids is null
             union all
-            select m.* from app.xp_transactions m where m.app_user_id in (select unnest(achievement_values.app_user_ids))) t
+            select m.* from app.xp_transactions m
+             where m.app_user_id in (select unnest(achievement_values.app_user_ids))) t
      where t.created_at < achievement_values.before
      group by t.app_user_id;
   elsif kind = 'streak_length' then
     return query
     -- for a time in the past, the least that the streak must have had then: a streak grows by at most one a day
     select s.app_user_id,
-           max(case when achievement_values.before is null or s.last_qualified_at < achievement_values.before then s.longest_count
-                    else greatest(0, s.longest_count - ceil(extract(epoch from internal.now() - achievement_values.before) / 86400)::int) end)::numeric
+           max(case when achievement_values.before is null
+                    or s.last_qualified_at < achievement_values.before then s.longest_count
+                    else greatest(0,
+                                  s.longest_count - ceil(extract(epoch
+                                                                 from internal.now() - achievement_values.before) /
+                                                                   86400)::int) end)::numeric
       from (select a.* from app.user_streaks a where achievement_values.app_user_ids is null
             union all
-            select m.* from app.user_streaks m where m.app_user_id in (select unnest(achievement_values.app_user_ids))) s
+            select m.* from app.user_streaks m
+             where m.app_user_id in (select unnest(achievement_values.app_user_ids))) s
      where (achievement_values.criteria ->> 'streak_definition_id' is null
             or s.streak_definition_id = (achievement_values.criteria ->> 'streak_definition_id')::uuid)
      group by s.app_user_id;
@@ -82,21 +94,24 @@ begin
   end if;
 end $$;
 comment on function internal.achievement_values is
-  'The values of a criterion for some users, or for all that have one (null): now, or approximately at an earlier time. Events are read from counters, except
-   with a filter. Granted to nobody.';
+  'The values of a criterion for some users, or for all that have one (null): now, or approximately at an earlier time.
+   Events are read from counters, except with a filter. Granted to nobody.';
 
-create or replace function internal.achievements_unlock(app_user_ids uuid[], achievement_ids uuid[], source text) returns int
+create or replace function internal.achievements_unlock(app_user_ids uuid[], achievement_ids uuid[], source text)
+returns int
 language plpgsql volatile security definer set search_path = '' as $$
 declare
   made record;
 begin
   with living as materialized (
     -- the lock waits for a concurrent deletion, after which the achievement is no longer found
-    select a.id from app.achievements a where a.id = any (achievements_unlock.achievement_ids) order by a.id for key share
+    select a.id from app.achievements a where a.id = any (achievements_unlock.achievement_ids)
+     order by a.id for key share
   ), unlocked as (
     insert into app.user_achievements as u (app_user_id, achievement_id, unlocked_at, source)
     select w.app_user_id, l.id, internal.now(), achievements_unlock.source
-      from unnest(achievements_unlock.app_user_ids, achievements_unlock.achievement_ids) as w (app_user_id, achievement_id)
+      from unnest(achievements_unlock.app_user_ids, achievements_unlock.achievement_ids) as w (app_user_id,
+                                        achievement_id)
       join living l on l.id = w.achievement_id
      group by 1, 2
      order by 1, 2
@@ -106,13 +121,16 @@ begin
     returning u.app_user_id, u.achievement_id
   )
   select array_agg(u.app_user_id order by u.app_user_id, a.sort_order, a.id) as users,
-         array_agg(json_build_object('app_user_id', u.app_user_id, 'key', a.key, 'name', a.name, 'xp_reward', a.xp_reward)
+         array_agg(json_build_object('app_user_id', u.app_user_id, 'key', a.key, 'name', a.name,
+                                     'xp_reward', a.xp_reward)
                    order by u.app_user_id, a.sort_order, a.id) as effects,
          array_agg('svc.achievement.unlocked'::text) as names,
-         array_agg(jsonb_build_object('achievement_id', a.id, 'key', a.key, 'name', a.name, 'icon_url', a.icon_url, 'xp_reward', a.xp_reward,
+         array_agg(jsonb_build_object('achievement_id', a.id, 'key', a.key, 'name', a.name, 'icon_url', a.icon_url,
+                                      'xp_reward', a.xp_reward,
                                       'source', achievements_unlock.source)
                    order by u.app_user_id, a.sort_order, a.id) as properties,
-         array_agg((u.app_user_id, a.xp_reward, 'achievement', a.id::text, null, null, a.xp_reward, null, internal.now(), internal.now())::internal.xp_move
+         array_agg((u.app_user_id, a.xp_reward, 'achievement', a.id::text, null, null, a.xp_reward, null,
+                    internal.now(), internal.now())::internal.xp_move
                    order by u.app_user_id, a.sort_order, a.id)
            filter (where a.xp_reward > 0 and achievements_unlock.source <> 'grant') as moves
     into made
@@ -130,9 +148,11 @@ begin
   return cardinality(made.users);
 end $$;
 comment on function internal.achievements_unlock is
-  'Unlocks pairs of users and achievements, emits events and pays rewards for new ones, and returns how many. A grant pays nothing. The users must be locked. Granted to nobody.';
+  'Unlocks pairs of users and achievements, emits events and pays rewards for new ones, and returns how many. A grant
+   pays nothing. The users must be locked. Granted to nobody.';
 
-create or replace function internal.achievements_measure(app_user_ids uuid[], achievement_ids uuid[], source text) returns jsonb
+create or replace function internal.achievements_measure(app_user_ids uuid[], achievement_ids uuid[], source text)
+returns jsonb
 language plpgsql volatile security definer set search_path = '' as $$
 declare
   users uuid[];
@@ -140,10 +160,13 @@ declare
 begin
   with wanted as materialized (
     -- unnested in parallel: pairs of user and achievement
-    select a.id, a.criteria, w.app_user_id, a.criteria ->> 'event_name' as event_name, (a.criteria ->> 'target_value')::numeric as target,
-           a.criteria ->> 'type' = 'event_count' and coalesce(a.criteria -> 'event_filter', 'null') = 'null' and a.criteria ->> 'since' is null as is_of_all_days
+    select a.id, a.criteria, w.app_user_id, a.criteria ->> 'event_name' as event_name,
+           (a.criteria ->> 'target_value')::numeric as target,
+           a.criteria ->> 'type' = 'event_count' and coalesce(a.criteria -> 'event_filter', 'null') = 'null'
+             and a.criteria ->> 'since' is null as is_of_all_days
       from (select distinct w.app_user_id, w.achievement_id
-              from unnest(achievements_measure.app_user_ids, achievements_measure.achievement_ids) as w (app_user_id, achievement_id)) w
+              from unnest(achievements_measure.app_user_ids, achievements_measure.achievement_ids) as w (app_user_id,
+                                        achievement_id)) w
       join app.achievements a on a.id = w.achievement_id
      where not exists (select from app.user_achievements u
                         where (u.app_user_id, u.achievement_id) = (w.app_user_id, a.id) and u.revoked_at is null)
@@ -152,26 +175,31 @@ begin
     select w.app_user_id, w.id
       from wanted w
      where w.is_of_all_days
-       and (select sum(k.count) from app.user_event_counters k where k.app_user_id = w.app_user_id and k.event_name = w.event_name) >= w.target
+       and (select sum(k.count) from app.user_event_counters k
+             where k.app_user_id = w.app_user_id and k.event_name = w.event_name) >= w.target
     union all
     select v.app_user_id, g.id
-      from (select w.id, w.criteria, w.target, array_agg(w.app_user_id) as users from wanted w where not w.is_of_all_days group by w.id, w.criteria, w.target) g
+      from (select w.id, w.criteria, w.target, array_agg(w.app_user_id) as users from wanted w
+             where not w.is_of_all_days group by w.id, w.criteria, w.target) g
      cross join lateral internal.achievement_values(g.criteria, g.users) v
      where v.value >= g.target
   )
-  select array_agg(v.app_user_id order by v.app_user_id, v.id), array_agg(v.id order by v.app_user_id, v.id) into users, reached from valued v;
+  select array_agg(v.app_user_id order by v.app_user_id, v.id), array_agg(v.id order by v.app_user_id, v.id) into users,
+         reached from valued v;
   if users is null then
     return '[]';
   end if;
   perform internal.achievements_unlock(users, reached, achievements_measure.source);
   return (select jsonb_agg(jsonb_build_object('app_user_id', r.app_user_id, 'achievement_id', a.id, 'key', a.key,
-                                              'before', jsonb_build_object('unlocked', false), 'after', jsonb_build_object('unlocked', true))
+                                              'before', jsonb_build_object('unlocked', false),
+                                              'after', jsonb_build_object('unlocked', true))
                            order by r.app_user_id, a.sort_order, a.id)
             from unnest(users, reached) as r (app_user_id, achievement_id)
             join app.achievements a on a.id = r.achievement_id);
 end $$;
 comment on function internal.achievements_measure is
-  'Measures pairs of users and achievements that are not unlocked, unlocks those that reach their target, and returns these. The users must be locked. Granted to nobody.';
+  'Measures pairs of users and achievements that are not unlocked, unlocks those that reach their target, and returns
+   these. The users must be locked. Granted to nobody.';
 
 create or replace function internal.on_events__50_achievements(events app.engagement_events[]) returns void
 language plpgsql volatile as $$
@@ -185,7 +213,8 @@ begin
        and (a.criteria ->> 'event_name' in (select i.event_name from unnest(on_events__50_achievements.events) i)
             or a.criteria ->> 'type' <> 'event_count'
             -- counters of two users that were merged
-            or exists (select from unnest(on_events__50_achievements.events) i where i.event_name = 'svc.user.merged'))) then
+            or exists (select from unnest(on_events__50_achievements.events) i
+                        where i.event_name = 'svc.user.merged'))) then
     return;
   end if;
   with happened as (
@@ -194,7 +223,8 @@ begin
     -- the values that an event may have changed; imported history changes streaks without emitting an event
     select h.app_user_id, h.event_name, 'event_count' as kind from happened h
     union all
-    select h.app_user_id, null, 'xp_threshold' from happened h where h.event_name in ('svc.xp.awarded', 'svc.user.merged')
+    select h.app_user_id, null, 'xp_threshold' from happened h
+     where h.event_name in ('svc.xp.awarded', 'svc.user.merged')
     union all
     select h.app_user_id, null, 'streak_length'
       from happened h
@@ -218,9 +248,12 @@ begin
     perform internal.achievements_measure(users, touched, 'criteria');
   end if;
 end $$;
-comment on function internal.on_events__50_achievements is 'Measures the achievements whose criteria depend on values that an event changed, for its users.';
+comment on function internal.on_events__50_achievements is
+  'Measures the achievements whose criteria depend on values that an event changed, for its users.';
 
-create or replace function internal.on_event__50_achievements(event app.engagement_events, plan internal.achievement_plan) returns void
+create or replace function internal.on_event__50_achievements(event app.engagement_events,
+                                                              plan internal.achievement_plan)
+returns void
 language plpgsql volatile as $$
 declare
   e constant app.engagement_events := on_event__50_achievements.event;
@@ -233,7 +266,8 @@ begin
     return;
   end if;
   if p.counted is not null then
-    select sum(k.count) into counted from app.user_event_counters k where k.app_user_id = e.app_user_id and k.event_name = e.event_name;
+    select sum(k.count) into counted from app.user_event_counters k
+     where k.app_user_id = e.app_user_id and k.event_name = e.event_name;
     for i in 1 .. cardinality(p.counted) loop
       if counted >= p.targets[i] then
         near := near || p.counted[i];
@@ -248,10 +282,12 @@ begin
          and case a.criteria ->> 'type'
                when 'xp_threshold'
                  then exists (select from app.xp_totals t
-                               where t.app_user_id = e.app_user_id and t.total >= (a.criteria ->> 'target_value')::numeric)
+                               where t.app_user_id = e.app_user_id
+                                 and t.total >= (a.criteria ->> 'target_value')::numeric)
                when 'streak_length'
                  then exists (select from app.user_streaks s
-                               where s.app_user_id = e.app_user_id and s.longest_count >= (a.criteria ->> 'target_value')::numeric
+                               where s.app_user_id = e.app_user_id
+                                 and s.longest_count >= (a.criteria ->> 'target_value')::numeric
                                  and (a.criteria ->> 'streak_definition_id' is null
                                       or s.streak_definition_id = (a.criteria ->> 'streak_definition_id')::uuid))
                else true end);
@@ -260,23 +296,28 @@ begin
   if near <> '{}' then
     near := array(select n.id from unnest(near) as n (id)
                    where not exists (select from app.user_achievements u
-                                      where (u.app_user_id, u.achievement_id) = (e.app_user_id, n.id) and u.revoked_at is null));
+                                      where (u.app_user_id, u.achievement_id) = (e.app_user_id, n.id)
+                                        and u.revoked_at is null));
     if near <> '{}' then
       perform internal.achievements_measure(array_fill(e.app_user_id, array[cardinality(near)]), near, 'criteria');
     end if;
   end if;
 end $$;
 comment on function internal.on_event__50_achievements is
-  'Measures the achievements that an event may have reached: by the counter, the total and the streaks of its user those that are, and whatever else there is.';
+  'Measures the achievements that an event may have reached: by the counter, the total and the streaks of its user those
+   that are, and whatever else there is.';
 
-create or replace function internal.event_plan__achievements() returns table (event_name text, plan internal.achievement_plan)
+create or replace function internal.event_plan__achievements()
+returns table (event_name text, plan internal.achievement_plan)
 language sql stable as $$
   select m.event_name,
-         (array_agg(a.id order by a.id) filter (where m.is_counted), array_agg((a.criteria ->> 'target_value')::numeric order by a.id) filter (where m.is_counted),
+         (array_agg(a.id order by a.id) filter (where m.is_counted),
+          array_agg((a.criteria ->> 'target_value')::numeric order by a.id) filter (where m.is_counted),
           array_agg(distinct a.id) filter (where not m.is_counted))::internal.achievement_plan
     from app.achievements a
    cross join lateral (
-     select a.criteria ->> 'event_name' as event_name, coalesce(a.criteria -> 'event_filter', 'null') = 'null' and a.criteria ->> 'since' is null as is_counted
+     select a.criteria ->> 'event_name' as event_name,
+            coalesce(a.criteria -> 'event_filter', 'null') = 'null' and a.criteria ->> 'since' is null as is_counted
       where a.criteria ->> 'type' = 'event_count'
      union all
      select 'svc.xp.awarded', false where a.criteria ->> 'type' = 'xp_threshold'
@@ -285,13 +326,15 @@ language sql stable as $$
        from unnest('{svc.streak.started,svc.streak.extended,svc.streak.restored}'::text[]) as s (name)
       where a.criteria ->> 'type' = 'streak_length'
      union all
-     select d.qualifying_event, false from app.streak_definitions d where a.criteria ->> 'type' = 'streak_length' and d.is_active
+     select d.qualifying_event, false from app.streak_definitions d
+      where a.criteria ->> 'type' = 'streak_length' and d.is_active
      union all
      select 'svc.user.merged', false) m
    where a.is_active and m.event_name is not null
    group by 1
 $$;
-comment on function internal.event_plan__achievements is 'The active achievements that an event may reach. Granted to nobody.';
+comment on function internal.event_plan__achievements is
+  'The active achievements that an event may reach. Granted to nobody.';
 
 create or replace trigger tg_achievements__event_plans
   after insert or delete or update of is_active, criteria on app.achievements
@@ -306,14 +349,16 @@ begin
     from app.achievements a
    cross join lateral (select string_to_array(a.criteria ->> 'property_key', '.') as path) p
    where a.is_active and a.criteria ->> 'type' = 'property_value'
-     and case when tg_op = 'INSERT' then new.properties #> p.path is not null else new.properties #> p.path is distinct from old.properties #> p.path end;
+     and case when tg_op = 'INSERT' then new.properties #> p.path is not null
+              else new.properties #> p.path is distinct from old.properties #> p.path end;
   if touched is not null then
     perform internal.achievements_measure(array(select new.id from unnest(touched)), touched, 'criteria');
   end if;
   return null;
 end $$;
 comment on function internal.tg_users__achievements is
-  'Measures the achievements of a property that changed, or that a user is made with. The user''s row is locked by the change.';
+  'Measures the achievements of a property that changed, or that a user is made with. The user''s row is locked by the
+   change.';
 
 create or replace trigger tg_users__achievements_of_new
   after insert on app.users
@@ -325,7 +370,9 @@ create or replace trigger tg_users__achievements
   for each row when (old.properties is distinct from new.properties)
   execute function internal.tg_users__achievements();
 
-create or replace function internal.reward__achievement_key(app_user_id uuid, part jsonb, source_type text, source_id text) returns jsonb
+create or replace function internal.reward__achievement_key(app_user_id uuid, part jsonb, source_type text,
+                                                            source_id text)
+returns jsonb
 language plpgsql volatile security definer set search_path = '' as $$
 declare
   achievement uuid;
@@ -337,12 +384,14 @@ begin
     return '{"given": false, "reason": "there is no such achievement"}';
   end if;
   perform internal.lock_users(array[reward__achievement_key.app_user_id]);
-  return jsonb_build_object('given', internal.achievements_unlock(array[reward__achievement_key.app_user_id], array[achievement], 'reward') = 1);
+  return jsonb_build_object('given', internal.achievements_unlock(array[reward__achievement_key.app_user_id],
+                                                                  array[achievement], 'reward') = 1);
 end $$;
 comment on function internal.reward__achievement_key is
   'An achievement as part of a reward, by its key, with its XP; given false when the user has it. Granted to nobody.';
 
-create or replace function internal.replay__achievements(app_user_ids uuid[], since timestamptz, until timestamptz) returns jsonb
+create or replace function internal.replay__achievements(app_user_ids uuid[], since timestamptz, until timestamptz)
+returns jsonb
 language plpgsql volatile security definer set search_path = '' as $$
 declare
   users uuid[];
@@ -355,7 +404,8 @@ begin
   return coalesce(internal.achievements_measure(users, touched, 'backfill'), '[]');
 end $$;
 comment on function internal.replay__achievements is
-  'Measures every achievement of these users from stored data, and unlocks those that reach their target. Values cover all time: the range selects only users.';
+  'Measures every achievement of these users from stored data, and unlocks those that reach their target. Values cover
+   all time: the range selects only users.';
 
 create or replace function internal.merge__achievements(survivor uuid, other uuid) returns int
 language plpgsql volatile security definer set search_path = '' as $$
@@ -374,7 +424,8 @@ begin
   get diagnostics moved = row_count;
   return moved;
 end $$;
-comment on function internal.merge__achievements is 'Unites two users'' unlocks, each with the earlier time. Granted to nobody.';
+comment on function internal.merge__achievements is
+  'Unites two users'' unlocks, each with the earlier time. Granted to nobody.';
 
 create or replace function internal.tg_user_achievements__forget() returns trigger
 language plpgsql volatile security definer set search_path = '' as $$
@@ -385,7 +436,8 @@ begin
   return null;
 end $$;
 comment on function internal.tg_user_achievements__forget is
-  'When a reset deletes an unlock, lets it be earned and paid again: renames the source_id of its row in the ledger, which stays.';
+  'When a reset deletes an unlock, lets it be earned and paid again: renames the source_id of its row in the ledger,
+   which stays.';
 
 create or replace trigger tg_user_achievements__forget
   after delete on app.user_achievements

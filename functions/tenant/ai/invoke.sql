@@ -1,5 +1,6 @@
--- Invocations: api.ai_begin reserves what a call may cost at most, before the provider is called; api.ai_finish records what it has cost. Both are called
--- by the server as app_worker under the claims of the caller, so that no one else can. Lock order: the window of the rate limit, users, the prompt, the spend ceiling.
+-- Invocations: api.ai_begin reserves what a call may cost at most, before the provider is called; api.ai_finish records
+-- what it has cost. Both are called by the server as app_worker under the claims of the caller, so that no one else
+-- can. Lock order: the window of the rate limit, users, the prompt, the spend ceiling.
 
 create or replace function internal.ai_rendered(template text, variables jsonb, code text) returns text
 language plpgsql stable as $$
@@ -7,17 +8,20 @@ declare
   rendered text;
 begin
   -- in one pass: what is filled in is never read for placeholders
-  select string_agg(l.literal || coalesce(nullif(ai_rendered.variables #>> string_to_array(m.groups[1], '.'), ''), m.groups[2], ''), '' order by l.n)
+  select string_agg(l.literal || coalesce(nullif(ai_rendered.variables #>> string_to_array(m.groups[1], '.'), ''),
+                                          m.groups[2], ''), '' order by l.n)
     into rendered
     from regexp_split_to_table(ai_rendered.template, internal.ai_placeholder_form()) with ordinality as l (literal, n)
-    left join regexp_matches(ai_rendered.template, internal.ai_placeholder_form(), 'g') with ordinality as m (groups, n) on m.n = l.n;
+    left join regexp_matches(ai_rendered.template, internal.ai_placeholder_form(), 'g') with ordinality as m (groups,
+                                        n) on m.n = l.n;
   if char_length(rendered) > 1000000 then
     perform internal.invalid('context', 'makes a system prompt of more than 1000000 characters', ai_rendered.code);
   end if;
   return rendered;
 end $$;
 comment on function internal.ai_rendered is
-  'A system prompt with its {{path|fallback}} filled in; a path that leads nowhere, or to an empty text, is its fallback, or nothing.';
+  'A system prompt with its {{path|fallback}} filled in; a path that leads nowhere, or to an empty text, is its
+   fallback, or nothing.';
 
 create or replace function internal.ai_variables(context jsonb, app_user_id uuid) returns jsonb
 language sql stable as $$
@@ -25,10 +29,12 @@ language sql stable as $$
     select jsonb_build_object('user', jsonb_build_object('display_name', u.display_name, 'properties', u.properties))
       from app.users u where u.id = ai_variables.app_user_id), '{}')
 $$;
-comment on function internal.ai_variables is 'The variables of a system prompt: the context of the request, and the user, whom the server fills in.';
+comment on function internal.ai_variables is
+  'The variables of a system prompt: the context of the request, and the user, whom the server fills in.';
 
-create or replace function api.ai_begin(prompt text, is_client boolean, kind text, context jsonb, texts text, bytes bigint, images int, has_messages boolean,
-                                        max_tokens int, address text, allows_echo boolean, prices jsonb, is_comped boolean default false,
+create or replace function api.ai_begin(prompt text, is_client boolean, kind text, context jsonb, texts text,
+                                        bytes bigint, images int, has_messages boolean, max_tokens int, address text,
+                                        allows_echo boolean, prices jsonb, is_comped boolean default false,
                                         is_stream boolean default false)
 returns api.reply
 language plpgsql volatile security definer set search_path = '' as $$
@@ -48,7 +54,8 @@ declare
   moderates_output boolean;
   begun app.ai_invocations;
 begin
-  select a.* into p from app.ai_prompts a where a.name = ai_begin.prompt and (a.client_invokable or not ai_begin.is_client);
+  select a.* into p from app.ai_prompts a where a.name = ai_begin.prompt
+     and (a.client_invokable or not ai_begin.is_client);
   perform internal.check_found(found, 'prompt');
   perform internal.ai_provider_check(p.provider, ai_begin.allows_echo);
   system_text := internal.ai_rendered(p.system_prompt, internal.ai_variables(ai_begin.context, me), invalid_code);
@@ -62,12 +69,17 @@ begin
   -- an evaluation is a test of the prompt, not its use
   if p.rate_limit is not null and ai_begin.kind <> 'evaluate' then
     perform internal.check_rate(
-      format('ai %s %s', p.id, case p.rate_limit ->> 'key' when 'user' then coalesce(me::text, internal.actor() ->> 'id', 'nobody') when 'ip' then ai_begin.address else '' end),
-      (p.rate_limit ->> 'max')::int, (p.rate_limit ->> 'window')::int, 'This prompt was invoked too often: wait before the next call.');
+      format('ai %s %s', p.id, case p.rate_limit ->> 'key'
+                                    when 'user' then coalesce(me::text, internal.actor() ->> 'id',
+                                                              'nobody') when 'ip' then ai_begin.address else '' end),
+      (p.rate_limit ->> 'max')::int, (p.rate_limit ->> 'window')::int,
+      'This prompt was invoked too often: wait before the next call.');
   end if;
   if me is not null then
-    perform internal.moderate('ai_input', 'ai_invocation', invocation_id, ai_begin.texts, jsonb_build_object('prompt', p.name), me);
-    if exists (select from app.moderation_items i where i.subject_type = 'ai_invocation' and i.subject_id = invocation_id and i.is_hidden) then
+    perform internal.moderate('ai_input', 'ai_invocation', invocation_id, ai_begin.texts,
+                              jsonb_build_object('prompt', p.name), me);
+    if exists (select from app.moderation_items i
+                where i.subject_type = 'ai_invocation' and i.subject_id = invocation_id and i.is_hidden) then
       -- returned, so that the item stays in the queue
       return internal.refuse(400, 'CONTENT_REJECTED', 'A moderation rule of the app rejects this text: change it.');
     end if;
@@ -80,7 +92,9 @@ begin
   end if;
   most_tokens := least(coalesce(ai_begin.max_tokens, p.max_tokens), p.max_tokens);
   -- a token is at least one byte; an image counts 3000 tokens
-  reserve := ((ai_begin.bytes + coalesce(octet_length(system_text), 0) + 3000 * ai_begin.images) * price.input_usd + most_tokens * price.output_usd) / 1000000;
+  reserve := ((ai_begin.bytes + coalesce(octet_length(system_text),
+                                         0) + 3000 * ai_begin.images) * price.input_usd
+                                           + most_tokens * price.output_usd) / 1000000;
   if p.budget_usd is not null then
     -- calls of one prompt under a budget reserve one after the other; the budget may have changed meanwhile
     select a.* into p from app.ai_prompts a where a.id = p.id for no key update;
@@ -97,33 +111,39 @@ begin
       perform internal.fail(429, 'ai_budget_exceeded', 'The budget of this prompt does not cover this call.',
                             case when me is null then json_build_object(
                               'budget_usd', internal.ai_number(p.budget_usd), 'budget_period', p.budget_period,
-                              'period_spend_usd', internal.ai_number(used.spend), 'reserved_usd', internal.ai_number(used.held),
+                              'period_spend_usd', internal.ai_number(used.spend),
+                              'reserved_usd', internal.ai_number(used.held),
                               'call_usd', internal.ai_number(reserve)) end);
     end if;
   end if;
   perform internal.spend_check(ai_begin.is_comped, reserve);
   moderates_output := me is not null and exists (select from app.moderation_rules r
-                                                  where r.is_active and 'ai_output' = any (r.applies_to) and r.rule_type <> 'report_threshold');
-  insert into app.ai_invocations (id, kind, prompt_id, prompt, version, provider, model, app_user_id, input_usd, output_usd, reserved_usd, charge_id,
+                                                  where r.is_active and 'ai_output' = any (r.applies_to)
+                                                    and r.rule_type <> 'report_threshold');
+  insert into app.ai_invocations (id, kind, prompt_id, prompt, version, provider, model, app_user_id, input_usd,
+                                  output_usd, reserved_usd, charge_id,
                                   moderates_output, is_streamed, expires_at)
-  values (invocation_id, ai_begin.kind, p.id, p.name, p.version, p.provider, p.model, me, price.input_usd, price.output_usd, reserve, charge.id,
+  values (invocation_id, ai_begin.kind, p.id, p.name, p.version, p.provider, p.model, me, price.input_usd,
+          price.output_usd, reserve, charge.id,
           -- a text that has to be evaluated is held back until its end is recorded
           moderates_output, ai_begin.is_stream and not moderates_output, reservation_ends)
   returning * into begun;
   perform internal.enqueue('ai__release', invocation_id::text, due_at => reservation_ends);
   if internal.caller() = 'developer' then
-    perform internal.audit('ai.' || ai_begin.kind, 'ai_prompts', p.id::text, json_build_object('invocation_id', json_build_array(null, invocation_id)), 200);
+    perform internal.audit('ai.' || ai_begin.kind, 'ai_prompts', p.id::text,
+                           json_build_object('invocation_id', json_build_array(null, invocation_id)), 200);
   end if;
   return internal.reply(200, json_build_object(
-    'id', begun.id, 'prompt', begun.prompt, 'version', begun.version, 'provider', begun.provider, 'model', begun.model, 'system', system_text,
+    'id', begun.id, 'prompt', begun.prompt, 'version', begun.version, 'provider', begun.provider, 'model', begun.model,
+      'system', system_text,
     'max_tokens', most_tokens, 'moderates_output', begun.moderates_output, 'log_payloads', p.log_payloads,
     'api_key_sealed', (select k.api_key_sealed from app.ai_providers k where k.name = p.provider)));
 end $$;
 comment on function api.ai_begin is
-  'For the server: admits a call of a prompt and reserves what it may cost at most. Refuses 404 NOT_FOUND, 409 PROVIDER_NOT_REGISTERED,
-   INSUFFICIENT_FUNDS, 422 ai_model_not_multimodal, 429 RATE_LIMITED, ai_budget_exceeded, 402 SPEND_CEILING_REACHED, 400 CONTENT_REJECTED, 403
-   USER_MUTED. A reservation ends with api.ai_finish, which books what the call has cost, or after 15 minutes with api.ai_release, which books
-   the reservation.';
+  'For the server: admits a call of a prompt and reserves what it may cost at most. Refuses 404 NOT_FOUND, 409
+   PROVIDER_NOT_REGISTERED, INSUFFICIENT_FUNDS, 422 ai_model_not_multimodal, 429 RATE_LIMITED, ai_budget_exceeded, 402
+   SPEND_CEILING_REACHED, 400 CONTENT_REJECTED, 403 USER_MUTED. A reservation ends with api.ai_finish, which books what
+   the call has cost, or after 15 minutes with api.ai_release, which books the reservation.';
 
 create or replace function internal.ai_refund(invocation app.ai_invocations) returns void
 language plpgsql volatile security definer set search_path = '' as $$
@@ -144,7 +164,8 @@ exception when others then
   -- the balance is full, or the currency deleted: there is nothing to give back to
   return;
 end $$;
-comment on function internal.ai_refund is 'Gives back the currency that an invocation was charged, once. The user must be locked. Granted to nobody.';
+comment on function internal.ai_refund is
+  'Gives back the currency that an invocation was charged, once. The user must be locked. Granted to nobody.';
 
 create or replace function internal.ai_book(invocation app.ai_invocations, booked_usd numeric, calls int) returns void
 language sql volatile security definer set search_path = '' as $$
@@ -154,12 +175,16 @@ language sql volatile security definer set search_path = '' as $$
     from app.ai_prompts p
    where p.id = (ai_book.invocation).prompt_id
      for key share
-  on conflict (prompt_id, day) do update set spend_usd = d.spend_usd + excluded.spend_usd, calls = d.calls + excluded.calls
+  on conflict (prompt_id, day) do update set spend_usd = d.spend_usd + excluded.spend_usd,
+    calls = d.calls + excluded.calls
 $$;
-comment on function internal.ai_book is 'Adds to the sums of a prompt on the day of a call; of a call without a prompt nothing. Granted to nobody.';
+comment on function internal.ai_book is
+  'Adds to the sums of a prompt on the day of a call; of a call without a prompt nothing. Granted to nobody.';
 
-create or replace function api.ai_finish(invocation_id uuid, outcome text, input_tokens bigint, output_tokens bigint, is_estimated boolean,
-                                         finish_reason text default null, error_code text default null, output text default null, payload jsonb default null)
+create or replace function api.ai_finish(invocation_id uuid, outcome text, input_tokens bigint, output_tokens bigint,
+                                         is_estimated boolean, finish_reason text default null,
+                                         error_code text default null, output text default null,
+                                         payload jsonb default null)
 returns api.reply
 language plpgsql volatile security definer set search_path = '' as $$
 declare
@@ -188,8 +213,10 @@ begin
   booked_calls := case when done.status = 'running' then 0 else 1 end;
   if done.moderates_output and ai_finish.output <> '' then
     begin
-      perform internal.moderate('ai_output', 'ai_invocation', done.id, ai_finish.output, jsonb_build_object('prompt', done.prompt), done.app_user_id, false);
-      if exists (select from app.moderation_items i where i.subject_type = 'ai_invocation' and i.subject_id = done.id and i.is_hidden) then
+      perform internal.moderate('ai_output', 'ai_invocation', done.id, ai_finish.output,
+                                jsonb_build_object('prompt', done.prompt), done.app_user_id, false);
+      if exists (select from app.moderation_items i
+                  where i.subject_type = 'ai_invocation' and i.subject_id = done.id and i.is_hidden) then
         state := 'rejected';
       end if;
     exception when others then
@@ -201,8 +228,10 @@ begin
     end;
   end if;
   update app.ai_invocations i
-     set status = state, error_code = case when state = 'rejected' then 'CONTENT_REJECTED' else ai_finish.error_code end,
-         input_tokens = ai_finish.input_tokens, output_tokens = ai_finish.output_tokens, is_estimated = ai_finish.is_estimated,
+     set status = state, error_code = case when state = 'rejected' then 'CONTENT_REJECTED'
+                                           else ai_finish.error_code end,
+         input_tokens = ai_finish.input_tokens, output_tokens = ai_finish.output_tokens,
+         is_estimated = ai_finish.is_estimated,
          cost_usd = (ai_finish.input_tokens * i.input_usd + ai_finish.output_tokens * i.output_usd) / 1000000,
          finish_reason = left(ai_finish.finish_reason, 100), payload = ai_finish.payload, finished_at = internal.now()
    where i.id = done.id
@@ -213,17 +242,22 @@ begin
     perform internal.ai_refund(done);
   elsif done.status = 'succeeded' and done.app_user_id is not null and done.kind = 'invoke' then
     perform internal.emit(done.app_user_id, 'svc.ai.invoked', jsonb_build_object(
-      'invocation_id', done.id, 'prompt', done.prompt, 'version', done.version, 'provider', done.provider, 'model', done.model,
-      'input_tokens', done.input_tokens, 'output_tokens', done.output_tokens, 'cost_usd', internal.ai_number(done.cost_usd)));
+      'invocation_id', done.id, 'prompt', done.prompt, 'version', done.version, 'provider', done.provider,
+        'model', done.model,
+      'input_tokens', done.input_tokens, 'output_tokens', done.output_tokens,
+      'cost_usd', internal.ai_number(done.cost_usd)));
   end if;
-  return internal.reply(200, json_build_object('cost_usd', internal.ai_number(done.cost_usd), 'is_rejected', done.status = 'rejected'));
+  return internal.reply(200, json_build_object('cost_usd', internal.ai_number(done.cost_usd),
+                                               'is_rejected', done.status = 'rejected'));
 end $$;
 comment on function api.ai_finish is
-  'For the server: records how an invocation ended: succeeded, failed or cancelled, and its tokens; evaluates the rules of moderation for output,
-   {is_rejected}; books the cost on the day of the call, in place of a reservation that was booked because the call counted as abandoned; gives back
-   the currency of one that failed or was rejected; emits svc.ai.invoked. Locks the user and the invocation.';
+  'For the server: records how an invocation ended: succeeded, failed or cancelled, and its tokens; evaluates the rules
+   of moderation for output, {is_rejected}; books the cost on the day of the call, in place of a reservation that was
+   booked because the call counted as abandoned; gives back the currency of one that failed or was rejected; emits
+   svc.ai.invoked. Locks the user and the invocation.';
 
-create or replace function api.ai_reserve(kind text, provider text, model text, most_input bigint, most_output bigint default 0, prices jsonb default '{}',
+create or replace function api.ai_reserve(kind text, provider text, model text, most_input bigint,
+                                          most_output bigint default 0, prices jsonb default '{}',
                                           is_comped boolean default false)
 returns api.reply
 language plpgsql volatile security definer set search_path = '' as $$
@@ -231,13 +265,15 @@ declare
   me constant uuid := case when internal.caller() in ('user', 'server_key_user') then internal.user_id() end;
   reservation_ends constant timestamptz := internal.now() + interval '15 minutes';
   price record := internal.ai_price(ai_reserve.provider, ai_reserve.model, ai_reserve.prices);
-  reserve constant numeric := (ai_reserve.most_input * price.input_usd + ai_reserve.most_output * price.output_usd) / 1000000;
+  reserve constant numeric := (ai_reserve.most_input * price.input_usd
+                               + ai_reserve.most_output * price.output_usd) / 1000000;
   begun app.ai_invocations;
 begin
   perform internal.ai_provider_check(ai_reserve.provider, false);
   perform internal.spend_check(ai_reserve.is_comped, reserve);
   insert into app.ai_invocations (kind, provider, model, app_user_id, input_usd, output_usd, reserved_usd, expires_at)
-  select ai_reserve.kind, ai_reserve.provider, left(ai_reserve.model, 200), u.id, price.input_usd, price.output_usd, reserve, reservation_ends
+  select ai_reserve.kind, ai_reserve.provider, left(ai_reserve.model, 200), u.id, price.input_usd, price.output_usd,
+         reserve, reservation_ends
     from (select) one
     left join app.users u on u.id = me
   returning * into begun;
@@ -247,11 +283,13 @@ begin
                            json_build_object('provider', json_build_array(null, ai_reserve.provider)), 200);
   end if;
   return internal.reply(200, json_build_object(
-    'id', begun.id, 'api_key_sealed', (select k.api_key_sealed from app.ai_providers k where k.name = ai_reserve.provider)));
+    'id', begun.id, 'api_key_sealed', (select k.api_key_sealed from app.ai_providers k
+                                        where k.name = ai_reserve.provider)));
 end $$;
 comment on function api.ai_reserve is
-  'For the server: admits a call that belongs to no prompt, messages or embeddings, and reserves what so many tokens cost: {id, api_key_sealed}.
-   Refuses 409 PROVIDER_NOT_REGISTERED, 402 SPEND_CEILING_REACHED. A reservation ends as one of api.ai_begin does.';
+  'For the server: admits a call that belongs to no prompt, messages or embeddings, and reserves what so many tokens
+   cost: {id, api_key_sealed}. Refuses 409 PROVIDER_NOT_REGISTERED, 402 SPEND_CEILING_REACHED. A reservation ends as one
+   of api.ai_begin does.';
 
 create or replace function api.ai_release(invocation_id uuid) returns api.reply
 language plpgsql volatile security definer set search_path = '' as $$
@@ -263,7 +301,8 @@ begin
     perform internal.lock_users(array[owner_id]);
   end if;
   update app.ai_invocations i
-     set status = 'failed', error_code = 'ABANDONED', input_tokens = 0, output_tokens = 0, is_estimated = true, cost_usd = i.reserved_usd,
+     set status = 'failed', error_code = 'ABANDONED', input_tokens = 0, output_tokens = 0, is_estimated = true,
+       cost_usd = i.reserved_usd,
          finished_at = internal.now()
    where i.id = ai_release.invocation_id and i.status = 'running' and i.expires_at <= internal.now()
   returning i.* into abandoned;
@@ -277,9 +316,9 @@ begin
   return internal.reply(200, 'true');
 end $$;
 comment on function api.ai_release is
-  'For the task ai__release: ends an invocation whose end nobody has recorded, as when its server has crashed: failed with ABANDONED. The provider
-   may have been paid, so it costs what was reserved. The currency of a stream, whose text may have been read, is kept; that of any other call is
-   given back. Locks the user and the invocation.';
+  'For the task ai__release: ends an invocation whose end nobody has recorded, as when its server has crashed: failed
+   with ABANDONED. The provider may have been paid, so it costs what was reserved. The currency of a stream, whose text
+   may have been read, is kept; that of any other call is given back. Locks the user and the invocation.';
 
 create or replace function internal.tg_ai_invocations__running() returns trigger
 language plpgsql volatile security definer set search_path = '' as $$
@@ -288,7 +327,8 @@ begin
   return null;
 end $$;
 comment on function internal.tg_ai_invocations__running is
-  'When a user is deleted during a call, books what was reserved for it: the record of its end will find no invocation, and the provider is paid all the same.';
+  'When a user is deleted during a call, books what was reserved for it: the record of its end will find no invocation,
+   and the provider is paid all the same.';
 create or replace trigger tg_ai_invocations__running
   after delete on app.ai_invocations
   for each row when (old.status = 'running' and old.prompt_id is not null)
@@ -296,6 +336,7 @@ create or replace trigger tg_ai_invocations__running
 
 create or replace function internal.purge__ai(most int default 5000) returns bigint
 language sql volatile security definer set search_path = '' as $$
-  select internal.purge_rows('app.ai_invocations', 't.created_at < internal.now() - interval ''90 days''', purge__ai.most)
+  select internal.purge_rows('app.ai_invocations', 't.created_at < internal.now() - interval ''90 days''',
+                             purge__ai.most)
 $$;
 comment on function internal.purge__ai is 'Daily: invocations after 90 days. The sums by day are kept.';

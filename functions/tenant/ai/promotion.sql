@@ -1,4 +1,5 @@
--- Prompts, as promotion copies them: the current configuration, which becomes the next version. Budgets and spend stay in their project.
+-- Prompts, as promotion copies them: the current configuration, which becomes the next version. Budgets and spend stay
+-- in their project.
 create or replace function internal.promotion_rows__prompt() returns table (key text, configuration jsonb)
 language sql stable as $$
   select p.name, internal.ai_config_json(p) from app.ai_prompts p
@@ -8,10 +9,12 @@ comment on function internal.promotion_rows__prompt is 'Prompts as they are copi
 create or replace function internal.promotion_refusal__prompt(op text, wanted jsonb, was jsonb) returns text[]
 language sql stable as $$
   select array['PROVIDER_NOT_REGISTERED', format('The target has no key for the provider %s.', left(w.provider, 100))]
-    from (select coalesce(promotion_refusal__prompt.wanted ->> 'provider', promotion_refusal__prompt.was ->> 'provider') as provider) w
+    from (select coalesce(promotion_refusal__prompt.wanted ->> 'provider',
+                          promotion_refusal__prompt.was ->> 'provider') as provider) w
    where w.provider <> 'echo' and not exists (select from app.ai_providers a where a.name = w.provider)
 $$;
-comment on function internal.promotion_refusal__prompt is 'Blocks a prompt whose provider has no key here: keys are not copied.';
+comment on function internal.promotion_refusal__prompt is
+  'Blocks a prompt whose provider has no key here: keys are not copied.';
 
 create or replace function internal.promotion_write__prompt(op text, key text, wanted jsonb) returns void
 language plpgsql volatile as $$
@@ -24,7 +27,8 @@ begin
   end if;
 end $$;
 comment on function internal.promotion_write__prompt is
-  'Adds a prompt, or a version of it; or deletes it. Refuses 409 PROVIDER_NOT_REGISTERED, LIMIT_REACHED, 400 INVALID_INPUT. Takes the lock "ai prompts".';
+  'Adds a prompt, or a version of it; or deletes it. Refuses 409 PROVIDER_NOT_REGISTERED, LIMIT_REACHED, 400
+   INVALID_INPUT. Takes the lock "ai prompts".';
 
 create or replace function internal.promotion_lock__prompt(keys text[]) returns void
 language sql volatile as $$

@@ -1,29 +1,39 @@
 -- Prompts, their versions and budgets.
-comment on constraint ai_prompts_max_tokens_1_to_200000 on app.ai_prompts is '400 INVALID_INPUT max_tokens: must be a whole number of 1 to 200000.';
-comment on constraint ai_prompts_model_names_one on app.ai_prompts is '400 INVALID_INPUT model: must name a model, in at most 200 characters.';
-comment on constraint ai_prompts_rate_limit_has_bounds on app.ai_prompts is '400 INVALID_INPUT rate_limit: must be {window 1 to 86400, max 1 to 1000000, key user, ip or project}.';
-comment on constraint ai_prompts_cost_has_amount on app.ai_prompts is '400 INVALID_INPUT cost: must be {currency_code, amount 1 to 2000000000}.';
-comment on constraint ai_prompts_budget_usd_not_negative on app.ai_prompts is '400 INVALID_INPUT budget_usd: must be a number from 0.';
+comment on constraint ai_prompts_max_tokens_1_to_200000 on app.ai_prompts is
+  '400 INVALID_INPUT max_tokens: must be a whole number of 1 to 200000.';
+comment on constraint ai_prompts_model_names_one on app.ai_prompts is
+  '400 INVALID_INPUT model: must name a model, in at most 200 characters.';
+comment on constraint ai_prompts_rate_limit_has_bounds on app.ai_prompts is
+  '400 INVALID_INPUT rate_limit: must be {window 1 to 86400, max 1 to 1000000, key user, ip or project}.';
+comment on constraint ai_prompts_cost_has_amount on app.ai_prompts is
+  '400 INVALID_INPUT cost: must be {currency_code, amount 1 to 2000000000}.';
+comment on constraint ai_prompts_budget_usd_not_negative on app.ai_prompts is
+  '400 INVALID_INPUT budget_usd: must be a number from 0.';
 
 select internal.audit_declare('app.ai_prompts', 'ai_prompts');
 
 create or replace function internal.ai_config_json(p app.ai_prompts) returns jsonb
 language sql stable as $$
   select jsonb_build_object(
-    'provider', (ai_config_json.p).provider, 'model', (ai_config_json.p).model, 'system_prompt', (ai_config_json.p).system_prompt,
-    'max_tokens', (ai_config_json.p).max_tokens, 'rate_limit', (ai_config_json.p).rate_limit, 'client_invokable', (ai_config_json.p).client_invokable,
-    'description', (ai_config_json.p).description, 'log_payloads', (ai_config_json.p).log_payloads, 'cost', (ai_config_json.p).cost)
+    'provider', (ai_config_json.p).provider, 'model', (ai_config_json.p).model,
+      'system_prompt', (ai_config_json.p).system_prompt,
+    'max_tokens', (ai_config_json.p).max_tokens, 'rate_limit', (ai_config_json.p).rate_limit,
+    'client_invokable', (ai_config_json.p).client_invokable,
+    'description', (ai_config_json.p).description, 'log_payloads', (ai_config_json.p).log_payloads,
+    'cost', (ai_config_json.p).cost)
 $$;
 comment on function internal.ai_config_json is 'What a version of a prompt fixes.';
 
-select internal.row_declare('ai_prompt_json', null::app.ai_prompts, '{name,version,provider,model,system_prompt,max_tokens,rate_limit,client_invokable,
+select internal.row_declare('ai_prompt_json', null::app.ai_prompts,
+                            '{name,version,provider,model,system_prompt,max_tokens,rate_limit,client_invokable,
                              description,log_payloads,cost,created_at,updated_at}');
 comment on function internal.ai_prompt_json is 'The full configuration of a prompt.';
 
 create or replace function internal.ai_prompt_written(p app.ai_prompts) returns api.reply
 language sql stable as $$
   select internal.reply(200, json_build_object(
-    'name', (ai_prompt_written.p).name, 'version', (ai_prompt_written.p).version, 'provider', (ai_prompt_written.p).provider,
+    'name', (ai_prompt_written.p).name, 'version', (ai_prompt_written.p).version,
+      'provider', (ai_prompt_written.p).provider,
     'model', (ai_prompt_written.p).model, 'client_invokable', (ai_prompt_written.p).client_invokable))
 $$;
 comment on function internal.ai_prompt_written is 'The response to a prompt that was written.';
@@ -52,7 +62,8 @@ declare
 begin
   perform internal.check_caller('developer', 'prompts are written by administrators');
   perform internal.ai_provider_check(sent.provider, ai_prompt_write.allows_echo);
-  if (select count(*) from regexp_matches(coalesce(sent.system_prompt, ''), internal.ai_placeholder_form(), 'g')) > 100 then
+  if (select count(*) from regexp_matches(coalesce(sent.system_prompt, ''), internal.ai_placeholder_form(),
+                                          'g')) > 100 then
     perform internal.invalid('system_prompt', 'must have at most 100 placeholders', 'INVALID_INPUT');
   end if;
   if jsonb_typeof(sent.cost) = 'object'
@@ -63,28 +74,37 @@ begin
   if not exists (select from app.ai_prompts p where p.name = ai_prompt_write.name) then
     perform internal.check_limit((select count(*) from app.ai_prompts), 500, 'A project has at most 500 prompts.');
   end if;
-  insert into app.ai_prompts as p (name, provider, model, system_prompt, max_tokens, rate_limit, client_invokable, description, log_payloads, cost)
-  values (ai_prompt_write.name, sent.provider, sent.model, sent.system_prompt, coalesce(sent.max_tokens, 4096), nullif(sent.rate_limit, 'null'),
-          coalesce(sent.client_invokable, false), sent.description, coalesce(sent.log_payloads, false), nullif(sent.cost, 'null'))
+  insert into app.ai_prompts as p (name, provider, model, system_prompt, max_tokens, rate_limit, client_invokable,
+                                   description, log_payloads, cost)
+  values (ai_prompt_write.name, sent.provider, sent.model, sent.system_prompt, coalesce(sent.max_tokens, 4096),
+          nullif(sent.rate_limit, 'null'),
+          coalesce(sent.client_invokable, false), sent.description, coalesce(sent.log_payloads, false),
+          nullif(sent.cost, 'null'))
   on conflict on constraint ai_prompts_name_unique do update
-     set version = p.version + 1, provider = excluded.provider, model = excluded.model, system_prompt = excluded.system_prompt,
-         max_tokens = excluded.max_tokens, rate_limit = excluded.rate_limit, client_invokable = excluded.client_invokable,
-         description = excluded.description, log_payloads = excluded.log_payloads, cost = excluded.cost, updated_at = internal.now()
+     set version = p.version + 1, provider = excluded.provider, model = excluded.model,
+       system_prompt = excluded.system_prompt,
+         max_tokens = excluded.max_tokens, rate_limit = excluded.rate_limit,
+         client_invokable = excluded.client_invokable,
+         description = excluded.description, log_payloads = excluded.log_payloads, cost = excluded.cost,
+         updated_at = internal.now()
   returning p.* into written;
-  insert into app.ai_prompt_versions (prompt_id, version, config) values (written.id, written.version, internal.ai_config_json(written));
+  insert into app.ai_prompt_versions (prompt_id, version, config)
+    values (written.id, written.version, internal.ai_config_json(written));
   delete from app.ai_prompt_versions v where v.prompt_id = written.id and v.version <= written.version - 1000;
   return written;
 end $$;
 comment on function internal.ai_prompt_write is
-  'Adds a prompt, or a version of it, which replaces the whole configuration and keeps the budget. Refuses 409 PROVIDER_NOT_REGISTERED, LIMIT_REACHED (500
-   prompts), 400 INVALID_INPUT. Takes the lock "ai prompts".';
+  'Adds a prompt, or a version of it, which replaces the whole configuration and keeps the budget. Refuses 409
+   PROVIDER_NOT_REGISTERED, LIMIT_REACHED (500 prompts), 400 INVALID_INPUT. Takes the lock "ai prompts".';
 
 create or replace function api.ai_prompt_put(patch jsonb, allows_echo boolean) returns api.reply
 language sql volatile as $$
-  select internal.ai_prompt_written(internal.ai_prompt_write(ai_prompt_put.patch ->> 'name', ai_prompt_put.patch, ai_prompt_put.allows_echo))
+  select internal.ai_prompt_written(internal.ai_prompt_write(ai_prompt_put.patch ->> 'name', ai_prompt_put.patch,
+                                                             ai_prompt_put.allows_echo))
 $$;
 comment on function api.ai_prompt_put is
-  'Registers a prompt by its name; a second registration makes the next version. Refuses 409 PROVIDER_NOT_REGISTERED, LIMIT_REACHED, 400 INVALID_INPUT.';
+  'Registers a prompt by its name; a second registration makes the next version. Refuses 409 PROVIDER_NOT_REGISTERED,
+   LIMIT_REACHED, 400 INVALID_INPUT.';
 
 select internal.list_declare('ai_prompts_page', null::app.ai_prompts, 'ai_prompt_json', '{name}', direction => 'asc');
 
@@ -107,7 +127,8 @@ begin
   perform internal.check_found(found, 'prompt');
   return internal.reply(200, json_build_object('name', ai_prompt_delete.name));
 end $$;
-comment on function api.ai_prompt_delete is 'Deletes a prompt with its versions, budget and spend. Refuses 404 NOT_FOUND.';
+comment on function api.ai_prompt_delete is
+  'Deletes a prompt with its versions, budget and spend. Refuses 404 NOT_FOUND.';
 
 create or replace function internal.ai_version_json(v app.ai_prompt_versions) returns json
 language sql stable as $$
@@ -116,11 +137,14 @@ language sql stable as $$
 $$;
 comment on function internal.ai_version_json is 'A version of a prompt as responses show it.';
 
-select internal.list_declare('ai_versions_page', null::app.ai_prompt_versions, 'ai_version_json', '{version}', required => '{prompt_id}');
+select internal.list_declare('ai_versions_page', null::app.ai_prompt_versions, 'ai_version_json', '{version}',
+                             required => '{prompt_id}');
 
-create or replace function api.ai_prompt_versions(name text, page_offset int default 0, page_limit int default 50) returns api.reply
+create or replace function api.ai_prompt_versions(name text, page_offset int default 0, page_limit int default 50)
+returns api.reply
 language sql stable as $$
-  select internal.ai_versions_page((internal.ai_prompt_found(ai_prompt_versions.name)).id, ai_prompt_versions.page_offset, ai_prompt_versions.page_limit)
+  select internal.ai_versions_page((internal.ai_prompt_found(ai_prompt_versions.name)).id,
+                                   ai_prompt_versions.page_offset, ai_prompt_versions.page_limit)
 $$;
 comment on function api.ai_prompt_versions is 'Versions of a prompt, newest first. Refuses 404 NOT_FOUND.';
 
@@ -131,12 +155,15 @@ declare
 begin
   select v.config into former
     from app.ai_prompt_versions v
-   where v.prompt_id = (internal.ai_prompt_found(ai_prompt_rollback.name)).id and v.version = ai_prompt_rollback.version;
+   where v.prompt_id = (internal.ai_prompt_found(ai_prompt_rollback.name)).id
+     and v.version = ai_prompt_rollback.version;
   perform internal.check_found(found, 'version');
-  return internal.ai_prompt_written(internal.ai_prompt_write(ai_prompt_rollback.name, former, ai_prompt_rollback.allows_echo));
+  return internal.ai_prompt_written(internal.ai_prompt_write(ai_prompt_rollback.name, former,
+                                                             ai_prompt_rollback.allows_echo));
 end $$;
 comment on function api.ai_prompt_rollback is
-  'Makes a new version with the configuration of a former one. Refuses 404 NOT_FOUND, 409 PROVIDER_NOT_REGISTERED, 400 VALIDATION_ERROR.';
+  'Makes a new version with the configuration of a former one. Refuses 404 NOT_FOUND, 409 PROVIDER_NOT_REGISTERED, 400
+   VALIDATION_ERROR.';
 
 create or replace function internal.ai_period_start(period text, made_at timestamptz) returns timestamptz
 language sql stable
@@ -144,7 +171,8 @@ return case ai_period_start.period
   when 'daily' then date_trunc('day', internal.now(), 'UTC')
   when 'monthly' then date_trunc('month', internal.now(), 'UTC')
   else ai_period_start.made_at end;
-comment on function internal.ai_period_start is 'The beginning of the current day or month (UTC); of the period total, when the prompt was made.';
+comment on function internal.ai_period_start is
+  'The beginning of the current day or month (UTC); of the period total, when the prompt was made.';
 
 create or replace function internal.ai_period_spend(prompt_id uuid, period text) returns numeric
 language sql stable as $$
@@ -154,7 +182,8 @@ language sql stable as $$
      and d.day >= case ai_period_spend.period when 'total' then '-infinity'
                     else (internal.ai_period_start(ai_period_spend.period, null) at time zone 'UTC')::date end
 $$;
-comment on function internal.ai_period_spend is 'What a prompt has cost in the current day or month, or in all, in USD.';
+comment on function internal.ai_period_spend is
+  'What a prompt has cost in the current day or month, or in all, in USD.';
 
 create or replace function internal.ai_number(value numeric) returns numeric
 language sql immutable parallel safe
@@ -164,12 +193,16 @@ comment on function internal.ai_number is 'An amount in USD as responses show it
 create or replace function internal.ai_budget_reply(p app.ai_prompts) returns api.reply
 language sql stable as $$
   select internal.reply(200, json_build_object(
-    'budget_usd', internal.ai_number((ai_budget_reply.p).budget_usd), 'budget_period', (ai_budget_reply.p).budget_period,
-    'period_spend_usd', internal.ai_number(s.spend), 'remaining_usd', internal.ai_number(case when (ai_budget_reply.p).budget_usd is not null then greatest((ai_budget_reply.p).budget_usd - s.spend, 0) end),
+    'budget_usd', internal.ai_number((ai_budget_reply.p).budget_usd),
+      'budget_period', (ai_budget_reply.p).budget_period,
+    'period_spend_usd', internal.ai_number(s.spend),
+    'remaining_usd', internal.ai_number(case when (ai_budget_reply.p).budget_usd is not null
+                                               then greatest((ai_budget_reply.p).budget_usd - s.spend, 0) end),
     'exceeded', coalesce(s.spend >= (ai_budget_reply.p).budget_usd, false)))
     from internal.ai_period_spend((ai_budget_reply.p).id, (ai_budget_reply.p).budget_period) as s (spend)
 $$;
-comment on function internal.ai_budget_reply is 'The budget of a prompt with what is left of it; remaining_usd is null without a budget.';
+comment on function internal.ai_budget_reply is
+  'The budget of a prompt with what is left of it; remaining_usd is null without a budget.';
 
 create or replace function api.ai_budget_get(name text) returns api.reply
 language sql stable as $$
@@ -183,7 +216,8 @@ declare
   written app.ai_prompts;
 begin
   update app.ai_prompts p
-     set budget_usd = case when ai_budget_put.patch ? 'budget_usd' then (ai_budget_put.patch ->> 'budget_usd')::numeric else p.budget_usd end,
+     set budget_usd = case when ai_budget_put.patch ? 'budget_usd' then (ai_budget_put.patch ->> 'budget_usd')::numeric
+                           else p.budget_usd end,
          budget_period = coalesce(ai_budget_put.patch ->> 'budget_period', p.budget_period), updated_at = internal.now()
    where p.name = ai_budget_put.name
   returning p.* into written;
@@ -205,5 +239,5 @@ begin
     'exceeded', coalesce(internal.ai_period_spend(p.id, p.budget_period) >= p.budget_usd, false)));
 end $$;
 comment on function api.ai_spend is
-  'What a prompt has cost in the current day or month (UTC), or in all; by default in the period of its budget. exceeded is about the budget in its own period.
-   Refuses 404 NOT_FOUND.';
+  'What a prompt has cost in the current day or month (UTC), or in all; by default in the period of its budget. exceeded
+   is about the budget in its own period. Refuses 404 NOT_FOUND.';

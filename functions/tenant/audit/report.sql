@@ -11,7 +11,8 @@ declare
 begin
   perform internal.check_caller('worker', 'trails are reported by workers');
   return internal.reply(200, (
-    select json_build_object('events', coalesce(json_agg(t.event order by t.position) filter (where t.event is not null), '[]'),
+    select json_build_object('events', coalesce(
+      json_agg(t.event order by t.position) filter (where t.event is not null), '[]'),
                              'last', coalesce(max(t.position), former), 'is_over', count(*) < audit_sealed_since.most)
       from (select s.position, case when e.id is not null then internal.audit_json(e) end as event
               from app.audit_seals s
@@ -21,5 +22,5 @@ begin
              limit audit_sealed_since.most) t));
 end $$;
 comment on function api.audit_sealed_since is
-  'For workers: sealed rows of the trail after a position, or since a time where that is null: {events, last, is_over}; last is the position of the
-   last one.';
+  'For workers: sealed rows of the trail after a position, or since a time where that is null: {events, last, is_over};
+   last is the position of the last one.';

@@ -1,5 +1,5 @@
--- The spend ceiling: the most that the calls of providers may cost in a calendar month (UTC). It is checked before a call, with what the calls under way have
--- reserved. Projects without one take no lock.
+-- The spend ceiling: the most that the calls of providers may cost in a calendar month (UTC). It is checked before a
+-- call, with what the calls under way have reserved. Projects without one take no lock.
 create or replace function internal.spend_month() returns numeric
 language sql stable security definer set search_path = '' as $$
   select coalesce(sum(u.amount), 0)
@@ -22,7 +22,8 @@ language sql stable security definer set search_path = '' as $$
      -- one that was abandoned, and is not released yet, is owed in its month
      and (i.expires_at > internal.now() or i.created_at >= date_trunc('month', internal.now(), 'UTC'))
 $$;
-comment on function internal.spend_held is 'What the calls under way have reserved, in USD, and those of this month whose end nobody has recorded.';
+comment on function internal.spend_held is
+  'What the calls under way have reserved, in USD, and those of this month whose end nobody has recorded.';
 
 create or replace function internal.spend_refuse() returns void
 language plpgsql stable as $$
@@ -48,8 +49,9 @@ begin
   end if;
 end $$;
 comment on function internal.spend_check is
-  'Refuses 402 SPEND_CEILING_REACHED when the ceiling is reached, or would be by a call that costs up to so much; never in a comped project. Where there is a ceiling,
-   holds its lock to the end of the transaction, in which the caller reserves.';
+  'Refuses 402 SPEND_CEILING_REACHED when the ceiling is reached, or would be by a call that costs up to so much; never
+   in a comped project. Where there is a ceiling, holds its lock to the end of the transaction, in which the caller
+   reserves.';
 
 create or replace function api.spend_ceiling_put(amount_usd numeric default null) returns api.reply
 language plpgsql volatile security definer set search_path = '' as $$
@@ -65,5 +67,5 @@ begin
   return internal.reply(200, json_build_object('spend_ceiling_usd', spend_ceiling_put.amount_usd));
 end $$;
 comment on function api.spend_ceiling_put is
-  'Sets the spend ceiling, or takes it away with null, and records it in the audit trail: 200 {spend_ceiling_usd}. Calls that were admitted before go
-   on.';
+  'Sets the spend ceiling, or takes it away with null, and records it in the audit trail: 200 {spend_ceiling_usd}. Calls
+   that were admitted before go on.';

@@ -1,5 +1,5 @@
--- Meters: what a project uses, by UTC day. Each is counted in the transaction of what it counts, so it is exact whatever crashes; requests and bytes sent are
--- counted by the servers, in the control database.
+-- Meters: what a project uses, by UTC day. Each is counted in the transaction of what it counts, so it is exact
+-- whatever crashes; requests and bytes sent are counted by the servers, in the control database.
 create or replace function internal.utc_day(at timestamptz) returns date
 language sql immutable parallel safe
 return (utc_day.at at time zone 'UTC')::date;
@@ -49,23 +49,27 @@ begin
   if tg_op = 'INSERT' then
     perform internal.usage_add(internal.utc_day(new.created_at), 'ai_spend_usd', new.cost_usd);
   elsif tg_op = 'UPDATE' then
-    perform internal.usage_add(internal.utc_day(new.created_at), 'ai_spend_usd', coalesce(new.cost_usd, 0) - coalesce(old.cost_usd, 0));
+    perform internal.usage_add(internal.utc_day(new.created_at), 'ai_spend_usd',
+                               coalesce(new.cost_usd, 0) - coalesce(old.cost_usd, 0));
   else
     perform internal.usage_add(internal.utc_day(old.created_at), 'ai_spend_usd', old.reserved_usd);
   end if;
   return null;
 end $$;
 comment on function internal.tg_ai_invocations__spend is
-  'Counts what a call has cost. Of one whose user is deleted while it runs, what was reserved: the record of its end will find no invocation.';
+  'Counts what a call has cost. Of one whose user is deleted while it runs, what was reserved: the record of its end
+   will find no invocation.';
 create or replace trigger tg_ai_invocations__spend_of_insert
   after insert on app.ai_invocations
   for each row when (new.cost_usd <> 0) execute function internal.tg_ai_invocations__spend();
 create or replace trigger tg_ai_invocations__spend_of_update
   after update of cost_usd on app.ai_invocations
-  for each row when (coalesce(new.cost_usd, 0) <> coalesce(old.cost_usd, 0)) execute function internal.tg_ai_invocations__spend();
+  for each row when (coalesce(new.cost_usd, 0) <> coalesce(old.cost_usd,
+                                                           0)) execute function internal.tg_ai_invocations__spend();
 create or replace trigger tg_ai_invocations__spend_of_delete
   after delete on app.ai_invocations
-  for each row when (old.status = 'running' and old.reserved_usd <> 0) execute function internal.tg_ai_invocations__spend();
+  for each row when (old.status = 'running' and old.reserved_usd
+                     <> 0) execute function internal.tg_ai_invocations__spend();
 
 create or replace function internal.tg_engagement_events__usage() returns trigger
 language plpgsql volatile security definer set search_path = '' as $$
@@ -85,7 +89,8 @@ begin
   end loop;
   return null;
 end $$;
-comment on function internal.tg_engagement_events__usage is 'Keeps the number of deleted events of a day that is not closed yet.';
+comment on function internal.tg_engagement_events__usage is
+  'Keeps the number of deleted events of a day that is not closed yet.';
 create or replace trigger tg_engagement_events__usage
   after delete on app.engagement_events referencing old table as old_rows
   for each statement execute function internal.tg_engagement_events__usage();
@@ -106,7 +111,8 @@ language sql stable security definer set search_path = '' as $$
    group by 1
 $$;
 comment on function internal.events_received is
-  'Counts the events that apps, servers and webhooks sent on each of some days, and that are stored. Reads those days. Granted to nobody.';
+  'Counts the events that apps, servers and webhooks sent on each of some days, and that are stored. Reads those days.
+   Granted to nobody.';
 
 create or replace function internal.usage_close(last date, most int) returns int
 language plpgsql volatile security definer set search_path = '' as $$
@@ -125,7 +131,8 @@ begin
   return closed;
 end $$;
 comment on function internal.usage_close is
-  'Stores the events and the stored bytes of days that are over, at most so many, and answers of how many. Waits for deletions of events. Granted to nobody.';
+  'Stores the events and the stored bytes of days that are over, at most so many, and answers of how many. Waits for
+   deletions of events. Granted to nobody.';
 
 create or replace function internal.purge__billing(most int default 5000) returns bigint
 language plpgsql volatile security definer set search_path = '' as $$
@@ -142,7 +149,8 @@ begin
   with free as materialized (
     select u.slot, u.meter, u.day, u.amount from app.usage_days u where u.day <= over for update skip locked
   ), crowded as (
-    select f.meter, f.day, sum(f.amount) as amount, array_agg(f.slot) as slots from free f group by f.meter, f.day having count(*) > 1
+    select f.meter, f.day, sum(f.amount) as amount, array_agg(f.slot) as slots from free f group by f.meter, f.day
+    having count(*) > 1
   ), gone as (
     delete from app.usage_days u using crowded w where u.slot = any (w.slots)
   )
@@ -150,4 +158,5 @@ begin
   return internal.purge_rows('app.usage_days', 't.day < internal.utc_day(internal.now()) - 400', purge__billing.most);
 end $$;
 comment on function internal.purge__billing is
-  'Daily: closes the days that are over, one in a step, makes one slot of the slots of a meter and day, and forgets days after 400 days. Part of api.tenant_purge.';
+  'Daily: closes the days that are over, one in a step, makes one slot of the slots of a meter and day, and forgets days
+   after 400 days. Part of api.tenant_purge.';

@@ -22,7 +22,8 @@ begin
     perform internal.campaign_count(goal.campaign_id, goal.variant, converted => goal.n);
   end loop;
 end $$;
-comment on function internal.on_events__88_campaigns is 'The goal event of a campaign converts what was sent to the user within 24 hours.';
+comment on function internal.on_events__88_campaigns is
+  'The goal event of a campaign converts what was sent to the user within 24 hours.';
 
 create or replace function internal.event_plan__campaigns() returns table (event_name text, plan boolean)
 language sql stable as $$
@@ -30,7 +31,8 @@ language sql stable as $$
    where c.goal_event is not null and not c.is_deleted and c.status in ('scheduled', 'sending', 'paused', 'sent')
      and coalesce(c.finished_at, 'infinity') > internal.now() - interval '25 hours'
 $$;
-comment on function internal.event_plan__campaigns is 'The goals of campaigns that are sent or were lately. Granted to nobody.';
+comment on function internal.event_plan__campaigns is
+  'The goals of campaigns that are sent or were lately. Granted to nobody.';
 
 create or replace function internal.tg_campaigns__event_plans() returns trigger
 language plpgsql volatile security definer set search_path = '' as $$
@@ -38,12 +40,14 @@ begin
   perform internal.event_plans_refresh();
   return null;
 end $$;
-comment on function internal.tg_campaigns__event_plans is 'Refreshes the plans of events when a campaign with a goal changes its state.';
+comment on function internal.tg_campaigns__event_plans is
+  'Refreshes the plans of events when a campaign with a goal changes its state.';
 
 create or replace trigger tg_campaigns__event_plans
   after update of status, goal_event, is_deleted on app.campaigns
   for each row when (new.goal_event is not null
-                     and (old.status, old.is_deleted, old.goal_event) is distinct from (new.status, new.is_deleted, new.goal_event))
+                     and (old.status, old.is_deleted, old.goal_event) is distinct
+                       from (new.status, new.is_deleted, new.goal_event))
   execute function internal.tg_campaigns__event_plans();
 create or replace trigger tg_campaigns__event_plans_of_new
   after insert on app.campaigns

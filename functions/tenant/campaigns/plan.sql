@@ -1,10 +1,11 @@
--- Planning: a campaign's audience becomes deliveries, 20,000 users in a step. A step is one transaction and stores how far it came, so the successor of a
--- killed worker goes on there; a delivery is unique for a campaign and a user.
+-- Planning: a campaign's audience becomes deliveries, 20,000 users in a step. A step is one transaction and stores how
+-- far it came, so the successor of a killed worker goes on there; a delivery is unique for a campaign and a user.
 create or replace function internal.campaign_wake(c app.campaigns) returns void
 language sql volatile security definer set search_path = '' as $$
   select internal.enqueue((internal.campaign_channel((campaign_wake.c).channel)).send_task, (campaign_wake.c).id::text)
 $$;
-comment on function internal.campaign_wake is 'Queues the task that sends what is due of a campaign. Granted to nobody.';
+comment on function internal.campaign_wake is
+  'Queues the task that sends what is due of a campaign. Granted to nobody.';
 
 create or replace function internal.campaign_fail(campaign_id uuid, code text) returns void
 language plpgsql volatile security definer set search_path = '' as $$
@@ -14,26 +15,32 @@ begin
    where c.id = campaign_fail.campaign_id and c.status in ('sending', 'paused');
   perform internal.enqueue('campaigns__plan', campaign_fail.campaign_id::text);
 end $$;
-comment on function internal.campaign_fail is 'A channel cannot send a campaign, for a reason that all its messages share: what is left of it is ended. Granted to nobody.';
+comment on function internal.campaign_fail is
+  'A channel cannot send a campaign, for a reason that all its messages share: what is left of it is ended. Granted to
+   nobody.';
 
 select internal.slots_declare('campaign_counts_add', 'app.campaign_counts', '{source_id,hour,variant}',
                               '{targeted,sent,failed,skipped,opened,converted,clicked}');
 
-create or replace function internal.campaign_count(source_id uuid, variant text, targeted bigint default 0, sent bigint default 0, failed bigint default 0,
-                                               skipped bigint default 0, opened bigint default 0, converted bigint default 0,
-                                               clicked bigint default 0)
+create or replace function internal.campaign_count(source_id uuid, variant text, targeted bigint default 0,
+                                                   sent bigint default 0, failed bigint default 0,
+                                                   skipped bigint default 0, opened bigint default 0,
+                                                   converted bigint default 0, clicked bigint default 0)
 returns void
 language plpgsql volatile security definer set search_path = '' as $$
 begin
   if campaign_count.source_id is null then
     return;
   end if;
-  perform internal.campaign_counts_add(campaign_count.source_id, h.hour, coalesce(campaign_count.variant, ''), campaign_count.targeted, campaign_count.sent,
-                                   campaign_count.failed, campaign_count.skipped, campaign_count.opened, campaign_count.converted, campaign_count.clicked)
+  perform internal.campaign_counts_add(campaign_count.source_id, h.hour, coalesce(campaign_count.variant, ''),
+                                       campaign_count.targeted, campaign_count.sent,
+                                   campaign_count.failed, campaign_count.skipped, campaign_count.opened,
+                                   campaign_count.converted, campaign_count.clicked)
      from unnest(array['-infinity', date_trunc('hour', internal.now())]) h (hour);
 end $$;
 comment on function internal.campaign_count is
-  'Adds to the counts of a campaign or an automation, of this hour and in all. Nothing for a null source. Waits for nobody. Granted to nobody.';
+  'Adds to the counts of a campaign or an automation, of this hour and in all. Nothing for a null source. Waits for
+   nobody. Granted to nobody.';
 
 create or replace function internal.campaign_variant(campaign_id uuid, variants jsonb, app_user_id uuid) returns text
 language sql immutable parallel safe as $$
@@ -47,7 +54,8 @@ $$;
 comment on function internal.campaign_variant is
   'The variant of a user, by the bucket of flags; null for those beyond the weights of all variants, who are held out.';
 
-create or replace function internal.campaign_local_due(at timestamptz, zone text, local_time time, weekdays int[]) returns timestamptz
+create or replace function internal.campaign_local_due(at timestamptz, zone text, local_time time, weekdays int[])
+returns timestamptz
 language plpgsql stable parallel safe as $$
 declare
   day date := (campaign_local_due.at at time zone campaign_local_due.zone)::date;
@@ -56,16 +64,19 @@ begin
   for n in 0 .. 8 loop
     candidate := ((day + n) + campaign_local_due.local_time) at time zone campaign_local_due.zone;
     if candidate >= campaign_local_due.at
-       and (campaign_local_due.weekdays is null or extract(isodow from day + n)::int = any (campaign_local_due.weekdays)) then
+       and (campaign_local_due.weekdays is null
+            or extract(isodow from day + n)::int = any (campaign_local_due.weekdays)) then
       return candidate;
     end if;
   end loop;
   return campaign_local_due.at;
 end $$;
 comment on function internal.campaign_local_due is
-  'The next time at which clocks of a zone show local_time, from a time on, on one of these days of the week (1 is Monday), or on any.';
+  'The next time at which clocks of a zone show local_time, from a time on, on one of these days of the week (1 is
+   Monday), or on any.';
 
-create or replace function internal.campaign_plan_range(campaign app.campaigns, plan app.campaign_plans, last_id uuid) returns int
+create or replace function internal.campaign_plan_range(campaign app.campaigns, plan app.campaign_plans, last_id uuid)
+returns int
 language plpgsql volatile security definer set search_path = ''
 -- as for segments: sets are hashed or merged, by indexes over the range of users
 set enable_nestloop = off set random_page_cost = 1.1 set max_parallel_workers_per_gather = 0 set jit = off as $$
@@ -78,7 +89,8 @@ begin
   for variant in execute format($query$
     with audience as materialized (%s
     ), chosen as materialized (
-      select a.id, coalesce(z.name, 'UTC') as zone, case when $7 then internal.campaign_variant($5, $8, a.id) end as variant
+      select a.id, coalesce(z.name, 'UTC') as zone,
+             case when $7 then internal.campaign_variant($5, $8, a.id) end as variant
         from audience a
         join app.users u on u.id = a.id
         left join app.timezones z on z.name = u.timezone
@@ -89,7 +101,8 @@ begin
       select w.zone, case when $9 is null then $6 else internal.campaign_local_due($6, w.zone, $9, $10) end as due_at
         from (select distinct h.zone from chosen h) w
     ), planned as (
-      insert into app.campaign_deliveries (queue_id, channel, campaign_id, app_user_id, variant, inbox, status, reason, due_at, created_at)
+      insert into app.campaign_deliveries (queue_id, channel, campaign_id, app_user_id, variant, inbox, status, reason,
+                                           due_at, created_at)
       select $5, $12, $5, h.id, h.variant, $11, case when $7 and h.variant is null then 'skipped' else 'pending' end,
              case when $7 and h.variant is null then 'holdout' end, w.due_at, $6
         from chosen h
@@ -100,15 +113,18 @@ begin
     )
     select d.variant, count(*) as targeted, count(d.reason) as held_out from planned d group by 1
   $query$, p.query)
-     using internal.segment_bind(p.parameters), p.cursor_id, campaign_plan_range.last_id, p.user_ids, c.id, internal.now(),
-           jsonb_array_length(c.variants) > 0, c.variants, case when c.mode = 'user_local' then c.local_time::time end, c.weekdays, c.inbox, c.channel
+     using internal.segment_bind(p.parameters), p.cursor_id, campaign_plan_range.last_id, p.user_ids, c.id,
+       internal.now(),
+           jsonb_array_length(c.variants) > 0, c.variants, case when c.mode = 'user_local' then c.local_time::time end,
+           c.weekdays, c.inbox, c.channel
   loop
     perform internal.campaign_count(c.id, variant.variant, targeted => variant.targeted, skipped => variant.held_out);
     made := made + variant.targeted;
   end loop;
   return made;
 end $$;
-comment on function internal.campaign_plan_range is 'Makes the deliveries of the users after the plan''s cursor, up to an id. Returns how many. Granted to nobody.';
+comment on function internal.campaign_plan_range is
+  'Makes the deliveries of the users after the plan''s cursor, up to an id. Returns how many. Granted to nobody.';
 
 create or replace function internal.campaign_plan_cancel(campaign_id uuid, batch int, lease interval) returns json
 language plpgsql volatile security definer set search_path = '' as $$
@@ -119,23 +135,27 @@ begin
   for skipped in
     with ended as (
       update app.campaign_deliveries d
-         set status = case when d.status = 'pending' and d.sent_at is null then 'skipped' when d.sent_at is not null then 'sent' else 'failed' end,
+         set status = case when d.status = 'pending' and d.sent_at is null then 'skipped'
+                           when d.sent_at is not null then 'sent' else 'failed' end,
              reason = case when d.status = 'pending' and d.sent_at is null then 'cancelled' end,
              code = case when d.status = 'sending' and d.sent_at is null then 'OUTCOME_UNKNOWN' end,
              due_at = case when d.status = 'sending' then d.due_at - campaign_plan_cancel.lease else d.due_at end
        where d.id in (select e.id from app.campaign_deliveries e
                        where e.queue_id = campaign_plan_cancel.campaign_id and e.status in ('pending', 'sending')
                          -- without a lease the outcome comes from the channel
-                         and (e.status = 'pending' or campaign_plan_cancel.lease is not null and e.due_at <= internal.now())
+                         and (e.status = 'pending' or campaign_plan_cancel.lease is not null
+                              and e.due_at <= internal.now())
                        order by e.due_at limit campaign_plan_cancel.batch for update skip locked)
       returning d.variant, d.status
     )
-    select e.variant, count(*) filter (where e.status = 'skipped') as skipped, count(*) filter (where e.status = 'failed') as failed,
+    select e.variant, count(*) filter (where e.status = 'skipped') as skipped,
+           count(*) filter (where e.status = 'failed') as failed,
            count(*) filter (where e.status = 'sent') as sent
       from ended e group by 1
   loop
     found_any := true;
-    perform internal.campaign_count(campaign_plan_cancel.campaign_id, skipped.variant, sent => skipped.sent, failed => skipped.failed, skipped => skipped.skipped);
+    perform internal.campaign_count(campaign_plan_cancel.campaign_id, skipped.variant, sent => skipped.sent,
+                                    failed => skipped.failed, skipped => skipped.skipped);
   end loop;
   return json_build_object('is_over', not found_any, 'next_at', (
     select case when count(*) > 0 then internal.iso(greatest(min(d.due_at), internal.now() + interval '1 second')) end
@@ -144,13 +164,15 @@ begin
        and campaign_plan_cancel.lease is not null and not found_any));
 end $$;
 comment on function internal.campaign_plan_cancel is
-  'Ends deliveries that a cancelled campaign has left: those that were never sent are skipped, those whose lease has ended failed. Granted to nobody.';
+  'Ends deliveries that a cancelled campaign has left: those that were never sent are skipped, those whose lease has
+   ended failed. Granted to nobody.';
 
 create or replace function internal.campaign_plan_delete(campaign_id uuid, batch int) returns json
 language plpgsql volatile security definer set search_path = '' as $$
 begin
   delete from app.campaign_deliveries d
-   where d.id in (select e.id from app.campaign_deliveries e where e.campaign_id = campaign_plan_delete.campaign_id limit campaign_plan_delete.batch);
+   where d.id in (select e.id from app.campaign_deliveries e where e.campaign_id = campaign_plan_delete.campaign_id
+                   limit campaign_plan_delete.batch);
   if found then
     return '{"is_over": false}';
   end if;
@@ -159,7 +181,8 @@ begin
   delete from app.campaigns c where c.id = campaign_plan_delete.campaign_id;
   return '{"is_over": true}';
 end $$;
-comment on function internal.campaign_plan_delete is 'One step of the deletion of a campaign: its deliveries, then the campaign. Granted to nobody.';
+comment on function internal.campaign_plan_delete is
+  'One step of the deletion of a campaign: its deliveries, then the campaign. Granted to nobody.';
 
 create or replace function api.campaign_plan_step(campaign_id uuid, batch int default 20000) returns api.reply
 language plpgsql volatile security definer set search_path = '' as $$
@@ -206,7 +229,8 @@ begin
   if plan.planned_at is not null then
     return internal.reply(200, '{"is_over": true}');
   end if;
-  select u.id into last_id from app.users u where u.id > plan.cursor_id order by u.id offset campaign_plan_step.batch - 1 limit 1;
+  select u.id into last_id from app.users u where u.id > plan.cursor_id order by u.id
+  offset campaign_plan_step.batch - 1 limit 1;
   moved := internal.campaign_plan_range(c, plan, coalesce(last_id, 'ffffffff-ffff-ffff-ffff-ffffffffffff'));
   update app.campaign_plans p
      set cursor_id = coalesce(last_id, p.cursor_id), planned_at = case when last_id is null then internal.now() end
@@ -217,5 +241,6 @@ begin
   return internal.reply(200, json_build_object('is_over', last_id is null, 'planned', moved));
 end $$;
 comment on function api.campaign_plan_step is
-  'For the worker: one step of a campaign''s plan, {is_over, next_at}: starts it when its time has come and makes the deliveries of the next users,
-   or skips those left of a cancelled campaign, or deletes a deleted one. Locks the campaign.';
+  'For the worker: one step of a campaign''s plan, {is_over, next_at}: starts it when its time has come and makes the
+   deliveries of the next users, or skips those left of a cancelled campaign, or deletes a deleted one. Locks the
+   campaign.';

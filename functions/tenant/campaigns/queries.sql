@@ -5,10 +5,12 @@ return not (campaign_is_listed.c).is_deleted;
 comment on function internal.campaign_is_listed is 'Whether lists show a campaign.';
 
 -- served by campaigns_of_channel, or campaigns_by_status
-select internal.list_declare('campaigns_page', null::app.campaigns, 'campaign_json', '{created_at,id}', required => '{channel}',
+select internal.list_declare('campaigns_page', null::app.campaigns, 'campaign_json', '{created_at,id}',
+                             required => '{channel}',
                              filters => '{status}', condition => 'campaign_is_listed');
 
-create or replace function api.campaigns(channel text, status text default null, page_offset int default 0, page_limit int default 50)
+create or replace function api.campaigns(channel text, status text default null, page_offset int default 0,
+                                         page_limit int default 50)
 returns api.reply
 language sql stable as $$
   select internal.campaigns_page(campaigns.channel, campaigns.status, campaigns.page_offset, campaigns.page_limit)
@@ -30,45 +32,62 @@ comment on function internal.campaign_found is 'A campaign. Refuses 404 NOT_FOUN
 
 create or replace function api.campaign_get(campaign_id uuid, channel text) returns api.reply
 language sql stable as $$
-  select internal.reply(200, internal.campaign_json(internal.campaign_found(campaign_get.campaign_id, campaign_get.channel)))
+  select internal.reply(200, internal.campaign_json(internal.campaign_found(campaign_get.campaign_id,
+                                        campaign_get.channel)))
 $$;
 comment on function api.campaign_get is 'A campaign with its counts. Refuses 404 NOT_FOUND.';
 
-select internal.row_declare('campaign_delivery_json', null::app.campaign_deliveries, '{id,campaign_id,app_user_id,variant,status,reason,code,due_at,sent_at,opened_at,
+select internal.row_declare('campaign_delivery_json', null::app.campaign_deliveries,
+                            '{id,campaign_id,app_user_id,variant,status,reason,code,due_at,sent_at,opened_at,
                              clicked_at,converted_at,created_at}');
-comment on function internal.campaign_delivery_json is 'A delivery as administrators see it, of a channel that does not show more.';
+comment on function internal.campaign_delivery_json is
+  'A delivery as administrators see it, of a channel that does not show more.';
 
--- served by campaign_deliveries_once_per_campaign, or campaign_deliveries_by_status; a channel that shows more declares its own
-select internal.list_declare('campaign_deliveries_page', null::app.campaign_deliveries, 'campaign_delivery_json', '{app_user_id}', required => '{campaign_id}',
+-- served by campaign_deliveries_once_per_campaign, or campaign_deliveries_by_status; a channel that shows more declares
+-- its own
+select internal.list_declare('campaign_deliveries_page', null::app.campaign_deliveries, 'campaign_delivery_json',
+                             '{app_user_id}', required => '{campaign_id}',
                              filters => '{status}', by_cursor => true);
 
-create or replace function api.campaign_deliveries(campaign_id uuid, channel text, status text default null, cursor text default null, page_limit int default 50)
+create or replace function api.campaign_deliveries(campaign_id uuid, channel text, status text default null,
+                                                   cursor text default null, page_limit int default 50)
 returns api.reply
 language plpgsql stable as $$
 declare
-  campaign constant app.campaigns := internal.campaign_found(campaign_deliveries.campaign_id, campaign_deliveries.channel);
+  campaign constant app.campaigns := internal.campaign_found(campaign_deliveries.campaign_id,
+                                                             campaign_deliveries.channel);
   reply api.reply;
 begin
-  execute format('select r.* from internal.%I($1, $2, $3, $4) r', coalesce(internal.campaign_hook('deliveries', campaign.channel), 'campaign_deliveries_page'))
-     into reply using campaign.id, campaign_deliveries.status, campaign_deliveries.cursor, campaign_deliveries.page_limit::bigint;
+  execute format('select r.* from internal.%I($1, $2, $3, $4) r',
+                 coalesce(internal.campaign_hook('deliveries', campaign.channel), 'campaign_deliveries_page'))
+     into reply using campaign.id, campaign_deliveries.status, campaign_deliveries.cursor,
+       campaign_deliveries.page_limit::bigint;
   return reply;
 end $$;
 comment on function api.campaign_deliveries is
-  'Deliveries of a campaign in the order of their users, the newest user first, by cursor and status. Refuses 404 NOT_FOUND, 400 INVALID_INPUT.';
+  'Deliveries of a campaign in the order of their users, the newest user first, by cursor and status. Refuses 404
+   NOT_FOUND, 400 INVALID_INPUT.';
 
-create or replace function internal.campaign_stats_json(source_id uuid, variants text[], has_clicks boolean default false) returns json
+create or replace function internal.campaign_stats_json(source_id uuid, variants text[],
+                                                        has_clicks boolean default false)
+returns json
 language sql stable as $$
-  select internal.json_merge(internal.campaign_rates_json(campaign_stats_json.source_id, null, campaign_stats_json.has_clicks), json_build_object(
+  select internal.json_merge(internal.campaign_rates_json(campaign_stats_json.source_id, null,
+                                                          campaign_stats_json.has_clicks), json_build_object(
     'variants', coalesce((
       select json_agg(internal.json_merge(json_build_object('key', v.key),
-                                          internal.campaign_rates_json(campaign_stats_json.source_id, v.key, campaign_stats_json.has_clicks)) order by v.n)
+                                          internal.campaign_rates_json(campaign_stats_json.source_id, v.key,
+                                                                       campaign_stats_json.has_clicks)) order by v.n)
         from unnest(campaign_stats_json.variants) with ordinality as v (key, n)), '[]'),
     'hours', coalesce((
       select json_agg(internal.json_merge(
-               json_build_object('hour', internal.iso(h.hour), 'sent', h.sent, 'failed', h.failed, 'skipped', h.skipped, 'opened', h.opened,
+               json_build_object('hour', internal.iso(h.hour), 'sent', h.sent, 'failed', h.failed, 'skipped', h.skipped,
+                                 'opened', h.opened,
                                  'converted', h.converted),
-               case when campaign_stats_json.has_clicks then json_build_object('clicked', h.clicked) else '{}' end) order by h.hour)
-        from (select n.hour, sum(n.sent) as sent, sum(n.failed) as failed, sum(n.skipped) as skipped, sum(n.opened) as opened, sum(n.converted) as converted,
+               case when campaign_stats_json.has_clicks then json_build_object('clicked', h.clicked) else '{}' end)
+                 order by h.hour)
+        from (select n.hour, sum(n.sent) as sent, sum(n.failed) as failed, sum(n.skipped) as skipped,
+              sum(n.opened) as opened, sum(n.converted) as converted,
                      sum(n.clicked) as clicked
                 from app.campaign_counts n
                where n.source_id = campaign_stats_json.source_id and n.hour > '-infinity'
@@ -80,16 +99,21 @@ comment on function internal.campaign_stats_json is
 create or replace function internal.campaign_rates_json(source_id uuid, variant text, has_clicks boolean) returns json
 language sql stable as $$
   select internal.json_merge(
-    internal.campaign_counts_json(campaign_rates_json.source_id, '-infinity', campaign_rates_json.variant, campaign_rates_json.has_clicks),
+    internal.campaign_counts_json(campaign_rates_json.source_id, '-infinity', campaign_rates_json.variant,
+                                  campaign_rates_json.has_clicks),
     internal.json_merge(
       json_build_object('open_rate', round(coalesce(sum(n.opened) / nullif(sum(n.sent), 0), 0), 4),
                         'conversion_rate', round(coalesce(sum(n.converted) / nullif(sum(n.sent), 0), 0), 4)),
-      case when campaign_rates_json.has_clicks then json_build_object('click_rate', round(coalesce(sum(n.clicked) / nullif(sum(n.sent), 0), 0), 4)) else '{}' end))
+      case when campaign_rates_json.has_clicks
+             then json_build_object('click_rate', round(coalesce(sum(n.clicked) / nullif(sum(n.sent), 0), 0), 4))
+               else '{}' end))
     from app.campaign_counts n
-   where n.source_id = campaign_rates_json.source_id and n.hour = '-infinity' and (campaign_rates_json.variant is null or n.variant = campaign_rates_json.variant)
+   where n.source_id = campaign_rates_json.source_id and n.hour = '-infinity'
+     and (campaign_rates_json.variant is null or n.variant = campaign_rates_json.variant)
 $$;
 comment on function internal.campaign_rates_json is
-  'The counts of a campaign or an automation with the shares of what was sent that were opened, converted and, where its channel has clicks, clicked: 0 to 1.';
+  'The counts of a campaign or an automation with the shares of what was sent that were opened, converted and, where its
+   channel has clicks, clicked: 0 to 1.';
 
 create or replace function api.campaign_stats(campaign_id uuid, channel text) returns api.reply
 language plpgsql stable as $$
@@ -97,7 +121,8 @@ declare
   campaign constant app.campaigns := internal.campaign_found(campaign_stats.campaign_id, campaign_stats.channel);
 begin
   return internal.reply(200, internal.campaign_stats_json(campaign.id, array(
-    select e.value ->> 'key' from jsonb_array_elements(campaign.variants) with ordinality as e (value, n) order by e.n), internal.campaign_has_clicks(campaign.channel)));
+    select e.value ->> 'key' from jsonb_array_elements(campaign.variants) with ordinality as e (value, n) order by e.n),
+           internal.campaign_has_clicks(campaign.channel)));
 end $$;
 comment on function api.campaign_stats is 'Statistics of a campaign. Refuses 404 NOT_FOUND.';
 

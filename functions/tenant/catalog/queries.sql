@@ -3,8 +3,10 @@ create or replace function internal.catalog_item_json(i app.catalog_items) retur
 language sql stable as $$
   select json_build_object(
     'id', (catalog_item_json.i).id, 'key', (catalog_item_json.i).key, 'name', (catalog_item_json.i).name,
-    'item_type', (catalog_item_json.i).item_type, 'tags', (catalog_item_json.i).tags, 'category', (catalog_item_json.i).category,
-    'description', (catalog_item_json.i).description, 'icon_url', (catalog_item_json.i).icon_url, 'metadata', (catalog_item_json.i).metadata,
+    'item_type', (catalog_item_json.i).item_type, 'tags', (catalog_item_json.i).tags,
+    'category', (catalog_item_json.i).category,
+    'description', (catalog_item_json.i).description, 'icon_url', (catalog_item_json.i).icon_url,
+    'metadata', (catalog_item_json.i).metadata,
     'is_active', (catalog_item_json.i).is_active, 'max_owned', (catalog_item_json.i).max_owned,
     'duration_seconds', (catalog_item_json.i).duration_seconds, 'use_effect', (catalog_item_json.i).use_effect,
     'catalog_item_prices', coalesce((
@@ -13,11 +15,13 @@ language sql stable as $$
        where p.catalog_item_id = (catalog_item_json.i).id), '[]'),
     'bundle_contents', coalesce((
       select json_agg(json_build_object('content_item_id', b.content_item_id, 'quantity', b.quantity,
-                                        'catalog_items', json_build_object('key', c.key, 'name', c.name, 'icon_url', c.icon_url)) order by b.position)
+                                        'catalog_items', json_build_object('key', c.key, 'name', c.name,
+                                          'icon_url', c.icon_url)) order by b.position)
         from app.bundle_contents b
         join app.catalog_items c on c.id = b.content_item_id
        where b.bundle_id = (catalog_item_json.i).id), '[]'),
-    'created_at', internal.iso((catalog_item_json.i).created_at), 'updated_at', internal.iso((catalog_item_json.i).updated_at))
+    'created_at', internal.iso((catalog_item_json.i).created_at),
+    'updated_at', internal.iso((catalog_item_json.i).updated_at))
 $$;
 comment on function internal.catalog_item_json is 'An item with its prices and, for a bundle, its contents.';
 
@@ -27,8 +31,8 @@ language sql stable as $$
 $$;
 comment on function internal.catalog_find is 'The item with this id or key, or no row.';
 
-create or replace function internal.catalog_page(category text, tag text, item_type text, search text, include_inactive boolean, page_offset int,
-                                                 page_limit int)
+create or replace function internal.catalog_page(category text, tag text, item_type text, search text,
+                                                 include_inactive boolean, page_offset int, page_limit int)
 returns api.reply
 language plpgsql stable as $$
 declare
@@ -45,19 +49,23 @@ begin
        and (catalog_page.item_type is null or i.item_type = catalog_page.item_type)
        and (pattern is null or lower(i.name) like pattern or i.key like pattern)
   ), places as (
-    select h.id, h.created_at from hits h order by h.created_at desc, h.id desc limit catalog_page.page_limit offset catalog_page.page_offset
+    select h.id, h.created_at from hits h order by h.created_at desc, h.id desc limit catalog_page.page_limit
+    offset catalog_page.page_offset
   )
   select (select count(*) from hits),
-         (select json_agg(internal.catalog_item_json(i) order by i.created_at desc, i.id desc) from places p join app.catalog_items i on i.id = p.id)
+         (select json_agg(internal.catalog_item_json(i) order by i.created_at desc, i.id desc) from places p
+            join app.catalog_items i on i.id = p.id)
     into total, shown;
   return internal.reply_page(shown, total, catalog_page.page_offset, catalog_page.page_limit);
 end $$;
 comment on function internal.catalog_page is 'A page of items, newest first. At most 5,000 exist.';
 
-create or replace function api.catalog_list(category text default null, tag text default null, page_offset int default 0, page_limit int default 50)
+create or replace function api.catalog_list(category text default null, tag text default null,
+                                            page_offset int default 0, page_limit int default 50)
 returns api.reply
 language sql stable as $$
-  select internal.catalog_page(catalog_list.category, catalog_list.tag, null, null, false, catalog_list.page_offset, catalog_list.page_limit)
+  select internal.catalog_page(catalog_list.category, catalog_list.tag, null, null, false, catalog_list.page_offset,
+                               catalog_list.page_limit)
 $$;
 comment on function api.catalog_list is 'Active items, newest first, of one category or tag.';
 
@@ -73,12 +81,17 @@ begin
 end $$;
 comment on function api.catalog_get is 'An active item by id or key. Refuses 404 FETCH_FAILED.';
 
-create or replace function api.catalog_item_list(category text default null, tag text default null, item_type text default null, search text default null,
-                                                 include_inactive boolean default false, page_offset int default 0, page_limit int default 50)
+create or replace function api.catalog_item_list(category text default null, tag text default null,
+                                                 item_type text default null, search text default null,
+                                                 include_inactive boolean default false, page_offset int default 0,
+                                                 page_limit int default 50)
 returns api.reply
 language sql stable as $$
-  select internal.catalog_page(catalog_item_list.category, catalog_item_list.tag, catalog_item_list.item_type, catalog_item_list.search,
-                               catalog_item_list.include_inactive, catalog_item_list.page_offset, catalog_item_list.page_limit)
+  select internal.catalog_page(catalog_item_list.category, catalog_item_list.tag, catalog_item_list.item_type,
+                               catalog_item_list.search,
+                               catalog_item_list.include_inactive, catalog_item_list.page_offset,
+                               catalog_item_list.page_limit)
 $$;
-comment on function api.catalog_item_list is 'Items, newest first; search matches a part of key or name, case-insensitively.';
+comment on function api.catalog_item_list is
+  'Items, newest first; search matches a part of key or name, case-insensitively.';
 

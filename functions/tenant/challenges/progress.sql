@@ -1,14 +1,16 @@
--- Progress of challenges: the values they count, when they are counted, and the rewards. Progress is computed from stored data, never incremented,
--- so it is exact for late joiners and for events in any order. Lock order: users before their rows.
+-- Progress of challenges: the values they count, when they are counted, and the rewards. Progress is computed from
+-- stored data, never incremented, so it is exact for late joiners and for events in any order. Lock order: users before
+-- their rows.
 
 create or replace function internal.is_in_segment(segment_id uuid, app_user_id uuid) returns boolean
 language sql stable security definer set search_path = '' as $$
   select is_in_segment.segment_id is null
-      or is_in_segment.segment_id = any (internal.segments_holding(array[is_in_segment.segment_id], is_in_segment.app_user_id))
+      or is_in_segment.segment_id = any (internal.segments_holding(array[is_in_segment.segment_id],
+                                                                   is_in_segment.app_user_id))
 $$;
 comment on function internal.is_in_segment is
-  'Whether a user is in a segment; true for every user when segment_id is null. Accepts any user, because one user''s request may cause another''s events.
-   Granted to nobody.';
+  'Whether a user is in a segment; true for every user when segment_id is null. Accepts any user, because one user''s
+   request may cause another''s events. Granted to nobody.';
 
 create or replace function internal.first_whole_day(at timestamptz) returns date
 language sql immutable parallel safe as $$
@@ -16,7 +18,8 @@ language sql immutable parallel safe as $$
 $$;
 comment on function internal.first_whole_day is 'The first UTC day that lies whole after a time.';
 
-create or replace function internal.challenge_values(challenge app.challenges, app_user_ids uuid[], shift interval default '0')
+create or replace function internal.challenge_values(challenge app.challenges, app_user_ids uuid[],
+                                                     shift interval default '0')
 returns table (app_user_id uuid, value bigint)
 language plpgsql stable security definer set search_path = '' set plan_cache_mode = 'auto' rows 1000 as $$
 declare
@@ -36,19 +39,23 @@ begin
     return query
     select w.id, sum(w.count)::bigint
       from (select k.app_user_id as id, k.count
-              -- two branches, of which one is empty at once, here and below: a condition `everybody or in` would read all users also for a few
+              -- two branches, of which one is empty at once, here and below: a condition `everybody or in` would read
+              -- all users also for a few
               from (select a.* from app.user_event_counters a where everybody
                     union all
-                    select m.* from app.user_event_counters m where m.app_user_id in (select unnest(challenge_values.app_user_ids))) k
+                    select m.* from app.user_event_counters m
+                     where m.app_user_id in (select unnest(challenge_values.app_user_ids))) k
              where k.event_name = c.event_name and k.day >= first_day and k.day < last_day
             union all
             -- the partial days at both ends of the window: counters have whole days only
             select e.app_user_id, 1
               from (select a.* from app.engagement_events a where everybody
                     union all
-                    select m.* from app.engagement_events m where m.app_user_id in (select unnest(challenge_values.app_user_ids))) e
+                    select m.* from app.engagement_events m
+                     where m.app_user_id in (select unnest(challenge_values.app_user_ids))) e
              where e.event_name = c.event_name
-               and (e.occurred_at >= starts and e.occurred_at < days_from or e.occurred_at >= days_to and e.occurred_at < ends)) w
+               and (e.occurred_at >= starts and e.occurred_at < days_from
+                    or e.occurred_at >= days_to and e.occurred_at < ends)) w
      group by w.id;
   elsif c.goal_type = 'event_count' then
     return query
@@ -56,17 +63,22 @@ begin
     select e.app_user_id, count(*)
       from (select a.* from app.engagement_events a where everybody
             union all
-            select m.* from app.engagement_events m where m.app_user_id in (select unnest(challenge_values.app_user_ids))) e
-     where e.event_name = c.event_name and e.occurred_at >= starts and e.occurred_at < ends and e.received_at < ends + interval '24 hours'
+            select m.* from app.engagement_events m
+             where m.app_user_id in (select unnest(challenge_values.app_user_ids))) e
+     where e.event_name = c.event_name and e.occurred_at >= starts and e.occurred_at < ends
+       and e.received_at < ends + interval '24 hours'
      group by e.app_user_id;
   elsif c.goal_type = 'xp_earned' then
     return query
     select t.app_user_id, greatest(0, sum(t.amount))::bigint
       from (select a.* from app.xp_transactions a where everybody
             union all
-            select m.* from app.xp_transactions m where m.app_user_id in (select unnest(challenge_values.app_user_ids))) t
-     where t.occurred_at >= starts and t.occurred_at < ends and t.created_at < ends + interval '24 hours' and t.source <> 'merge'
-       -- bounds that the index serves: by occurred_at, or by received_at, since a device's clock may be five minutes ahead
+            select m.* from app.xp_transactions m
+             where m.app_user_id in (select unnest(challenge_values.app_user_ids))) t
+     where t.occurred_at >= starts and t.occurred_at < ends and t.created_at < ends + interval '24 hours'
+       and t.source <> 'merge'
+       -- bounds that the index serves: by occurred_at, or by received_at, since a device's clock may be five minutes
+       -- ahead
        and t.counted_at >= starts - interval '5 minutes' and t.counted_at < ends + interval '24 hours'
      group by t.app_user_id;
   else
@@ -75,20 +87,23 @@ begin
       from (select p.app_user_id, count(*) as length
               from (select s.app_user_id, s.streak_definition_id,
                            internal.period_number(d.period, d.week_starts_on, s.starts_on)
-                             - row_number() over (partition by s.app_user_id, s.streak_definition_id order by s.starts_on) as run
+                             - row_number() over (partition by s.app_user_id,
+                                                  s.streak_definition_id order by s.starts_on) as run
                       from (select a.* from app.streak_periods a where everybody
                             union all
-                            select m.* from app.streak_periods m where m.app_user_id in (select unnest(challenge_values.app_user_ids))) s
+                            select m.* from app.streak_periods m
+                             where m.app_user_id in (select unnest(challenge_values.app_user_ids))) s
                       join app.streak_definitions d on d.id = s.streak_definition_id
                      where s.source is not null and s.starts_on >= (starts at time zone 'UTC')::date
-                       and s.starts_on < ((ends at time zone 'UTC') + interval '1 day' - interval '1 microsecond')::date) p
+                       and s.starts_on < ((ends at time zone 'UTC') + interval '1 day'
+                                          - interval '1 microsecond')::date) p
              group by p.app_user_id, p.streak_definition_id, p.run) r
      group by r.app_user_id;
   end if;
 end $$;
 comment on function internal.challenge_values is
-  'The progress of users (null: all who have any) towards a challenge''s goal in its window, or in an earlier one: events by occurred_at, XP, or the longest
-   chain of periods. Granted to nobody.';
+  'The progress of users (null: all who have any) towards a challenge''s goal in its window, or in an earlier one:
+   events by occurred_at, XP, or the longest chain of periods. Granted to nobody.';
 
 create or replace function internal.challenges_pay(app_user_ids uuid[], challenge_ids uuid[]) returns void
 language plpgsql volatile security definer set search_path = '' as $$
@@ -109,23 +124,29 @@ begin
       when completer.reward_xp > 0 then jsonb_build_object('xp', completer.reward_xp)
       else '{}' end, 'challenge', completer.id::text);
     if completer.reward_achievement_id is not null then
-      perform internal.achievements_unlock(array[completer.app_user_id], array[completer.reward_achievement_id], 'reward');
+      perform internal.achievements_unlock(array[completer.app_user_id], array[completer.reward_achievement_id],
+                                           'reward');
     end if;
   end loop;
 end $$;
-comment on function internal.challenges_pay is 'Pays users the rewards of completed challenges, once. The users must be locked. Granted to nobody.';
+comment on function internal.challenges_pay is
+  'Pays users the rewards of completed challenges, once. The users must be locked. Granted to nobody.';
 
-create or replace function internal.events_between(app_user_id uuid, event_name text, since timestamptz, until timestamptz) returns bigint
+create or replace function internal.events_between(app_user_id uuid, event_name text, since timestamptz,
+                                                   until timestamptz)
+returns bigint
 language plpgsql stable as $$
 begin
   return (select count(*)
             from app.engagement_events e
            where e.app_user_id = events_between.app_user_id and e.event_name = events_between.event_name
              and e.occurred_at >= events_between.since and e.occurred_at < events_between.until
-             -- skips partitions that end before the window or lie in the future; a device's clock may be five minutes ahead
+             -- skips partitions that end before the window or lie in the future; a device's clock may be five minutes
+             -- ahead
              and e.received_at >= events_between.since - interval '5 minutes' and e.received_at <= internal.now());
 end $$;
-comment on function internal.events_between is 'How many events of a name a user has in the log, within a time. Granted to nobody.';
+comment on function internal.events_between is
+  'How many events of a name a user has in the log, within a time. Granted to nobody.';
 
 create or replace function internal.challenges_measure(app_user_ids uuid[], challenge_ids uuid[]) returns jsonb
 language plpgsql volatile security definer set search_path = '' as $$
@@ -136,15 +157,21 @@ begin
   with wanted as materialized (
     -- unnested in parallel: pairs of user and definition
     select c.id, c, w.app_user_id, d.first_day, d.last_day,
-           c.goal_type = 'event_count' and c.event_name is not null and d.first_day < d.last_day and internal.now() < c.end_at + interval '24 hours' as is_of_days
+           c.goal_type = 'event_count' and c.event_name is not null and d.first_day < d.last_day
+             and internal.now() < c.end_at + interval '24 hours' as is_of_days
       from (select distinct w.app_user_id, w.challenge_id
-              from unnest(challenges_measure.app_user_ids, challenges_measure.challenge_ids) as w (app_user_id, challenge_id)) w
+              from unnest(challenges_measure.app_user_ids, challenges_measure.challenge_ids) as w (app_user_id,
+                                        challenge_id)) w
       join app.challenges c on c.id = w.challenge_id
-     cross join lateral (select internal.first_whole_day(c.start_at) as first_day, (c.end_at at time zone 'UTC')::date as last_day) d
+     cross join lateral (select internal.first_whole_day(c.start_at) as first_day,
+                         (c.end_at at time zone 'UTC')::date as last_day) d
   ), edged as materialized (
-    -- the partial days at both ends of windows: counters have whole days only. Challenges with the same window share them
-    select x.app_user_id, x.event_name, x.since, x.until, internal.events_between(x.app_user_id, x.event_name, x.since, x.until) as count
-      from (select w.app_user_id, (w.c).event_name, (w.c).start_at as since, w.first_day::timestamp at time zone 'UTC' as until
+    -- the partial days at both ends of windows: counters have whole days only. Challenges with the same window share
+    -- them
+    select x.app_user_id, x.event_name, x.since, x.until,
+           internal.events_between(x.app_user_id, x.event_name, x.since, x.until) as count
+      from (select w.app_user_id, (w.c).event_name, (w.c).start_at as since,
+            w.first_day::timestamp at time zone 'UTC' as until
               from wanted w
              where w.is_of_days and (w.c).start_at < w.first_day::timestamp at time zone 'UTC'
             union
@@ -157,20 +184,24 @@ begin
     select w.app_user_id, w.id,
            coalesce((select sum(k.count)
                        from app.user_event_counters k
-                      where k.app_user_id = w.app_user_id and k.event_name = (w.c).event_name and k.day >= w.first_day and k.day < w.last_day), 0)
+                      where k.app_user_id = w.app_user_id and k.event_name = (w.c).event_name and k.day >= w.first_day
+                        and k.day < w.last_day), 0)
            + coalesce(s.count, 0) + coalesce(f.count, 0) as value
       from wanted w
       left join edged s on (s.app_user_id, s.event_name, s.since, s.until)
-                           = (w.app_user_id, (w.c).event_name, (w.c).start_at, w.first_day::timestamp at time zone 'UTC')
+                           = (w.app_user_id, (w.c).event_name, (w.c).start_at,
+                              w.first_day::timestamp at time zone 'UTC')
       left join edged f on (f.app_user_id, f.event_name, f.since, f.until)
                            = (w.app_user_id, (w.c).event_name, w.last_day::timestamp at time zone 'UTC', (w.c).end_at)
      where w.is_of_days
     union all
     select v.app_user_id, g.id, v.value
-      from (select w.id, w.c, array_agg(w.app_user_id) as users from wanted w where not w.is_of_days group by w.id, w.c) g
+      from (select w.id, w.c, array_agg(w.app_user_id) as users from wanted w where not w.is_of_days group by w.id,
+            w.c) g
      cross join lateral internal.challenge_values(g.c, g.users) v
   ), measured as (
-    select w.id, w.app_user_id, (w.c).team_mode, (w.c).is_active, (w.c).goal_value, coalesce(v.value, 0)::bigint as amount, p.app_user_id is null as is_new,
+    select w.id, w.app_user_id, (w.c).team_mode, (w.c).is_active, (w.c).goal_value,
+           coalesce(v.value, 0)::bigint as amount, p.app_user_id is null as is_new,
            p.progress, p.group_id, p.status,
            case when (w.c).team_mode = 'group' then internal.challenge_team(w.c, w.app_user_id, p.group_id) end as team
       from wanted w
@@ -181,15 +212,18 @@ begin
                 then v.value > 0 and internal.is_in_segment((w.c).segment_id, w.app_user_id)
                 else p.status <> 'left' end
   ), reached as (
-    select m.*, m.team is not null and exists (select from app.challenge_teams r where (r.challenge_id, r.group_id) = (m.id, m.team)) as is_reached
+    select m.*, m.team is not null and exists (select from app.challenge_teams r
+                                                where (r.challenge_id, r.group_id) = (m.id, m.team)) as is_reached
       from measured m
   ), evaluated as (
-    select r.*, c.completes, r.is_new or c.completes or r.progress <> r.amount or r.group_id is distinct from r.team as moves
+    select r.*, c.completes, r.is_new or c.completes or r.progress <> r.amount or r.group_id is distinct
+      from r.team as moves
       from reached r
      cross join lateral (
        select r.is_active and coalesce(r.status, 'in_progress') = 'in_progress'
               -- whether a team has reached its target is checked by a job
-              and case r.team_mode when 'none' then r.amount >= r.goal_value else r.amount > 0 and r.is_reached end as completes) c
+              and case r.team_mode when 'none' then r.amount >= r.goal_value
+                       else r.amount > 0 and r.is_reached end as completes) c
   )
   select array_agg(j.app_user_id) filter (where j.moves) as users, array_agg(j.id) filter (where j.moves) as ids,
          array_agg(j.amount) filter (where j.moves) as amounts, array_agg(j.team) filter (where j.moves) as teams,
@@ -207,7 +241,8 @@ begin
   end if;
 
   with counted as (
-    select w.*, p.app_user_id is null as is_new, coalesce(p.progress, 0) as before, coalesce(p.status = 'completed', false) as was_completed, c.name,
+    select w.*, p.app_user_id is null as is_new, coalesce(p.progress, 0) as before,
+           coalesce(p.status = 'completed', false) as was_completed, c.name,
            c.goal_value
       from unnest(found_ones.users, found_ones.ids, found_ones.amounts, found_ones.teams, found_ones.completing)
              as w (app_user_id, challenge_id, amount, team, completes)
@@ -215,13 +250,16 @@ begin
       left join app.challenge_participants p on (p.app_user_id, p.challenge_id) = (w.app_user_id, w.challenge_id)
   ), living as materialized (
     -- the lock waits for a concurrent deletion, after which the challenge is no longer found
-    select c.id from app.challenges c where c.id in (select k.challenge_id from counted k where k.is_new) order by c.id for key share
+    select c.id from app.challenges c where c.id in (select k.challenge_id from counted k where k.is_new)
+     order by c.id for key share
   ), kept as (
     select k.* from counted k where not k.is_new or k.challenge_id in (select l.id from living l)
   ), joined as (
-    insert into app.challenge_participants (app_user_id, challenge_id, joined_at, progress, reached_at, status, completed_at, group_id)
+    insert into app.challenge_participants (app_user_id, challenge_id, joined_at, progress, reached_at, status,
+                                            completed_at, group_id)
     select k.app_user_id, k.challenge_id, internal.now(), k.amount, internal.now(),
-           case when k.completes then 'completed' else 'in_progress' end, case when k.completes then internal.now() end, k.team
+           case when k.completes then 'completed' else 'in_progress' end, case when k.completes then internal.now() end,
+           k.team
       from kept k
      where k.is_new
      order by k.app_user_id, k.challenge_id
@@ -233,14 +271,17 @@ begin
       from kept k
      where not k.is_new and (p.app_user_id, p.challenge_id) = (k.app_user_id, k.challenge_id)
   )
-  select array_agg(json_build_object('app_user_id', k.app_user_id, 'id', k.challenge_id, 'name', k.name, 'progress', k.amount, 'goal_value', k.goal_value,
-                                     'completed', k.completes or k.was_completed) order by k.app_user_id, k.challenge_id)
+  select array_agg(json_build_object('app_user_id', k.app_user_id, 'id', k.challenge_id, 'name', k.name,
+                                     'progress', k.amount, 'goal_value', k.goal_value,
+                                     'completed', k.completes or k.was_completed) order by k.app_user_id,
+                                     k.challenge_id)
            filter (where internal.collects_effects()) as effects,
          array_agg(k.app_user_id order by k.app_user_id, k.challenge_id) filter (where k.completes) as completers,
          array_agg(k.challenge_id order by k.app_user_id, k.challenge_id) filter (where k.completes) as completed,
          array_agg(k.app_user_id order by k.app_user_id, k.challenge_id) filter (where k.is_new) as joiners,
          array_agg(k.challenge_id order by k.app_user_id, k.challenge_id) filter (where k.is_new) as joined,
-         jsonb_agg(jsonb_build_object('app_user_id', k.app_user_id, 'challenge_id', k.challenge_id, 'before', k.before, 'after', k.amount)
+         jsonb_agg(jsonb_build_object('app_user_id', k.app_user_id, 'challenge_id', k.challenge_id, 'before', k.before,
+                                      'after', k.amount)
                    order by k.app_user_id, k.challenge_id) as changes
     into moved
     from kept k;
@@ -250,8 +291,10 @@ begin
   if moved.joiners is null and moved.completers is null then
     return moved.changes;
   end if;
-  perform internal.emit_many(array_agg(e.app_user_id order by e.n, e.app_user_id), array_agg(e.event_name order by e.n, e.app_user_id),
-                             array_agg(jsonb_build_object('challenge_id', c.id, 'name', c.name, 'goal_type', c.goal_type, 'goal_value', c.goal_value)
+  perform internal.emit_many(array_agg(e.app_user_id order by e.n, e.app_user_id),
+                             array_agg(e.event_name order by e.n, e.app_user_id),
+                             array_agg(jsonb_build_object('challenge_id', c.id, 'name', c.name, 'goal_type',
+                                                          c.goal_type, 'goal_value', c.goal_value)
                                        order by e.n, e.app_user_id))
      from (select j.app_user_id, j.challenge_id, 'svc.challenge.joined' as event_name, 1 as n
              from unnest(moved.joiners, moved.joined) as j (app_user_id, challenge_id)
@@ -262,8 +305,9 @@ begin
   return moved.changes;
 end $$;
 comment on function internal.challenges_measure is
-  'Recounts pairs of users and challenges, joins users at their first activity, completes those who reach the goal, pays rewards and emits events. Users who left are skipped; completed is
-   final. Queues the recount of teams. Returns what changed. The users must be locked. Granted to nobody.';
+  'Recounts pairs of users and challenges, joins users at their first activity, completes those who reach the goal, pays
+   rewards and emits events. Users who left are skipped; completed is final. Queues the recount of teams. Returns what
+   changed. The users must be locked. Granted to nobody.';
 
 create or replace function internal.challenges_of_xp(app_user_id uuid) returns void
 language plpgsql volatile security definer set search_path = '' as $$
@@ -272,12 +316,14 @@ declare
     select c.id
       from app.challenges c
       join app.challenge_participants p on (p.app_user_id, p.challenge_id) = (challenges_of_xp.app_user_id, c.id)
-     where c.goal_type = 'xp_earned' and c.is_active and c.start_at <= internal.now() and c.end_at > internal.now() - interval '24 hours');
+     where c.goal_type = 'xp_earned' and c.is_active and c.start_at <= internal.now()
+       and c.end_at > internal.now() - interval '24 hours');
 begin
   perform internal.challenges_measure(array(select challenges_of_xp.app_user_id from unnest(touched)), touched);
 end $$;
 comment on function internal.challenges_of_xp is
-  'Recounts a user''s challenges of XP after XP was taken, which emits no event and therefore runs no hook. The user must be locked. Granted to nobody.';
+  'Recounts a user''s challenges of XP after XP was taken, which emits no event and therefore runs no hook. The user
+   must be locked. Granted to nobody.';
 
 create or replace function internal.on_events__40_challenges(events app.engagement_events[]) returns void
 language plpgsql volatile as $$
@@ -287,29 +333,35 @@ declare
 begin
   -- counted by occurred_at; events that arrive late are accepted for a day after the end
   if not internal.event_hooks_may_run()
-     or not exists (select from app.challenges c where c.is_active and c.end_at > internal.now() - interval '24 hours' and c.start_at <= internal.now()) then
+     or not exists (select from app.challenges c
+                     where c.is_active and c.end_at > internal.now() - interval '24 hours'
+                       and c.start_at <= internal.now()) then
     return;
   end if;
   with happened as (
     select i.app_user_id, i.event_name, i.occurred_at,
            i.event_name in ('svc.streak.started', 'svc.streak.extended', 'svc.streak.restored', 'svc.streak.frozen')
-             or exists (select from app.streak_definitions d where d.is_active and d.qualifying_event = i.event_name) as is_of_streaks
+             or exists (select from app.streak_definitions d
+                         where d.is_active and d.qualifying_event = i.event_name) as is_of_streaks
       from unnest(on_events__40_challenges.events) i
   )
   select array_agg(p.app_user_id), array_agg(p.id) into users, touched
     from (select distinct h.app_user_id, c.id
             from happened h
-            join app.challenges c on c.is_active and c.end_at > internal.now() - interval '24 hours' and c.start_at <= internal.now()
+            join app.challenges c on c.is_active and c.end_at > internal.now() - interval '24 hours'
+              and c.start_at <= internal.now()
              and (h.event_name = 'svc.user.merged'
                   or case c.goal_type
-                       when 'event_count' then h.event_name = c.event_name and h.occurred_at >= c.start_at and h.occurred_at < c.end_at
+                       when 'event_count' then h.event_name = c.event_name and h.occurred_at >= c.start_at
+                         and h.occurred_at < c.end_at
                        when 'xp_earned' then h.event_name = 'svc.xp.awarded'
                        else h.is_of_streaks end)) p;
   if users is not null then
     perform internal.challenges_measure(users, touched);
   end if;
 end $$;
-comment on function internal.on_events__40_challenges is 'Counts the challenges under way that events belong to, for the users that they are of.';
+comment on function internal.on_events__40_challenges is
+  'Counts the challenges under way that events belong to, for the users that they are of.';
 
 create or replace function internal.on_event__40_challenges(event app.engagement_events, plan boolean) returns void
 language plpgsql volatile as $$
@@ -336,16 +388,22 @@ begin
     return;
   end if;
   for counting in
-    select c.id, c.name, c.goal_value, p.progress, coalesce(p.status = 'in_progress', true) as may_complete, p.status = 'completed' as is_completed,
-           p.status is not null and c.team_mode = 'none' and p.group_id is null and d.first_day < d.last_day as is_simple,
+    select c.id, c.name, c.goal_value, p.progress, coalesce(p.status = 'in_progress', true) as may_complete,
+           p.status = 'completed' as is_completed,
+           p.status is not null and c.team_mode = 'none' and p.group_id is null
+             and d.first_day < d.last_day as is_simple,
            (select sum(k.count)
               from app.user_event_counters k
-             where k.app_user_id = e.app_user_id and k.event_name = e.event_name and k.day >= d.first_day and k.day < d.last_day) as amount,
-           c.start_at, d.first_day::timestamp at time zone 'UTC' as days_from, d.last_day::timestamp at time zone 'UTC' as days_to, c.end_at
+             where k.app_user_id = e.app_user_id and k.event_name = e.event_name and k.day >= d.first_day
+               and k.day < d.last_day) as amount,
+           c.start_at, d.first_day::timestamp at time zone 'UTC' as days_from,
+           d.last_day::timestamp at time zone 'UTC' as days_to, c.end_at
       from app.challenges c
-     cross join lateral (select internal.first_whole_day(c.start_at) as first_day, (c.end_at at time zone 'UTC')::date as last_day) d
+     cross join lateral (select internal.first_whole_day(c.start_at) as first_day,
+                         (c.end_at at time zone 'UTC')::date as last_day) d
       left join app.challenge_participants p on (p.app_user_id, p.challenge_id) = (e.app_user_id, c.id)
-     where c.event_name = e.event_name and c.is_active and c.goal_type = 'event_count' and c.end_at > at - interval '24 hours'
+     where c.event_name = e.event_name and c.is_active and c.goal_type = 'event_count'
+       and c.end_at > at - interval '24 hours'
        and c.start_at <= at and c.start_at <= e.occurred_at and c.end_at > e.occurred_at
        and p.status is distinct from 'left'
      order by c.id
@@ -375,7 +433,8 @@ begin
     elsif amount <> counting.progress then
       moved := moved || counting.id;
       amounts := amounts || amount;
-      effects := effects || json_build_object('app_user_id', e.app_user_id, 'id', counting.id, 'name', counting.name, 'progress', amount,
+      effects := effects || json_build_object('app_user_id', e.app_user_id, 'id', counting.id, 'name', counting.name,
+                                              'progress', amount,
                                               'goal_value', counting.goal_value, 'completed', counting.is_completed);
     end if;
   end loop;
@@ -394,32 +453,39 @@ begin
   perform internal.add_effects('challenges', effects);
 end $$;
 comment on function internal.on_event__40_challenges is
-  'Sets the progress of challenges that a user takes part in to what is counted in their window. Who joins or completes, teams, and challenges of XP and of
-   streaks are counted by internal.challenges_measure.';
+  'Sets the progress of challenges that a user takes part in to what is counted in their window. Who joins or completes,
+   teams, and challenges of XP and of streaks are counted by internal.challenges_measure.';
 
 create or replace function internal.event_plan__challenges() returns table (event_name text, plan boolean)
 language sql stable as $$
   select n.event_name, bool_or(n.is_of_all)
-    from (select c.event_name, false as is_of_all from app.challenges c where c.is_active and c.goal_type = 'event_count' and c.event_name is not null
+    from (select c.event_name, false as is_of_all from app.challenges c
+           where c.is_active and c.goal_type = 'event_count' and c.event_name is not null
           union
           select x.event_name, true
-            from (values ('svc.xp.awarded', 'xp_earned'), ('svc.streak.started', 'streak_maintained'), ('svc.streak.extended', 'streak_maintained'),
-                         ('svc.streak.restored', 'streak_maintained'), ('svc.streak.frozen', 'streak_maintained'), ('svc.user.merged', null))
+            from (values ('svc.xp.awarded', 'xp_earned'), ('svc.streak.started', 'streak_maintained'),
+                  ('svc.streak.extended', 'streak_maintained'),
+                         ('svc.streak.restored', 'streak_maintained'), ('svc.streak.frozen', 'streak_maintained'),
+                         ('svc.user.merged', null))
                    as x (event_name, goal_type)
-           where exists (select from app.challenges c where c.is_active and (x.goal_type is null or c.goal_type = x.goal_type))
+           where exists (select from app.challenges c
+                          where c.is_active and (x.goal_type is null or c.goal_type = x.goal_type))
           union
           select d.qualifying_event, true
             from app.streak_definitions d
-           where d.is_active and exists (select from app.challenges c where c.is_active and c.goal_type = 'streak_maintained')) n
+           where d.is_active and exists (select from app.challenges c
+                                          where c.is_active and c.goal_type = 'streak_maintained')) n
    group by 1
 $$;
-comment on function internal.event_plan__challenges is 'Which events active challenges count, whatever their time; true: not those of event_count alone. Granted to nobody.';
+comment on function internal.event_plan__challenges is
+  'Which events active challenges count, whatever their time; true: not those of event_count alone. Granted to nobody.';
 
 create or replace trigger tg_challenges__event_plans
   after insert or delete or update of is_active, goal_type, event_name on app.challenges
   for each statement execute function internal.tg_event_plans();
 
-create or replace function internal.replay__challenges(app_user_ids uuid[], since timestamptz, until timestamptz) returns jsonb
+create or replace function internal.replay__challenges(app_user_ids uuid[], since timestamptz, until timestamptz)
+returns jsonb
 language plpgsql volatile security definer set search_path = '' as $$
 declare
   users uuid[];
@@ -428,10 +494,12 @@ begin
   select array_agg(u.id), array_agg(c.id) into users, touched
     from unnest(replay__challenges.app_user_ids) as u (id)
    cross join app.challenges c
-   where c.is_active and c.start_at < replay__challenges.until and c.end_at > replay__challenges.since and c.start_at <= internal.now();
+   where c.is_active and c.start_at < replay__challenges.until and c.end_at > replay__challenges.since
+     and c.start_at <= internal.now();
   return coalesce(internal.challenges_measure(users, touched), '[]');
 end $$;
-comment on function internal.replay__challenges is 'Recounts the challenges whose window overlaps the range. Completed stays completed. The users must be locked.';
+comment on function internal.replay__challenges is
+  'Recounts the challenges whose window overlaps the range. Completed stays completed. The users must be locked.';
 
 create or replace function internal.merge__challenges(survivor uuid, other uuid) returns int
 language plpgsql volatile security definer set search_path = '' as $$
@@ -439,30 +507,36 @@ declare
   moved int;
 begin
   -- recounted with the events of both users when the merge emits its event
-  insert into app.challenge_participants as mine (app_user_id, challenge_id, joined_at, progress, reached_at, status, completed_at, group_id)
-  select merge__challenges.survivor, t.challenge_id, t.joined_at, t.progress, t.reached_at, t.status, t.completed_at, t.group_id
+  insert into app.challenge_participants as mine (app_user_id, challenge_id, joined_at, progress, reached_at, status,
+                                                  completed_at, group_id)
+  select merge__challenges.survivor, t.challenge_id, t.joined_at, t.progress, t.reached_at, t.status, t.completed_at,
+         t.group_id
     from app.challenge_participants t
    where t.app_user_id = merge__challenges.other and t.status <> 'left'
    order by t.challenge_id
   on conflict on constraint challenge_participants_pkey do update
-     set joined_at = least(mine.joined_at, excluded.joined_at), status = excluded.status, completed_at = excluded.completed_at,
+     set joined_at = least(mine.joined_at, excluded.joined_at), status = excluded.status,
+       completed_at = excluded.completed_at,
          progress = greatest(mine.progress, excluded.progress)
    where mine.status <> 'completed' and excluded.status = 'completed';
   get diagnostics moved = row_count;
   return moved;
 end $$;
-comment on function internal.merge__challenges is 'Unites two users'' challenges: completed by one is completed, and rewarded no second time. Granted to nobody.';
+comment on function internal.merge__challenges is
+  'Unites two users'' challenges: completed by one is completed, and rewarded no second time. Granted to nobody.';
 
 create or replace function internal.tg_challenge_participants__forget() returns trigger
 language plpgsql volatile security definer set search_path = '' as $$
 begin
-  delete from app.reward_grants g where (g.app_user_id, g.source_type, g.source_id) = (old.app_user_id, 'challenge', old.challenge_id::text);
+  delete from app.reward_grants g where (g.app_user_id, g.source_type, g.source_id) = (old.app_user_id, 'challenge',
+                                        old.challenge_id::text);
   update app.xp_transactions t
      set source_id = t.source_id || ' until ' || internal.new_id()
    where (t.app_user_id, t.source, t.source_id) = (old.app_user_id, 'challenge', old.challenge_id::text);
   return null;
 end $$;
-comment on function internal.tg_challenge_participants__forget is 'When a reset deletes a participation, lets the challenge be completed and paid again.';
+comment on function internal.tg_challenge_participants__forget is
+  'When a reset deletes a participation, lets the challenge be completed and paid again.';
 
 create or replace trigger tg_challenge_participants__forget
   after delete on app.challenge_participants

@@ -1,40 +1,49 @@
--- Passwordless sign-in: six-digit codes by mail and phone, magic links. A request reads no account, so that neither its response
--- nor its duration reveals whether there is one (user enumeration). Codes and tokens are made by the server; this database stores only their hashes.
+-- Passwordless sign-in: six-digit codes by mail and phone, magic links. A request reads no account, so that neither its
+-- response nor its duration reveals whether there is one (user enumeration). Codes and tokens are made by the server;
+-- this database stores only their hashes.
 comment on table app.user_codes is
-  'One-time codes and magic links. secret_hash is the HMAC of a code under SECRETS_KEY, or the SHA-256 of a link''s token. sealed is the content of the
-   message, encrypted by the server, until it is sent. app_user_id is the user whose session requested the code; null for sign-in.';
+  'One-time codes and magic links. secret_hash is the HMAC of a code under SECRETS_KEY, or the SHA-256 of a link''s
+   token. sealed is the content of the message, encrypted by the server, until it is sent. app_user_id is the user whose
+   session requested the code; null for sign-in.';
 
 create or replace function internal.has_provider(provider text) returns boolean
 language sql stable security definer set search_path = '' as $$
   select exists (select from app.integrations i where i.provider = has_provider.provider and i.is_active)
 $$;
-comment on function internal.has_provider is 'Whether a provider is connected and enabled. Returns nothing of its configuration.';
+comment on function internal.has_provider is
+  'Whether a provider is connected and enabled. Returns nothing of its configuration.';
 
 create or replace function internal.message_limit_take(what text, address text, hourly int, daily int) returns boolean
 language sql volatile as $$
   select internal.take_limits(json_build_array(
            json_build_object('key', k.key || ' hour', 'max', message_limit_take.hourly, 'seconds', 3600),
            json_build_object('key', k.key || ' day', 'max', message_limit_take.daily, 'seconds', 86400))) is null
-    from (select 'client ' || message_limit_take.what || ' address ' || encode(sha256(convert_to(message_limit_take.address, 'UTF8')), 'hex') as key) k
+    from (select 'client ' || message_limit_take.what || ' address '
+          || encode(sha256(convert_to(message_limit_take.address, 'UTF8')), 'hex') as key) k
 $$;
 comment on function internal.message_limit_take is
-  'Counts one message against the hourly and daily limits of an address. Returns false, and counts nothing, when either limit is reached.';
+  'Counts one message against the hourly and daily limits of an address. Returns false, and counts nothing, when either
+   limit is reached.';
 
-create or replace function internal.code_store(id uuid, app_user_id uuid, channel text, address text, purpose text, secret_hash text, sealed text,
-                                               locales text[] default null)
+create or replace function internal.code_store(id uuid, app_user_id uuid, channel text, address text, purpose text,
+                                               secret_hash text, sealed text, locales text[] default null)
 returns void
 language sql volatile as $$
-  insert into app.user_codes as code (id, app_user_id, kind, channel, address, purpose, secret_hash, sealed, locales, expires_at)
-  values (code_store.id, code_store.app_user_id, 'code', code_store.channel, code_store.address, code_store.purpose, code_store.secret_hash,
+  insert into app.user_codes as code (id, app_user_id, kind, channel, address, purpose, secret_hash, sealed, locales,
+                                      expires_at)
+  values (code_store.id, code_store.app_user_id, 'code', code_store.channel, code_store.address, code_store.purpose,
+          code_store.secret_hash,
           code_store.sealed, code_store.locales, internal.now() + interval '10 minutes')
   on conflict (channel, address, purpose, app_user_id) where kind = 'code' and used_at is null do update
-     set id = excluded.id, secret_hash = excluded.secret_hash, sealed = excluded.sealed, locales = excluded.locales, attempts = 0, sent_at = null,
+     set id = excluded.id, secret_hash = excluded.secret_hash, sealed = excluded.sealed, locales = excluded.locales,
+       attempts = 0, sent_at = null,
          created_at = excluded.created_at, expires_at = excluded.expires_at
 $$;
-comment on function internal.code_store is 'Stores a code for 10 minutes. Replaces the current code for the same purpose, address and user.';
+comment on function internal.code_store is
+  'Stores a code for 10 minutes. Replaces the current code for the same purpose, address and user.';
 
-create or replace function api.auth_code_request(id uuid, channel text, address text, purpose text, secret_hash text, sealed text,
-                                                 locales text[] default null)
+create or replace function api.auth_code_request(id uuid, channel text, address text, purpose text, secret_hash text,
+                                                 sealed text, locales text[] default null)
 returns api.reply
 language plpgsql volatile as $$
 declare
@@ -46,7 +55,8 @@ begin
     perform internal.invalid('email', 'must be a mail address', 'INVALID_INPUT');
   end if;
   if auth_code_request.channel = 'phone' and not internal.has_provider('sms') then
-    perform internal.fail(400, 'PROVIDER_NOT_CONFIGURED', 'This project has no provider for text messages: connect one first.');
+    perform internal.fail(400, 'PROVIDER_NOT_CONFIGURED',
+                          'This project has no provider for text messages: connect one first.');
   end if;
   if auth_code_request.purpose <> 'sign_in' then
     me := internal.session_owner();
@@ -57,7 +67,8 @@ begin
     return internal.reply(200, ok);
   end if;
   -- a request over the limit does not replace a valid code
-  if not internal.message_limit_take(case auth_code_request.channel when 'email' then 'code' else 'phone code' end, normal,
+  if not internal.message_limit_take(case auth_code_request.channel when 'email' then 'code' else 'phone code' end,
+                                     normal,
                                      case auth_code_request.channel when 'email' then 5 else 3 end, 20) then
     return internal.reply(200, ok);
   end if;
@@ -66,11 +77,13 @@ begin
   return internal.reply(200, ok);
 end $$;
 comment on function api.auth_code_request is
-  'Creates a code for an address, valid for 10 minutes, and replaces the current one; a trigger queues its message. Always answers 200: each address gets
-   5 codes an hour (phone: 3) and 20 a day, and a request over the limit does nothing. Refuses 400 INVALID_INPUT, PROVIDER_NOT_CONFIGURED; 401 UNAUTHORIZED
-   for purposes that need a session.';
+  'Creates a code for an address, valid for 10 minutes, and replaces the current one; a trigger queues its message.
+   Always answers 200: each address gets 5 codes an hour (phone: 3) and 20 a day, and a request over the limit does
+   nothing. Refuses 400 INVALID_INPUT, PROVIDER_NOT_CONFIGURED; 401 UNAUTHORIZED for purposes that need a session.';
 
-create or replace function internal.code_consume(purpose text, channel text, address text, app_user_id uuid, secret_hash text) returns boolean
+create or replace function internal.code_consume(purpose text, channel text, address text, app_user_id uuid,
+                                                 secret_hash text)
+returns boolean
 language plpgsql volatile as $$
 declare
   code app.user_codes;
@@ -92,8 +105,8 @@ begin
   return true;
 end $$;
 comment on function internal.code_consume is
-  'Consumes a code for its purpose, address and user: true once. A wrong attempt is counted, and the fifth locks the code; so after
-   false the caller must return, not raise. Locks the code.';
+  'Consumes a code for its purpose, address and user: true once. A wrong attempt is counted, and the fifth locks the
+   code; so after false the caller must return, not raise. Locks the code.';
 
 create or replace function internal.deletion_code_consume(secret_hash text) returns boolean
 language plpgsql volatile security definer set search_path = '' as $$
@@ -111,20 +124,23 @@ begin
      where u.id = internal.user_id() and own.address is not null
      order by own.channel
   loop
-    is_used := internal.code_consume('delete', address.channel, address.address, internal.user_id(), deletion_code_consume.secret_hash) or is_used;
+    is_used := internal.code_consume('delete', address.channel, address.address, internal.user_id(),
+                                     deletion_code_consume.secret_hash) or is_used;
   end loop;
   return is_used;
 end $$;
 comment on function internal.deletion_code_consume is
-  'Consumes a code that the caller requested by email or phone to delete their account. A code that was sent to a former address of theirs is
-   invalid. After false return, do not raise: the wrong attempt is counted. The caller must hold the lock on the user.';
+  'Consumes a code that the caller requested by email or phone to delete their account. A code that was sent to a former
+   address of theirs is invalid. After false return, do not raise: the wrong attempt is counted. The caller must hold
+   the lock on the user.';
 
 create or replace function internal.wrong_code() returns api.reply
 language sql immutable
 return internal.refuse(401, 'OTP_INVALID', 'The code is wrong, used, locked or expired: request a new one.');
 comment on function internal.wrong_code is '401 OTP_INVALID, returned so that the wrong attempt stays counted.';
 
-create or replace function internal.sign_in_by_email(email text, method text, sid uuid, refresh_hash text, device jsonb) returns api.reply
+create or replace function internal.sign_in_by_email(email text, method text, sid uuid, refresh_hash text, device jsonb)
+returns api.reply
 language plpgsql volatile as $$
 declare
   them app.users;
@@ -152,10 +168,11 @@ begin
                           sign_in_by_email.device);
 end $$;
 comment on function internal.sign_in_by_email is
-  'Signs in the person who has just proved an address: as its user, or as a new, verified user. Reclaims an account with an unproved address. The caller
-   must hold the address lock.';
+  'Signs in the person who has just proved an address: as its user, or as a new, verified user. Reclaims an account with
+   an unproved address. The caller must hold the address lock.';
 
-create or replace function internal.sign_in_by_phone(phone text, sid uuid, refresh_hash text, device jsonb) returns api.reply
+create or replace function internal.sign_in_by_phone(phone text, sid uuid, refresh_hash text, device jsonb)
+returns api.reply
 language plpgsql volatile as $$
 declare
   them app.users;
@@ -179,12 +196,15 @@ begin
   insert into app.user_identities (app_user_id, provider, provider_id)
   values (them.id, 'phone', them.phone)
   on conflict on constraint user_identities_unique do nothing;
-  return internal.sign_in(them.id, is_new, 'phone', sign_in_by_phone.sid, sign_in_by_phone.refresh_hash, sign_in_by_phone.device);
+  return internal.sign_in(them.id, is_new, 'phone', sign_in_by_phone.sid, sign_in_by_phone.refresh_hash,
+                          sign_in_by_phone.device);
 end $$;
 comment on function internal.sign_in_by_phone is
-  'Signs in the person who has just proved a number: as its user, or as a new one. The caller must hold the address lock.';
+  'Signs in the person who has just proved a number: as its user, or as a new one. The caller must hold the address
+   lock.';
 
-create or replace function api.auth_code_sign_in(channel text, address text, secret_hash text, sid uuid, refresh_hash text, device jsonb default null)
+create or replace function api.auth_code_sign_in(channel text, address text, secret_hash text, sid uuid,
+                                                 refresh_hash text, device jsonb default null)
 returns api.reply
 language plpgsql volatile as $$
 declare
@@ -192,24 +212,29 @@ declare
   reply api.reply;
 begin
   if auth_code_sign_in.channel = 'phone' and not internal.has_provider('sms') then
-    perform internal.fail(400, 'PROVIDER_NOT_CONFIGURED', 'This project has no provider for text messages: connect one first.');
+    perform internal.fail(400, 'PROVIDER_NOT_CONFIGURED',
+                          'This project has no provider for text messages: connect one first.');
   end if;
   perform internal.lock_address(auth_code_sign_in.channel, normal);
   if not internal.code_consume('sign_in', auth_code_sign_in.channel, normal, null, auth_code_sign_in.secret_hash) then
     return internal.wrong_code();
   end if;
   if auth_code_sign_in.channel = 'email' then
-    reply := internal.sign_in_by_email(normal, 'email_code', auth_code_sign_in.sid, auth_code_sign_in.refresh_hash, auth_code_sign_in.device);
+    reply := internal.sign_in_by_email(normal, 'email_code', auth_code_sign_in.sid, auth_code_sign_in.refresh_hash,
+                                       auth_code_sign_in.device);
   else
-    reply := internal.sign_in_by_phone(normal, auth_code_sign_in.sid, auth_code_sign_in.refresh_hash, auth_code_sign_in.device);
+    reply := internal.sign_in_by_phone(normal, auth_code_sign_in.sid, auth_code_sign_in.refresh_hash,
+                                       auth_code_sign_in.device);
   end if;
   return reply;
 end $$;
 comment on function api.auth_code_sign_in is
-  'Signs in by a code: 200, or 201 for a new user. If nobody had proved the account''s address, the person who proves it takes the account over. Refuses
-   401 OTP_INVALID, 400 PROVIDER_NOT_CONFIGURED, 403 USER_BANNED.';
+  'Signs in by a code: 200, or 201 for a new user. If nobody had proved the account''s address, the person who proves it
+   takes the account over. Refuses 401 OTP_INVALID, 400 PROVIDER_NOT_CONFIGURED, 403 USER_BANNED.';
 
-create or replace function api.auth_magic_link_request(id uuid, email text, secret_hash text, sealed text, locales text[] default null) returns api.reply
+create or replace function api.auth_magic_link_request(id uuid, email text, secret_hash text, sealed text,
+                                                       locales text[] default null)
+returns api.reply
 language plpgsql volatile as $$
 declare
   normal constant text := internal.email_normal(auth_magic_link_request.email);
@@ -225,16 +250,19 @@ begin
   return internal.reply(200, '{"ok": true}');
 end $$;
 comment on function api.auth_magic_link_request is
-  'Creates a link for an address, valid for 15 minutes; earlier links stay valid. Always answers 200: each address gets 5 links an hour and 20 a day, and a
-   request over the limit does nothing. Refuses 400 INVALID_INPUT.';
+  'Creates a link for an address, valid for 15 minutes; earlier links stay valid. Always answers 200: each address gets
+   5 links an hour and 20 a day, and a request over the limit does nothing. Refuses 400 INVALID_INPUT.';
 
-create or replace function api.auth_magic_link_verify(token_hash text, sid uuid, refresh_hash text, device jsonb default null) returns api.reply
+create or replace function api.auth_magic_link_verify(token_hash text, sid uuid, refresh_hash text,
+                                                      device jsonb default null)
+returns api.reply
 language plpgsql volatile as $$
 declare
   address text;
 begin
   -- lock order: the address, then the link
-  select c.address into address from app.user_codes c where c.kind = 'magic_link' and c.secret_hash = auth_magic_link_verify.token_hash;
+  select c.address into address from app.user_codes c
+   where c.kind = 'magic_link' and c.secret_hash = auth_magic_link_verify.token_hash;
   if address is not null then
     perform internal.lock_address('email', address);
     update app.user_codes c
@@ -245,9 +273,10 @@ begin
   if not found or address is null then
     perform internal.fail(401, 'INVALID_TOKEN', 'The link was used or has expired: request a new one.');
   end if;
-  return internal.sign_in_by_email(address, 'magic_link', auth_magic_link_verify.sid, auth_magic_link_verify.refresh_hash,
+  return internal.sign_in_by_email(address, 'magic_link', auth_magic_link_verify.sid,
+                                   auth_magic_link_verify.refresh_hash,
                                    auth_magic_link_verify.device);
 end $$;
 comment on function api.auth_magic_link_verify is
-  'Signs in by a link, once: 200, or 201 for a new user, verified. If nobody had proved the account''s address, the person who proves it takes the account
-   over. Refuses 401 INVALID_TOKEN, 403 USER_BANNED.';
+  'Signs in by a link, once: 200, or 201 for a new user, verified. If nobody had proved the account''s address, the
+   person who proves it takes the account over. Refuses 401 INVALID_TOKEN, 403 USER_BANNED.';

@@ -1,4 +1,5 @@
--- Linking and unlinking of identities. The caller's session determines the user; an identity must be proved before it is linked.
+-- Linking and unlinking of identities. The caller's session determines the user; an identity must be proved before it
+-- is linked.
 create or replace function internal.fail_in_use() returns void
 language plpgsql volatile as $$
 begin
@@ -7,7 +8,8 @@ begin
                         json_build_object('merge_available', not internal.has_identity(internal.user_id())));
 end $$;
 comment on function internal.fail_in_use is
-  'Refuses 409 IDENTITY_IN_USE. merge_available: the caller is purely anonymous, so the owner of the identity may sign in and merge this user.';
+  'Refuses 409 IDENTITY_IN_USE. merge_available: the caller is purely anonymous, so the owner of the identity may sign
+   in and merge this user.';
 
 create or replace function internal.linked_reply() returns api.reply
 language sql volatile as $$
@@ -15,7 +17,8 @@ language sql volatile as $$
 $$;
 comment on function internal.linked_reply is 'The caller''s profile after the change.';
 
-create or replace function api.auth_link_email(email text, secret_hash text, password_hash text default null, checked_hash text default null)
+create or replace function api.auth_link_email(email text, secret_hash text, password_hash text default null,
+                                               checked_hash text default null)
 returns api.reply
 language plpgsql volatile as $$
 declare
@@ -44,8 +47,8 @@ begin
   return internal.linked_reply();
 end $$;
 comment on function api.auth_link_email is
-  'Links an address by a code that this session requested, and replaces the former address; password and sessions stay. Refuses 401 OTP_INVALID,
-   UNAUTHORIZED, 409 IDENTITY_IN_USE. Locks address, user, code.';
+  'Links an address by a code that this session requested, and replaces the former address; password and sessions stay.
+   Refuses 401 OTP_INVALID, UNAUTHORIZED, 409 IDENTITY_IN_USE. Locks address, user, code.';
 
 create or replace function api.auth_link_phone(phone text, secret_hash text) returns api.reply
 language plpgsql volatile as $$
@@ -72,10 +75,11 @@ begin
   return internal.linked_reply();
 end $$;
 comment on function api.auth_link_phone is
-  'Links a number by a code that this session requested, and replaces the former number. Refuses 401 OTP_INVALID, UNAUTHORIZED, 409 IDENTITY_IN_USE.
-   Locks address, user, code.';
+  'Links a number by a code that this session requested, and replaces the former number. Refuses 401 OTP_INVALID,
+   UNAUTHORIZED, 409 IDENTITY_IN_USE. Locks address, user, code.';
 
-create or replace function api.auth_link_social(provider text, provider_id text, email text default null) returns api.reply
+create or replace function api.auth_link_social(provider text, provider_id text, email text default null)
+returns api.reply
 language plpgsql volatile as $$
 declare
   proved constant text := internal.proved_email(auth_link_social.email);
@@ -108,16 +112,19 @@ begin
   return internal.linked_reply();
 end $$;
 comment on function api.auth_link_social is
-  'Links a verified identity. An email that the provider has verified verifies the same email of the account, or becomes its email if the account has none
-   and no other user has it. Refuses 401 UNAUTHORIZED, 409 IDENTITY_IN_USE. Locks identity, user.';
+  'Links a verified identity. An email that the provider has verified verifies the same email of the account, or becomes
+   its email if the account has none and no other user has it. Refuses 401 UNAUTHORIZED, 409 IDENTITY_IN_USE. Locks
+   identity, user.';
 
 create or replace function api.auth_link_password(password_hash text, checked_hash text default null) returns api.reply
 language plpgsql volatile as $$
 begin
-  perform internal.set_password(internal.session_owner(), auth_link_password.password_hash, auth_link_password.checked_hash);
+  perform internal.set_password(internal.session_owner(), auth_link_password.password_hash,
+                                auth_link_password.checked_hash);
   return internal.linked_reply();
 end $$;
-comment on function api.auth_link_password is 'Sets a password; sessions stay. Refuses 400 INVALID_INPUT, 401 UNAUTHORIZED. Locks the user.';
+comment on function api.auth_link_password is
+  'Sets a password; sessions stay. Refuses 400 INVALID_INPUT, 401 UNAUTHORIZED. Locks the user.';
 
 create or replace function api.auth_unlink(provider text, provider_id text default null) returns api.reply
 language plpgsql volatile as $$
@@ -128,9 +135,11 @@ declare
                                      and i.provider = auth_unlink.provider
                                      and i.provider_id = coalesce(auth_unlink.provider_id, i.provider_id));
   ways constant int := (me.email is not null)::int + (me.phone is not null)::int
-                       + (select count(*) from app.user_identities i where i.app_user_id = me.id and i.provider not in ('email', 'phone'));
+                       + (select count(*) from app.user_identities i
+                           where i.app_user_id = me.id and i.provider not in ('email', 'phone'));
   is_linked constant boolean := case auth_unlink.provider
-    when 'email' then me.email is not null and me.email = coalesce(internal.email_normal(auth_unlink.provider_id), me.email)
+    when 'email' then me.email is not null and me.email = coalesce(internal.email_normal(auth_unlink.provider_id),
+                                                                   me.email)
     when 'phone' then me.phone is not null and me.phone = coalesce(btrim(auth_unlink.provider_id), me.phone)
     when 'password' then exists (select from app.user_passwords p where p.app_user_id = me.id)
     else cardinality(social) > 0 end;
@@ -154,13 +163,15 @@ begin
     when 'password' then
       delete from app.user_passwords p where p.app_user_id = me.id;
     else
-      delete from app.user_identities i where (i.app_user_id, i.provider, i.provider_id) = (me.id, auth_unlink.provider, social[1]);
+      delete from app.user_identities i where (i.app_user_id, i.provider, i.provider_id) = (me.id, auth_unlink.provider,
+                                        social[1]);
   end case;
   return internal.linked_reply();
 end $$;
 comment on function api.auth_unlink is
-  'Removes a way to sign in. Removing the email also removes the password, which needs it. Refuses 404 IDENTITY_NOT_FOUND, 409 LAST_IDENTITY,
-   400 INVALID_INPUT (several of the provider), 401 UNAUTHORIZED. Locks the user, so that concurrent requests cannot remove the last one.';
+  'Removes a way to sign in. Removing the email also removes the password, which needs it. Refuses 404
+   IDENTITY_NOT_FOUND, 409 LAST_IDENTITY, 400 INVALID_INPUT (several of the provider), 401 UNAUTHORIZED. Locks the user,
+   so that concurrent requests cannot remove the last one.';
 
 create or replace function internal.tg_users__identities() returns trigger
 language plpgsql volatile security definer set search_path = '' as $$
@@ -171,7 +182,8 @@ begin
           or i.provider = 'phone' and i.provider_id is distinct from new.phone);
   return null;
 end $$;
-comment on function internal.tg_users__identities is 'Deletes the identity of a user''s address when the address is removed or replaced, by any writer.';
+comment on function internal.tg_users__identities is
+  'Deletes the identity of a user''s address when the address is removed or replaced, by any writer.';
 
 create or replace trigger tg_users__identities
   after update of email, phone on app.users

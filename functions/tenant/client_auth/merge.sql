@@ -1,6 +1,7 @@
--- Merge of two users. internal.user_data.on_merge declares what happens to each table: 'move' and 'union by source' move rows, except
--- those that would violate a unique constraint; 'keep survivor', 'end' and 'with <table>' leave the rows to the deletion; any other
--- word is implemented by the table's area, in a function internal.merge__<section>(survivor uuid, other uuid) returns int.
+-- Merge of two users. internal.user_data.on_merge declares what happens to each table: 'move' and 'union by source'
+-- move rows, except those that would violate a unique constraint; 'keep survivor', 'end' and 'with <table>' leave the
+-- rows to the deletion; any other word is implemented by the table's area, in a function
+-- internal.merge__<section>(survivor uuid, other uuid) returns int.
 create or replace function internal.merge_rows(table_name text, user_column text, survivor uuid, other uuid) returns int
 language plpgsql volatile security definer set search_path = '' as $$
 declare
@@ -8,20 +9,24 @@ declare
   moved int := 0;
 begin
   begin
-    execute format('update %s set %I = $1 where %I = $2', merge_rows.table_name::regclass, merge_rows.user_column, merge_rows.user_column)
+    execute format('update %s set %I = $1 where %I = $2', merge_rows.table_name::regclass, merge_rows.user_column,
+                   merge_rows.user_column)
       using merge_rows.survivor, merge_rows.other;
     get diagnostics moved = row_count;
     return moved;
   exception when unique_violation or exclusion_violation or check_violation then
     null;
   end;
-  -- one row at a time: the survivor's rows stay, and the other user's rows are added where no unique constraint forbids it
+  -- one row at a time: the survivor's rows stay, and the other user's rows are added where no unique constraint forbids
+  -- it
   for place in
-    execute format('select r.tableoid, r.ctid from %s r where r.%I = $1', merge_rows.table_name::regclass, merge_rows.user_column)
+    execute format('select r.tableoid, r.ctid from %s r where r.%I = $1', merge_rows.table_name::regclass,
+                   merge_rows.user_column)
       using merge_rows.other
   loop
     begin
-      execute format('update %s r set %I = $1 where r.tableoid = $2 and r.ctid = $3', merge_rows.table_name::regclass, merge_rows.user_column)
+      execute format('update %s r set %I = $1 where r.tableoid = $2 and r.ctid = $3', merge_rows.table_name::regclass,
+                     merge_rows.user_column)
         using merge_rows.survivor, place.tableoid, place.ctid;
       moved := moved + 1;
     exception when unique_violation or exclusion_violation or check_violation then
@@ -31,7 +36,8 @@ begin
   return moved;
 end $$;
 comment on function internal.merge_rows is
-  'Moves the rows of one user to another, except those that would violate a unique constraint. Returns how many. Granted to nobody.';
+  'Moves the rows of one user to another, except those that would violate a unique constraint. Returns how many. Granted
+   to nobody.';
 
 create or replace function internal.users_merge(survivor uuid, other uuid) returns json
 language plpgsql volatile security definer set search_path = '' as $$
@@ -54,13 +60,15 @@ begin
     continue when data.section = any (handled);
     if to_regprocedure(format('internal.%I(uuid,uuid)', 'merge__' || data.section)) is not null then
       handled := handled || data.section;
-      execute format('select internal.%I($1, $2)', 'merge__' || data.section) into moved using users_merge.survivor, users_merge.other;
+      execute format('select internal.%I($1, $2)', 'merge__' || data.section) into moved using users_merge.survivor,
+        users_merge.other;
     elsif data.on_merge in ('move', 'union by source') then
       moved := internal.merge_rows(data.table_name, data.user_column, users_merge.survivor, users_merge.other);
     elsif data.on_merge in ('keep survivor', 'end') or data.on_merge like 'with %' then
       continue;
     else
-      raise exception 'nobody says how % is merged: % needs internal.merge__%', data.table_name, data.on_merge, data.section;
+      raise exception 'nobody says how % is merged: % needs internal.merge__%', data.table_name, data.on_merge,
+        data.section;
     end if;
     if moved > 0 then
       merged := merged || jsonb_build_object(data.section, coalesce((merged ->> data.section)::int, 0) + moved);
@@ -72,8 +80,8 @@ begin
   return merged;
 end $$;
 comment on function internal.users_merge is
-  'Moves one user''s rows to another, as the registry of user data declares, and deletes the first. Returns how many rows of each section moved.
-   Emits svc.user.merged.';
+  'Moves one user''s rows to another, as the registry of user data declares, and deletes the first. Returns how many
+   rows of each section moved. Emits svc.user.merged.';
 
 create or replace function internal.merge__event_counters(survivor uuid, other uuid) returns int
 language plpgsql volatile security definer set search_path = '' as $$
@@ -113,15 +121,18 @@ begin
                    join app.users u on u.id = s.app_user_id
                   where s.id = auth_merge.from_sid and u.id = auth_merge.from_user_id and not u.is_banned
                     and s.ended_at is null and s.expires_at > internal.now()) then
-    perform internal.fail(401, 'INVALID_TOKEN', 'The session of from_session_token has ended: use a token of a live session.');
+    perform internal.fail(401, 'INVALID_TOKEN',
+                          'The session of from_session_token has ended: use a token of a live session.');
   end if;
   if internal.has_identity(auth_merge.from_user_id) then
-    perform internal.fail(409, 'MERGE_NOT_ALLOWED', 'Only a user without email, phone, password or linked provider can be merged.');
+    perform internal.fail(409, 'MERGE_NOT_ALLOWED',
+                          'Only a user without email, phone, password or linked provider can be merged.');
   end if;
   perform internal.push_tokens_hand_over(auth_merge.from_sid);
   merged := internal.users_merge(me.id, auth_merge.from_user_id);
-  return internal.reply(200, (select json_build_object('user', internal.user_json(u), 'merged', merged) from app.users u where u.id = me.id));
+  return internal.reply(200, (select json_build_object('user', internal.user_json(u), 'merged', merged) from app.users u
+                               where u.id = me.id));
 end $$;
 comment on function api.auth_merge is
-  'Merges a purely anonymous user into the caller: {user, merged: {section: count}}. Refuses 401 INVALID_TOKEN, UNAUTHORIZED, 409 MERGE_NOT_ALLOWED.
-   Locks both users, in the order of their ids.';
+  'Merges a purely anonymous user into the caller: {user, merged: {section: count}}. Refuses 401 INVALID_TOKEN,
+   UNAUTHORIZED, 409 MERGE_NOT_ALLOWED. Locks both users, in the order of their ids.';

@@ -1,9 +1,11 @@
 -- Sign-in without a message or identity provider: by an anonymous id, or by an address with a password.
-create or replace function api.auth_anonymous(sid uuid, refresh_hash text, anonymous_id text default null, device jsonb default null)
+create or replace function api.auth_anonymous(sid uuid, refresh_hash text, anonymous_id text default null,
+                                              device jsonb default null)
 returns api.reply
 language plpgsql volatile as $$
 declare
-  requested constant text := coalesce(auth_anonymous.anonymous_id, 'anon_' || translate(internal.new_id()::text || gen_random_uuid(), '-', ''));
+  requested constant text := coalesce(auth_anonymous.anonymous_id,
+                                      'anon_' || translate(internal.new_id()::text || gen_random_uuid(), '-', ''));
   user_id uuid;
   is_new boolean;
 begin
@@ -16,16 +18,19 @@ begin
     -- blocks new rows that refer to the user: an identity that is being linked is waited for and seen
     select u.id into user_id from app.users u where u.anonymous_id = requested for update;
     if user_id is null or internal.has_identity(user_id) then
-      perform internal.fail(401, 'UNAUTHORIZED', 'This user now has another way to sign in: use that instead of the anonymous id.');
+      perform internal.fail(401, 'UNAUTHORIZED',
+                            'This user now has another way to sign in: use that instead of the anonymous id.');
     end if;
   end if;
-  return internal.sign_in(user_id, is_new, 'anonymous', auth_anonymous.sid, auth_anonymous.refresh_hash, auth_anonymous.device);
+  return internal.sign_in(user_id, is_new, 'anonymous', auth_anonymous.sid, auth_anonymous.refresh_hash,
+                          auth_anonymous.device);
 end $$;
 comment on function api.auth_anonymous is
-  'Signs in by anonymous id, 200, or creates a user, 201. Refuses 401 UNAUTHORIZED once the user has any identity. The display name is always generated.';
+  'Signs in by anonymous id, 200, or creates a user, 201. Refuses 401 UNAUTHORIZED once the user has any identity. The
+   display name is always generated.';
 
-create or replace function api.auth_email_signup(sid uuid, refresh_hash text, email text, password_hash text, display_name text default null,
-                                                 device jsonb default null)
+create or replace function api.auth_email_signup(sid uuid, refresh_hash text, email text, password_hash text,
+                                                 display_name text default null, device jsonb default null)
 returns api.reply
 language plpgsql volatile as $$
 declare
@@ -38,7 +43,8 @@ begin
     perform internal.invalid('display_name', 'must have 1 to 100 characters', 'INVALID_INPUT');
   end if;
   insert into app.users (email, display_name)
-  values (internal.email_normal(auth_email_signup.email), coalesce(auth_email_signup.display_name, internal.generated_name()))
+  values (internal.email_normal(auth_email_signup.email),
+          coalesce(auth_email_signup.display_name, internal.generated_name()))
   on conflict on constraint users_email_unique do nothing
   returning id into user_id;
   if user_id is null then
@@ -51,10 +57,12 @@ begin
   -- records that the address is claimed; until it is proved, whoever proves it takes the account over
   insert into app.user_identities (app_user_id, provider, provider_id)
   values (user_id, 'email', internal.email_normal(auth_email_signup.email));
-  return internal.sign_in(user_id, true, 'email', auth_email_signup.sid, auth_email_signup.refresh_hash, auth_email_signup.device);
+  return internal.sign_in(user_id, true, 'email', auth_email_signup.sid, auth_email_signup.refresh_hash,
+                          auth_email_signup.device);
 end $$;
-comment on function api.auth_email_signup is 'Creates a user with address and password, signed in, address unverified: 201. Refuses 409 EMAIL_EXISTS,
-   400 CONTENT_REJECTED for a display_name that a rule of moderation blocks.';
+comment on function api.auth_email_signup is
+  'Creates a user with address and password, signed in, address unverified: 201. Refuses 409 EMAIL_EXISTS, 400
+   CONTENT_REJECTED for a display_name that a rule of moderation blocks.';
 
 create or replace function api.auth_email_password(email text) returns api.reply
 language sql stable as $$
@@ -64,10 +72,11 @@ language sql stable as $$
     left join app.user_passwords p on p.app_user_id = u.id
 $$;
 comment on function api.auth_email_password is
-  'For the server alone: the user whose password to check, nulls when there is none, and the normalised address, by which attempts are counted.';
+  'For the server alone: the user whose password to check, nulls when there is none, and the normalised address, by
+   which attempts are counted.';
 
-create or replace function api.auth_email_login(sid uuid, refresh_hash text, user_id uuid, password_hash text, device jsonb default null,
-                                                renewed_hash text default null)
+create or replace function api.auth_email_login(sid uuid, refresh_hash text, user_id uuid, password_hash text,
+                                                device jsonb default null, renewed_hash text default null)
 returns api.reply
 language plpgsql volatile as $$
 begin
@@ -79,13 +88,15 @@ begin
     perform internal.fail(401, 'UNAUTHORIZED', 'The email or the password is wrong.');
   end if;
   if auth_email_login.renewed_hash is not null then
-    update app.user_passwords p set password_hash = auth_email_login.renewed_hash where p.app_user_id = auth_email_login.user_id;
+    update app.user_passwords p set password_hash = auth_email_login.renewed_hash
+      where p.app_user_id = auth_email_login.user_id;
   end if;
   return internal.sign_in(auth_email_login.user_id, false, 'email', auth_email_login.sid, auth_email_login.refresh_hash,
                           auth_email_login.device);
 end $$;
 comment on function api.auth_email_login is
-  'Signs in the user whose hash, which the server has checked, is still the stored one. Refuses 401 UNAUTHORIZED, 403 USER_BANNED. Locks the user.';
+  'Signs in the user whose hash, which the server has checked, is still the stored one. Refuses 401 UNAUTHORIZED, 403
+   USER_BANNED. Locks the user.';
 
 create or replace function api.auth_password_state() returns api.reply
 language plpgsql volatile as $$
@@ -97,7 +108,8 @@ begin
     'is_young', internal.session_is_young()));
 end $$;
 comment on function api.auth_password_state is
-  'For the server alone: the caller''s password hash, null when there is none, and whether the session is younger than 10 minutes. Refuses 401 UNAUTHORIZED.';
+  'For the server alone: the caller''s password hash, null when there is none, and whether the session is younger than
+   10 minutes. Refuses 401 UNAUTHORIZED.';
 
 create or replace function internal.set_password(me app.users, password_hash text, checked_hash text) returns void
 language plpgsql volatile as $$
@@ -119,8 +131,8 @@ begin
   end if;
 end $$;
 comment on function internal.set_password is
-  'Replaces the password that the server has checked (null: none was set). Refuses 401 UNAUTHORIZED when it has changed since, 400 INVALID_INPUT without
-   an email.';
+  'Replaces the password that the server has checked (null: none was set). Refuses 401 UNAUTHORIZED when it has changed
+   since, 400 INVALID_INPUT without an email.';
 
 create or replace function api.auth_password_set(password_hash text, checked_hash text default null) returns api.reply
 language plpgsql volatile as $$
@@ -132,4 +144,5 @@ begin
   return internal.reply(200, '{"success": true}');
 end $$;
 comment on function api.auth_password_set is
-  'Sets the caller''s password and ends their other sessions. Refuses 400 INVALID_INPUT, 401 UNAUTHORIZED. Locks the user.';
+  'Sets the caller''s password and ends their other sessions. Refuses 400 INVALID_INPUT, 401 UNAUTHORIZED. Locks the
+   user.';

@@ -12,7 +12,8 @@ begin
   if internal.caller() not in ('sign_in', 'user') then
     raise exception 'identities are linked by sign-in, not by %', internal.caller();
   end if;
-  perform internal.emit(identity_linked_notify.app_user_id, 'svc.user.identity_linked', jsonb_build_object('provider', identity_linked_notify.provider));
+  perform internal.emit(identity_linked_notify.app_user_id, 'svc.user.identity_linked',
+                        jsonb_build_object('provider', identity_linked_notify.provider));
 end $$;
 comment on function internal.identity_linked_notify is 'Emits svc.user.identity_linked.';
 
@@ -29,15 +30,18 @@ begin
   -- the identity may have been unlinked, or its account reclaimed, while this waited for the user
   if them.id is not null and not exists (
        select from app.user_identities i
-        where (i.provider, i.provider_id, i.app_user_id) = (user_of_identity.provider, user_of_identity.provider_id, them.id)) then
+        where (i.provider, i.provider_id, i.app_user_id) = (user_of_identity.provider, user_of_identity.provider_id,
+                                                            them.id)) then
     return null;
   end if;
   return them;
 end $$;
-comment on function internal.user_of_identity is 'The user who has this identity of a provider, with the row locked; null when there is none.';
+comment on function internal.user_of_identity is
+  'The user who has this identity of a provider, with the row locked; null when there is none.';
 
-create or replace function api.auth_social(sid uuid, refresh_hash text, provider text, provider_id text, email text default null,
-                                           display_name text default null, device jsonb default null)
+create or replace function api.auth_social(sid uuid, refresh_hash text, provider text, provider_id text,
+                                           email text default null, display_name text default null,
+                                           device jsonb default null)
 returns api.reply
 language plpgsql volatile as $$
 declare
@@ -57,13 +61,16 @@ begin
   else
     insert into app.users (email, email_verified, display_name)
     values (proved, proved is not null,
-            coalesce(case when not internal.is_blank(auth_social.display_name) then auth_social.display_name end, internal.generated_name()))
+            coalesce(case when not internal.is_blank(auth_social.display_name) then auth_social.display_name end,
+                     internal.generated_name()))
     on conflict on constraint users_email_unique do nothing
     returning * into them;
     is_new := them.id is not null;
     if is_new and not internal.is_blank(auth_social.display_name) then
-      -- the provider chose the name: a name that a moderation rule blocks is hidden rather than refused, so that the user can sign in
-      perform internal.moderate('display_name', 'user', them.id, them.display_name, author_id => them.id, may_block => false);
+      -- the provider chose the name: a name that a moderation rule blocks is hidden rather than refused, so that the
+      -- user can sign in
+      perform internal.moderate('display_name', 'user', them.id, them.display_name, author_id => them.id,
+                                may_block => false);
       select u.* into them from app.users u where u.id = them.id;
     end if;
     if not is_new then
@@ -72,7 +79,8 @@ begin
         perform internal.fail(401, 'UNAUTHORIZED', 'The account has just changed: try again.');
       end if;
       if them.email_verified then
-        perform internal.fail(409, 'LINK_REQUIRED', 'This address has an account: sign in to it another way, then link this provider.');
+        perform internal.fail(409, 'LINK_REQUIRED',
+                              'This address has an account: sign in to it another way, then link this provider.');
       end if;
       perform internal.email_proved_elsewhere(them);
     end if;
@@ -84,14 +92,16 @@ begin
   if found and not is_new then
     perform internal.identity_linked_notify(them.id, auth_social.provider);
   end if;
-  return internal.sign_in(them.id, is_new, auth_social.provider, auth_social.sid, auth_social.refresh_hash, auth_social.device);
+  return internal.sign_in(them.id, is_new, auth_social.provider, auth_social.sid, auth_social.refresh_hash,
+                          auth_social.device);
 end $$;
 comment on function api.auth_social is
-  'Signs in with a verified identity; email is sent only when the provider has verified it. 201 for a new user. If the address of an account is unproved,
-   the person who proves it takes the account over. Refuses 401 UNAUTHORIZED, 409 LINK_REQUIRED when another account has proved the address; 403 USER_BANNED. Locks
-   identity, address, user.';
+  'Signs in with a verified identity; email is sent only when the provider has verified it. 201 for a new user. If the
+   address of an account is unproved, the person who proves it takes the account over. Refuses 401 UNAUTHORIZED, 409
+   LINK_REQUIRED when another account has proved the address; 403 USER_BANNED. Locks identity, address, user.';
 
 create or replace function internal.proved_email(email text) returns text
 language sql immutable
 return case when internal.is_email(btrim(proved_email.email)) then internal.email_normal(proved_email.email) end;
-comment on function internal.proved_email is 'The normalised address that a provider has verified; null when it is not valid here.';
+comment on function internal.proved_email is
+  'The normalised address that a provider has verified; null when it is not valid here.';

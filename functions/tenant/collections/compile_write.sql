@@ -1,5 +1,5 @@
--- Compiling writes: inserts of one row and of many, upserts, changes, soft deletion and restoring. Policies decide who may write; a statement that
--- wrote nothing returns status 0, and internal.collection_explain finds the reason.
+-- Compiling writes: inserts of one row and of many, upserts, changes, soft deletion and restoring. Policies decide who
+-- may write; a statement that wrote nothing returns status 0, and internal.collection_explain finds the reason.
 
 create or replace function internal.collection_data_columns(definition jsonb, data jsonb, place text) returns jsonb
 language plpgsql stable as $$
@@ -13,8 +13,10 @@ begin
     if key = 'idempotency_key' and not collection_data_columns.definition -> 'columns' ? key then
       continue;
     end if;
-    col := internal.collection_column(collection_data_columns.definition, key, concat_ws('.', nullif(collection_data_columns.place, ''), key));
-    if (col ->> 'managed')::boolean and not (key in ('user_id', 'group_id') and current_setting('role') in ('app_server', 'app_admin')) then
+    col := internal.collection_column(collection_data_columns.definition, key,
+                                      concat_ws('.', nullif(collection_data_columns.place, ''), key));
+    if (col ->> 'managed')::boolean and not (key in ('user_id', 'group_id')
+                                             and current_setting('role') in ('app_server', 'app_admin')) then
       continue;
     end if;
     if collection_data_columns.data -> key <> 'null' then
@@ -28,13 +30,14 @@ begin
   return columns;
 end $$;
 comment on function internal.collection_data_columns is
-  'The columns that a map of values writes: server-managed ones are ignored, except those that a server key may set. Refuses 400 INVALID_COLUMN,
-   INVALID_BODY with details.column.';
+  'The columns that a map of values writes: server-managed ones are ignored, except those that a server key may set.
+   Refuses 400 INVALID_COLUMN, INVALID_BODY with details.column.';
 
 create or replace function internal.collection_refuse_column(name text, reason text, place text default '') returns void
 language sql volatile
 return internal.fail(400, 'INVALID_BODY', collection_refuse_column.name || ': ' || collection_refuse_column.reason,
-                     json_strip_nulls(json_build_object('column', collection_refuse_column.name, 'reason', collection_refuse_column.reason,
+                     json_strip_nulls(json_build_object('column', collection_refuse_column.name,
+                                                        'reason', collection_refuse_column.reason,
                                                         'row', nullif(collection_refuse_column.place, ''))));
 comment on function internal.collection_refuse_column is
   'Refuses a value: 400 INVALID_BODY with details {column, reason}, and the index of the row in a batch.';
@@ -54,16 +57,20 @@ language sql stable as $$
    where t.pattern is not null
 $$;
 comment on function internal.collection_patterns is
-  'The patterns that the server checks values against before it sends them; a value that does not match is explained instead.';
+  'The patterns that the server checks values against before it sends them; a value that does not match is explained
+   instead.';
 
-create or replace function internal.collection_gate_sql(definition jsonb, request jsonb, inout params jsonb, out sql text)
+create or replace function internal.collection_gate_sql(definition jsonb, request jsonb, inout params jsonb,
+                                                        out sql text)
 language plpgsql stable as $$
 declare
   in_group text;
 begin
   select g.params, g.sql into params, in_group
-    from internal.collection_group_sql(collection_gate_sql.definition, collection_gate_sql.request, true, collection_gate_sql.params) g;
-  sql := concat_ws(' and ', format('%s = %s', internal.collection_version_sql(collection_gate_sql.definition), collection_gate_sql.definition ->> 'version'),
+    from internal.collection_group_sql(collection_gate_sql.definition, collection_gate_sql.request, true,
+                                       collection_gate_sql.params) g;
+  sql := concat_ws(' and ', format('%s = %s', internal.collection_version_sql(collection_gate_sql.definition),
+                                   collection_gate_sql.definition ->> 'version'),
                    in_group);
 end $$;
 comment on function internal.collection_gate_sql is
@@ -72,27 +79,34 @@ comment on function internal.collection_gate_sql is
 create or replace function internal.collection_readable_sql(columns jsonb, records text) returns text
 language sql immutable parallel safe as $$
   -- evaluated once, before the first row: a writer cannot refer to rows that they may not read
-  select string_agg(format(' and not exists (select from %1$s where q.%2$I is not null and not exists (select from collections.%3$I x where x.id = q.%2$I and x.deleted_at is null))',
+  select string_agg(format(' and not exists (select from %1$s where q.%2$I is not null and not exists (select from '
+                           'collections.%3$I x where x.id = q.%2$I and x.deleted_at is null))',
                            collection_readable_sql.records, c.value ->> 'name', c.value ->> 'references'), '')
     from jsonb_array_elements(collection_readable_sql.columns) as c (value)
    where c.value ->> 'references' is not null
 $$;
 comment on function internal.collection_readable_sql is
-  'The condition that the writer can read every row that the written rows refer to. records returns the written values as q.';
+  'The condition that the writer can read every row that the written rows refer to. records returns the written values
+   as q.';
 
-create or replace function internal.collection_answer_sql(definition jsonb, source text, status text, kept text) returns text
+create or replace function internal.collection_answer_sql(definition jsonb, source text, status text, kept text)
+returns text
 language sql stable as $$
   select format('with %s, answer as (select * from made)%s ', collection_answer_sql.source, collection_answer_sql.kept)
       || internal.collection_statement_sql(
            collection_answer_sql.definition, 'coalesce(r.status, 0)', 'coalesce(r.body, ''{}'')', 'r.headers',
-           format('(select 1) one left join lateral (select %s as status, ''{"data":'' || row_to_json("_row")::text || ''}'' as body, json_build_object(''ETag'', internal.etag(t.updated_at))::text as headers from answer t cross join lateral (select %s) "_row") r on true',
-                  collection_answer_sql.status, internal.collection_outputs_sql(collection_answer_sql.definition, 't', null, null)),
+           format('(select 1) one left join lateral (select %s as status, ''{"data":'' || row_to_json("_row")::text '
+                  '|| ''}'' as body, json_build_object(''ETag'', internal.etag(t.updated_at))::text as headers from '
+                  'answer t cross join lateral (select %s) "_row") r on true',
+                  collection_answer_sql.status, internal.collection_outputs_sql(collection_answer_sql.definition, 't',
+                                        null, null)),
            writes => true)
 $$;
 comment on function internal.collection_answer_sql is
   'A statement whose CTE made writes one row, and that returns the row with its ETag; status 0 when none was written.';
 
-create or replace function internal.collection_key_sql(definition jsonb, request jsonb, inout params jsonb, out sql text)
+create or replace function internal.collection_key_sql(definition jsonb, request jsonb, inout params jsonb,
+                                                       out sql text)
 language plpgsql stable as $$
 declare
   path jsonb;
@@ -100,7 +114,8 @@ declare
 begin
   path := case
     when collection_key_sql.request ->> 'key' is not null then '["key"]'
-    when collection_key_sql.request -> 'data' -> 'idempotency_key' is not null and not collection_key_sql.definition -> 'columns' ? 'idempotency_key'
+    when collection_key_sql.request -> 'data' -> 'idempotency_key' is not null
+      and not collection_key_sql.definition -> 'columns' ? 'idempotency_key'
     then '["data", "idempotency_key"]'
   end;
   sql := '';
@@ -113,14 +128,18 @@ begin
                           '{"path": "idempotency_key", "reason": "must be 1 to 255 printable ASCII characters"}');
   end if;
   select p.params, p.sql into params, key
-    from internal.collection_param(collection_key_sql.params, path, 'text', '{"pattern": "^[ -~]{1,255}$", "column": "idempotency_key"}') p;
-  sql := format(', kept as (insert into app.collection_keys (collection_id, caller, key, row_id) select %L::uuid, (select internal.idempotency_caller()), %s, t.id from answer t)',
+    from internal.collection_param(collection_key_sql.params, path, 'text',
+                                   '{"pattern": "^[ -~]{1,255}$", "column": "idempotency_key"}') p;
+  sql := format(', kept as (insert into app.collection_keys (collection_id, caller, key, row_id) select %L::uuid, '
+                '(select internal.idempotency_caller()), %s, t.id from answer t)',
                 collection_key_sql.definition ->> 'id', key);
 end $$;
 comment on function internal.collection_key_sql is
-  'Stores the row''s id under the Idempotency-Key: a key that was used before violates its primary key, and nothing is written.';
+  'Stores the row''s id under the Idempotency-Key: a key that was used before violates its primary key, and nothing is
+   written.';
 
-create or replace function internal.collection_owner_sql(definition jsonb, request jsonb, data_columns jsonb, inout params jsonb, out names text, out vals text)
+create or replace function internal.collection_owner_sql(definition jsonb, request jsonb, data_columns jsonb,
+                                                         inout params jsonb, out names text, out vals text)
 language plpgsql stable as $$
 declare
   is_user constant boolean := current_setting('role') not in ('app_server', 'app_admin');
@@ -131,9 +150,11 @@ begin
       return;
     end if;
     if collection_owner_sql.request ->> 'group' is null then
-      perform internal.fail(400, 'GROUP_CONTEXT_REQUIRED', 'Send the header X-Group-Context with the group that the row belongs to.');
+      perform internal.fail(400, 'GROUP_CONTEXT_REQUIRED',
+                            'Send the header X-Group-Context with the group that the row belongs to.');
     end if;
-    select p.params, p.sql into params, owning from internal.collection_param(collection_owner_sql.params, '["group"]', 'uuid', '{}') p;
+    select p.params, p.sql into params, owning
+      from internal.collection_param(collection_owner_sql.params, '["group"]', 'uuid', '{}') p;
     names := 'group_id';
     vals := owning;
   elsif not is_user and not collection_owner_sql.data_columns @> '[{"name": "user_id"}]' then
@@ -141,9 +162,11 @@ begin
   end if;
 end $$;
 comment on function internal.collection_owner_sql is
-  'The owner of a new row: the user by default, the group of X-Group-Context, or the owner that a server key sets. Refuses 400 GROUP_CONTEXT_REQUIRED.';
+  'The owner of a new row: the user by default, the group of X-Group-Context, or the owner that a server key sets.
+   Refuses 400 GROUP_CONTEXT_REQUIRED.';
 
-create or replace function internal.collection_insert_sql(definition jsonb, request jsonb, inout params jsonb, out sql text, out patterns jsonb)
+create or replace function internal.collection_insert_sql(definition jsonb, request jsonb, inout params jsonb,
+                                                          out sql text, out patterns jsonb)
 language plpgsql stable as $$
 declare
   d constant jsonb := collection_insert_sql.definition;
@@ -162,7 +185,8 @@ begin
   columns := internal.collection_data_columns(d, data, '');
   select o.params, o.names, o.vals into params, owner_name, owner_value
     from internal.collection_owner_sql(d, collection_insert_sql.request, columns, collection_insert_sql.params) o;
-  select g.params, g.sql into params, gate from internal.collection_gate_sql(d, collection_insert_sql.request, params) g;
+  select g.params, g.sql into params, gate from internal.collection_gate_sql(d, collection_insert_sql.request,
+                                        params) g;
   select k.params, k.sql into params, kept from internal.collection_key_sql(d, collection_insert_sql.request, params) k;
   conflict_sql := internal.collection_conflict_sql(d, collection_insert_sql.request, columns, owner_value);
   patterns := jsonb_build_object('at', 'data', 'columns', internal.collection_patterns(columns));
@@ -174,13 +198,15 @@ begin
   end if;
   if jsonb_array_length(columns) = 0 and owner_name is null then
     if current_setting('role') = 'app_user'
-       and not exists (select from jsonb_each(d -> 'columns') as c (name, value) where not (c.value ->> 'managed')::boolean) then
+       and not exists (select from jsonb_each(d -> 'columns') as c (name, value)
+                        where not (c.value ->> 'managed')::boolean) then
       -- users may write only the developer's columns, and there are none
       perform internal.collection_refuse('data', 'cannot be inserted into a collection without columns');
     end if;
     -- an insert without columns cannot have a condition: if the version is stale, the statement is undone instead
     sql := format('insert into collections.%I as t default values', d ->> 'name');
-    met := format('case when internal.collection_expect(%s, %s) then %%s end', internal.collection_version_sql(d), d ->> 'version');
+    met := format('case when internal.collection_expect(%s, %s) then %%s end', internal.collection_version_sql(d),
+                  d ->> 'version');
   else
     sql := format('insert into collections.%I as t (%s) select %s from %s where %s',
                   d ->> 'name',
@@ -196,18 +222,22 @@ begin
     sql := internal.collection_answer_sql(d, format('made as (%s returning t.*)', sql), format(met, '201'), kept);
   elsif conflict = 'update' then
     sql := internal.collection_answer_sql(
-      d, format('made as (%s on conflict %s do update set %s where %s returning t.*, t.xmax = 0 as "$new")', sql, conflict_sql ->> 'target',
+      d, format('made as (%s on conflict %s do update set %s where %s returning t.*, t.xmax = 0 as "$new")', sql,
+                conflict_sql ->> 'target',
                 conflict_sql ->> 'set', conflict_sql ->> 'mine'),
       format(met, 'case when t."$new" then 201 else 200 end'), kept);
   else
     sql := internal.collection_answer_sql(
-      d, format('inserted as (%1$s on conflict %2$s do nothing returning t.*), made as (select i.*, true as "$new" from inserted i union all select t.*, false from %3$s t, %4$s where not exists (select from inserted) and %5$s)',
+      d, format('inserted as (%1$s on conflict %2$s do nothing returning t.*), made as (select i.*, true as "$new" '
+                'from inserted i union all select t.*, false from %3$s t, %4$s where not exists (select from inserted) '
+                'and %5$s)',
                 sql, conflict_sql ->> 'target', conflict_sql ->> 'rows', record, conflict_sql ->> 'same'),
       format(met, 'case when t."$new" then 201 else 200 end'), kept);
   end if;
 end $$;
 comment on function internal.collection_insert_sql is
-  'Inserts one row. Refuses 400 INVALID_COLUMN, INVALID_BODY, INVALID_CONFLICT_TARGET, GROUP_CONTEXT_REQUIRED; and as the constraints of the table.';
+  'Inserts one row. Refuses 400 INVALID_COLUMN, INVALID_BODY, INVALID_CONFLICT_TARGET, GROUP_CONTEXT_REQUIRED; and as
+   the constraints of the table.';
 
 create or replace function internal.collection_expect(met bigint, compiled bigint) returns boolean
 language plpgsql volatile as $$
@@ -217,7 +247,8 @@ begin
   end if;
   return true;
 end $$;
-comment on function internal.collection_expect is 'Raises, which undoes a statement that was compiled for another version of the definition.';
+comment on function internal.collection_expect is
+  'Raises, which undoes a statement that was compiled for another version of the definition.';
 
 create or replace function internal.collection_unique_index(collection text, columns text[]) returns text
 language sql stable security definer set search_path = '' as $$
@@ -235,7 +266,9 @@ $$;
 comment on function internal.collection_unique_index is
   'The condition of the unique index on exactly these columns, sorted by name; null when there is none.';
 
-create or replace function internal.collection_conflict_sql(definition jsonb, request jsonb, data_columns jsonb, owning text) returns jsonb
+create or replace function internal.collection_conflict_sql(definition jsonb, request jsonb, data_columns jsonb,
+                                                            owning text)
+returns jsonb
 language plpgsql stable as $$
 declare
   d constant jsonb := collection_conflict_sql.definition;
@@ -249,12 +282,14 @@ begin
     return null;
   end if;
   if jsonb_array_length(target) = 0 then
-    perform internal.fail(400, 'INVALID_CONFLICT_TARGET', 'conflict_target is required with on_conflict.', '{"path": "conflict_target"}');
+    perform internal.fail(400, 'INVALID_CONFLICT_TARGET', 'conflict_target is required with on_conflict.',
+                          '{"path": "conflict_target"}');
   end if;
   for col in select e.value from jsonb_array_elements_text(target) as e (value) loop
     if not (collection_conflict_sql.data_columns @> jsonb_build_array(jsonb_build_object('name', col))
             or col = 'user_id' and is_user or col = 'group_id' and d ->> 'scope' = 'group') then
-      perform internal.fail(400, 'INVALID_CONFLICT_TARGET', format('conflict_target: %s is not in the row.', left(col, 100)),
+      perform internal.fail(400, 'INVALID_CONFLICT_TARGET',
+                            format('conflict_target: %s is not in the row.', left(col, 100)),
                             json_build_object('path', 'conflict_target', 'column', col));
     end if;
   end loop;
@@ -265,9 +300,11 @@ begin
                           json_build_object('path', 'conflict_target', 'columns', columns));
   end if;
   return jsonb_build_object(
-    'target', format('(%s) where %s', (select string_agg(quote_ident(c.name), ', ') from unnest(columns) as c (name)), predicate),
+    'target', format('(%s) where %s', (select string_agg(quote_ident(c.name), ', ') from unnest(columns) as c (name)),
+                     predicate),
     -- never a row of another user, whatever the write policy says
-    'mine', concat_ws(' and ', case when is_user then 't.user_id = (select internal.user_id())' else 't.user_id is not distinct from excluded.user_id' end,
+    'mine', concat_ws(' and ', case when is_user then 't.user_id = (select internal.user_id())'
+                                    else 't.user_id is not distinct from excluded.user_id' end,
                       case when d ->> 'scope' = 'group' then 't.group_id = excluded.group_id' end),
     'set', coalesce((select string_agg(format('%1$I = excluded.%1$I', c.value ->> 'name'), ', ')
                        from jsonb_array_elements(collection_conflict_sql.data_columns) as c (value)
@@ -276,19 +313,23 @@ begin
     -- the one row that mine allows an update of
     'same', concat_ws(' and ', 't.deleted_at is null',
                       case when is_user then 't.user_id = (select internal.user_id())'
-                           when collection_conflict_sql.data_columns @> '[{"name": "user_id"}]' then 't.user_id is not distinct from r.user_id'
+                           when collection_conflict_sql.data_columns @> '[{"name": "user_id"}]' then
+                             't.user_id is not distinct from r.user_id'
                            else 't.user_id is null' end,
-                      case when d ->> 'scope' = 'group' then 't.group_id = ' || coalesce(collection_conflict_sql.owning, 'r.group_id') end,
+                      case when d ->> 'scope' = 'group' then 't.group_id = ' || coalesce(collection_conflict_sql.owning,
+                                        'r.group_id') end,
                       (select string_agg(format('t.%1$I = r.%1$I', c.name), ' and ')
                          from unnest(columns) as c (name) where c.name not in ('user_id', 'group_id'))),
     -- among the rows that the index covers; its columns are unqualified
     'rows', format('(select * from collections.%I where %s)', d ->> 'name', predicate));
 end $$;
 comment on function internal.collection_conflict_sql is
-  'The clauses of an upsert: the index of its conflict target, its assignments, and the owner of the row that it may update. owning is the group of
-   X-Group-Context as SQL, null when the row names its group. Refuses 400 INVALID_CONFLICT_TARGET.';
+  'The clauses of an upsert: the index of its conflict target, its assignments, and the owner of the row that it may
+   update. owning is the group of X-Group-Context as SQL, null when the row names its group. Refuses 400
+   INVALID_CONFLICT_TARGET.';
 
-create or replace function internal.collection_batch_sql(definition jsonb, request jsonb, inout params jsonb, out sql text, out patterns jsonb)
+create or replace function internal.collection_batch_sql(definition jsonb, request jsonb, inout params jsonb,
+                                                         out sql text, out patterns jsonb)
 language plpgsql stable as $$
 declare
   d constant jsonb := collection_batch_sql.definition;
@@ -316,7 +357,8 @@ begin
   select coalesce(jsonb_agg(d -> 'columns' -> o.name order by o.n), '[]') into columns
     from jsonb_array_elements_text(d -> 'order') with ordinality as o (name, n)
    where not (d -> 'columns' -> o.name ->> 'managed')::boolean
-      or not is_user and (o.name = 'user_id' or o.name = 'group_id' and collection_batch_sql.request ->> 'group' is null);
+      or not is_user and (o.name = 'user_id' or o.name = 'group_id'
+                          and collection_batch_sql.request ->> 'group' is null);
   if is_user or not columns @> '[{"name": "group_id"}]' then
     select o.params, o.names, o.vals into params, owner_name, owner_value
       from internal.collection_owner_sql(d, collection_batch_sql.request, columns, collection_batch_sql.params) o;
@@ -336,16 +378,20 @@ begin
                 case when jsonb_array_length(columns) = 0 then format('json_array_elements(%s) r', body)
                      else format('json_to_recordset(%s) as r (%s)', body, internal.collection_record_sql(columns)) end,
                 gate || coalesce(internal.collection_readable_sql(
-                  columns, format('json_to_recordset(%s) as q (%s)', body, internal.collection_record_sql(columns))), ''))
+                  columns, format('json_to_recordset(%s) as q (%s)', body, internal.collection_record_sql(columns))),
+                    ''))
       || internal.collection_statement_sql(
            d, format('case when count(*) = json_array_length(%s) then 201 else 0 end', body),
            '''{"data":'' || coalesce(json_agg(p.j)::text, ''[]'') || ''}''', 'null',
-           format('(select row_to_json("_row") as j from made t cross join lateral (select %s) "_row") p', internal.collection_outputs_sql(d, 't', null, null)), writes => true);
+           format('(select row_to_json("_row") as j from made t cross join lateral (select %s) "_row") p',
+                  internal.collection_outputs_sql(d, 't', null, null)), writes => true);
 end $$;
 comment on function internal.collection_batch_sql is
-  'Inserts many rows, all or none, in one statement whatever their number and shape. Refuses as internal.collection_insert_sql.';
+  'Inserts many rows, all or none, in one statement whatever their number and shape. Refuses as
+   internal.collection_insert_sql.';
 
-create or replace function internal.collection_delete_sql(definition jsonb, request jsonb, inout params jsonb, out sql text)
+create or replace function internal.collection_delete_sql(definition jsonb, request jsonb, inout params jsonb,
+                                                          out sql text)
 language plpgsql stable as $$
 declare
   d constant jsonb := collection_delete_sql.definition;
@@ -354,49 +400,67 @@ declare
   conditions text;
   id text;
 begin
-  select c.params, c.sql into params, conditions from internal.collection_target_sql(d, collection_delete_sql.request, collection_delete_sql.params) c;
+  select c.params, c.sql into params, conditions
+    from internal.collection_target_sql(d, collection_delete_sql.request, collection_delete_sql.params) c;
   select p.params, p.sql into params, id from internal.collection_param(params, '["id"]', 'uuid', '{}') p;
   if wanted_version is not null then
-    select m.params, concat_ws(' and ', conditions, m.sql) into params, conditions from internal.collection_match_sql(params) m;
+    select m.params, concat_ws(' and ', conditions, m.sql) into params, conditions
+      from internal.collection_match_sql(params) m;
   end if;
   sql := format(
-    case when is_hard then 'with made as (delete from collections.%1$I t where t.id = %2$s and %3$s and (select internal.collection_row_may_go(%1$L, %2$s)) returning t.id) '
-         else 'with made as (update collections.%I t set deleted_at = internal.now() where t.id = %s and t.deleted_at is null and %s returning t.id) ' end,
+    case when is_hard
+           then 'with made as (delete from collections.%1$I t where t.id = %2$s and %3$s and (select '
+                'internal.collection_row_may_go(%1$L, %2$s)) returning t.id) '
+         else 'with made as (update collections.%I t set deleted_at = internal.now() where t.id = %s and t.deleted_at '
+              'is null and %s returning t.id) ' end,
     d ->> 'name', id, conditions)
     || internal.collection_statement_sql(d, 'case when m.id is null then 0 else 200 end',
-                                         'coalesce(''{"data":{"id":"'' || m.id || ''","deleted":true}}'', ''{}'')', 'null',
+                                         'coalesce(''{"data":{"id":"'' || m.id || ''","deleted":true}}'', ''{}'')',
+                                         'null',
                                          '(select 1) one left join made m on true', writes => true);
 end $$;
 comment on function internal.collection_delete_sql is
-  'Soft-deletes a row, if it has the version that If-Match names, or with hard, for administrators only, deletes it, unless a restrict reference prevents it.';
+  'Soft-deletes a row, if it has the version that If-Match names, or with hard, for administrators only, deletes it,
+   unless a restrict reference prevents it.';
 
-create or replace function internal.collection_restore_sql(definition jsonb, request jsonb, inout params jsonb, out sql text)
+create or replace function internal.collection_restore_sql(definition jsonb, request jsonb, inout params jsonb,
+                                                           out sql text)
 language plpgsql stable as $$
 declare
   d constant jsonb := collection_restore_sql.definition;
   conditions text;
   id text;
 begin
-  select c.params, c.sql into params, conditions from internal.collection_target_sql(d, collection_restore_sql.request, collection_restore_sql.params) c;
+  select c.params, c.sql into params, conditions
+    from internal.collection_target_sql(d, collection_restore_sql.request, collection_restore_sql.params) c;
   select p.params, p.sql into params, id from internal.collection_param(params, '["id"]', 'uuid', '{}') p;
   sql := internal.collection_answer_sql(
-    d, format('restored as (update collections.%1$I t set deleted_at = null where t.id = %2$s and t.deleted_at > internal.now() - interval ''30 days'' and %3$s returning t.*), made as (select t.* from restored t union all select t.* from collections.%1$I t where t.id = %2$s and t.deleted_at is null and %3$s and (%4$s))',
+    d, format('restored as (update collections.%1$I t set deleted_at = null where t.id = %2$s and t.deleted_at > '
+              'internal.now() - interval ''30 days'' and %3$s returning t.*), made as (select t.* from restored t '
+              'union all select t.* from collections.%1$I t where t.id = %2$s and t.deleted_at is null and %3$s and '
+              '(%4$s))',
               d ->> 'name', id, conditions, internal.collection_write_condition_of(d)), '200', '');
 end $$;
-comment on function internal.collection_restore_sql is 'Undoes a soft deletion of the last 30 days; a row that is not deleted is returned unchanged.';
+comment on function internal.collection_restore_sql is
+  'Undoes a soft deletion of the last 30 days; a row that is not deleted is returned unchanged.';
 
-create or replace function internal.collection_target_sql(definition jsonb, request jsonb, inout params jsonb, out sql text)
+create or replace function internal.collection_target_sql(definition jsonb, request jsonb, inout params jsonb,
+                                                          out sql text)
 language plpgsql stable as $$
 declare
   gate text;
   in_group text;
 begin
   select g.params, g.sql into params, gate
-    from internal.collection_group_sql(collection_target_sql.definition, collection_target_sql.request, false, collection_target_sql.params) g;
+    from internal.collection_group_sql(collection_target_sql.definition, collection_target_sql.request, false,
+                                       collection_target_sql.params) g;
   if gate is not null then
-    select p.params, format('t.group_id = %s', p.sql) into params, in_group from internal.collection_param(params, '["group"]', 'uuid', '{}') p;
+    select p.params, format('t.group_id = %s', p.sql) into params, in_group
+      from internal.collection_param(params, '["group"]', 'uuid', '{}') p;
   end if;
-  sql := concat_ws(' and ', format('%s = %s', internal.collection_version_sql(collection_target_sql.definition), collection_target_sql.definition ->> 'version'),
+  sql := concat_ws(' and ', format('%s = %s', internal.collection_version_sql(collection_target_sql.definition),
+                                   collection_target_sql.definition ->> 'version'),
                    gate, in_group);
 end $$;
-comment on function internal.collection_target_sql is 'The condition on a row that is written by its id, in addition to its policies.';
+comment on function internal.collection_target_sql is
+  'The condition on a row that is written by its id, in addition to its policies.';

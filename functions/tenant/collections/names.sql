@@ -1,13 +1,15 @@
--- Names and literals of generated SQL. Identifiers go through %I, values through %L after a cast to the column's type: no part of
--- a developer's request enters a statement unquoted.
+-- Names and literals of generated SQL. Identifiers go through %I, values through %L after a cast to the column's type:
+-- no part of a developer's request enters a statement unquoted.
 
 create or replace function internal.collection_object_name(collection text, part text, rule text) returns text
 language sql immutable parallel safe as $$
   -- names are ASCII, so that characters are bytes
   select case
-    when length(concat_ws('_', collection_object_name.collection, collection_object_name.part, collection_object_name.rule)) <= 63
+    when length(concat_ws('_', collection_object_name.collection, collection_object_name.part,
+                          collection_object_name.rule)) <= 63
     then concat_ws('_', collection_object_name.collection, collection_object_name.part, collection_object_name.rule)
-    else internal.collection_hashed_name(collection_object_name.collection, collection_object_name.part, collection_object_name.rule)
+    else internal.collection_hashed_name(collection_object_name.collection, collection_object_name.part,
+                                         collection_object_name.rule)
   end
 $$;
 comment on function internal.collection_object_name is
@@ -16,7 +18,8 @@ comment on function internal.collection_object_name is
 create or replace function internal.collection_hashed_name(collection text, part text, rule text) returns text
 language sql immutable parallel safe as $$
   select left(collection_hashed_name.collection, 40) || '_' || left(collection_hashed_name.rule, 10) || '_'
-         || left(md5(concat_ws('.', collection_hashed_name.collection, collection_hashed_name.part, collection_hashed_name.rule)), 10)
+         || left(md5(concat_ws('.', collection_hashed_name.collection, collection_hashed_name.part,
+                               collection_hashed_name.rule)), 10)
 $$;
 comment on function internal.collection_hashed_name is 'The substitute when the plain name is too long, or taken.';
 
@@ -24,7 +27,8 @@ create or replace function internal.collection_index_name(collection text, part 
 language sql stable as $$
   select case
     when to_regclass(format('collections.%I', n.plain)) is null then n.plain
-    else internal.collection_hashed_name(collection_index_name.collection, collection_index_name.part, collection_index_name.rule)
+    else internal.collection_hashed_name(collection_index_name.collection, collection_index_name.part,
+                                         collection_index_name.rule)
   end
     from (select internal.collection_object_name(collection_index_name.collection, collection_index_name.part,
                                                  collection_index_name.rule) as plain) as n
@@ -37,7 +41,8 @@ language sql stable parallel safe as $$
   select collection_reserved_name.name in ('id', 'user_id', 'group_id', 'created_at', 'updated_at', 'deleted_at',
                                            -- columns that every table of Postgres has
                                            'tableoid', 'xmin', 'cmin', 'xmax', 'cmax', 'ctid')
-      or exists (select from pg_get_keywords() k where k.word = collection_reserved_name.name and k.catcode in ('R', 'T'))
+      or exists (select from pg_get_keywords() k
+                  where k.word = collection_reserved_name.name and k.catcode in ('R', 'T'))
 $$;
 comment on function internal.collection_reserved_name is 'Server-managed names and SQL''s reserved keywords.';
 
@@ -64,7 +69,8 @@ language sql stable as $$
     else collection_sql_type.type
   end
 $$;
-comment on function internal.collection_sql_type is 'The Postgres type of a column; for a vector pgvector''s, or real[] when it is not installed.';
+comment on function internal.collection_sql_type is
+  'The Postgres type of a column; for a vector pgvector''s, or real[] when it is not installed.';
 
 create or replace function internal.collection_literal(value json, type text, sql_type text) returns text
 language plpgsql stable as $$
@@ -101,10 +107,12 @@ begin
     ) then
       return null;
     end if;
-    plain := (select array_agg(e.element order by e.n) from json_array_elements_text(collection_literal.value) with ordinality as e (element, n))::text;
+    plain := (select array_agg(e.element order by e.n)
+                from json_array_elements_text(collection_literal.value) with ordinality as e (element, n))::text;
     plain := coalesce(plain, '{}');
   elsif collection_literal.type = 'vector' then
-    if exists (select from json_array_elements(collection_literal.value) as e (element) where json_typeof(e.element) <> 'number') then
+    if exists (select from json_array_elements(collection_literal.value) as e (element)
+                where json_typeof(e.element) <> 'number') then
       return null;
     end if;
     plain := case when collection_literal.sql_type = 'real[]'
@@ -114,11 +122,13 @@ begin
   end if;
   if collection_literal.type = 'date' and plain !~ '^\d{4}-\d{2}-\d{2}$'
      or collection_literal.type = 'uuid' and internal.as_uuid(plain) is null
-     or collection_literal.type = 'timestamptz' and plain !~ '^\d{4}-\d{2}-\d{2}([T ]\d{2}:\d{2}(:\d{2}(\.\d{1,6})?)?(Z|[+-]\d{2}(:?\d{2})?)?)?$'
+     or collection_literal.type = 'timestamptz'
+     and plain !~ '^\d{4}-\d{2}-\d{2}([T ]\d{2}:\d{2}(:\d{2}(\.\d{1,6})?)?(Z|[+-]\d{2}(:?\d{2})?)?)?$'
      or collection_literal.type in ('bigint', 'numeric') and plain !~ '^-?\d+(\.\d+)?([eE][+-]?\d{1,4})?$' then
     return null;
   end if;
-  if collection_literal.type = 'timestamptz' and plain !~ '(Z|[+-][0-9:]+)$' or length(plain) = 10 and collection_literal.type = 'timestamptz' then
+  if collection_literal.type = 'timestamptz' and plain !~ '(Z|[+-][0-9:]+)$'
+    or length(plain) = 10 and collection_literal.type = 'timestamptz' then
     -- a time without a zone is UTC, whatever the session's zone is
     plain := plain || case when length(plain) = 10 then ' 00:00Z' else 'Z' end;
   end if;

@@ -2,12 +2,17 @@
 
 create or replace function internal.collection_scans(plan jsonb) returns jsonb
 language sql immutable as $$
-  select coalesce(jsonb_agg(jsonb_build_object('node', n.value -> 'Node Type', 'table', n.value -> 'Relation Name', 'index', n.value -> 'Index Name',
+  select coalesce(jsonb_agg(jsonb_build_object('node', n.value -> 'Node Type', 'table', n.value -> 'Relation Name',
+                                               'index', n.value -> 'Index Name',
                                                'rows', n.value -> 'Plan Rows')), '[]')
-    from jsonb_path_query(collection_scans.plan, 'strict $.** ? (exists (@."Node Type") && (exists (@."Relation Name") || exists (@."Index Name")))',
+    from jsonb_path_query(collection_scans.plan,
+                          'strict $.** ? (exists (@."Node Type") && (exists (@."Relation Name") || exists (@."Index '
+                          'Name")))',
                           silent => true) as n (value)
 $$;
-comment on function internal.collection_scans is 'What a plan in JSON reads: [{node, table, index, rows}]; table or index is null where the node has none, rows are the planner''s estimate.';
+comment on function internal.collection_scans is
+  'What a plan in JSON reads: [{node, table, index, rows}]; table or index is null where the node has none, rows are the
+   planner''s estimate.';
 
 create or replace function api.collection_plan(name text, request json) returns api.reply
 language plpgsql volatile as $$
@@ -31,4 +36,5 @@ begin
                                                'scans', internal.collection_scans(plan::jsonb)));
 end $$;
 comment on function api.collection_plan is
-  'EXPLAIN of a find, as the caller''s role would run it: {plan: lines, cost, scans}. Nothing is run. Refuses 404 USER_NOT_FOUND, and as a find does.';
+  'EXPLAIN of a find, as the caller''s role would run it: {plan: lines, cost, scans}. Nothing is run. Refuses 404
+   USER_NOT_FOUND, and as a find does.';

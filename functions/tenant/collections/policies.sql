@@ -1,11 +1,12 @@
--- Policies and grants of generated tables. They belong to the tenant: no policy file contains them, the loader does not manage them, and
--- internal.collections_regenerate replaces those of an older generator.
+-- Policies and grants of generated tables. They belong to the tenant: no policy file contains them, the loader does not
+-- manage them, and internal.collections_regenerate replaces those of an older generator.
 
 create or replace function internal.collection_generator() returns int
 language sql immutable parallel safe
 return 5;
 comment on function internal.collection_generator is
-  'The version of internal.collection_policies_sql, internal.collection_size_sql, internal.collection_trigger_sql and internal.collection_publish_sql. If you change their output, increase it here and in
+  'The version of internal.collection_policies_sql, internal.collection_size_sql, internal.collection_trigger_sql and
+   internal.collection_publish_sql. If you change their output, increase it here and in
    sql/seeds/tenant/collections.sql.';
 
 create or replace function internal.collection_condition(policy text, owner_scope text) returns text
@@ -16,14 +17,16 @@ language sql immutable parallel safe as $$
     then format('(select internal.has_role(%L))', substr(collection_condition.policy, 6))
     when collection_condition.policy like 'role:%'
     then format('group_id in (select internal.my_role_group_ids(%L))', substr(collection_condition.policy, 6))
-    when collection_condition.policy = 'owner' and collection_condition.owner_scope = 'user' then 'user_id = (select internal.user_id())'
+    when collection_condition.policy = 'owner'
+      and collection_condition.owner_scope = 'user' then 'user_id = (select internal.user_id())'
     when collection_condition.policy = 'owner'
     then 'user_id = (select internal.user_id()) and group_id in (select internal.my_group_ids(''viewer''))'
     else format('group_id in (select internal.my_group_ids(%L))',
                 coalesce(nullif(split_part(collection_condition.policy, ':', 2), ''), 'viewer'))
   end
 $$;
-comment on function internal.collection_condition is 'The condition of a read or write policy on a row. Membership is evaluated once a statement.';
+comment on function internal.collection_condition is
+  'The condition of a read or write policy on a row. Membership is evaluated once a statement.';
 
 create or replace function internal.collection_write_condition(c app.collections) returns text
 language sql immutable parallel safe as $$
@@ -31,7 +34,8 @@ language sql immutable parallel safe as $$
     -- the author of a group's row may change it while they are a member; viewers can only read
     when (collection_write_condition.c).owner_scope = 'group' and (collection_write_condition.c).write_policy = 'owner'
     then 'user_id = (select internal.user_id()) and group_id in (select internal.my_group_ids(''member''))'
-    else internal.collection_condition((collection_write_condition.c).write_policy, (collection_write_condition.c).owner_scope)
+    else internal.collection_condition((collection_write_condition.c).write_policy,
+                                       (collection_write_condition.c).owner_scope)
   end
 $$;
 comment on function internal.collection_write_condition is 'The condition of the write policy on a row.';
@@ -39,14 +43,17 @@ comment on function internal.collection_write_condition is 'The condition of the
 create or replace function internal.collection_policies_sql(c app.collections, column_names text[]) returns setof text
 language sql stable as $$
   with conditions as (
-    select internal.collection_condition((collection_policies_sql.c).read_policy, (collection_policies_sql.c).owner_scope) as may_read,
+    select internal.collection_condition((collection_policies_sql.c).read_policy,
+                                         (collection_policies_sql.c).owner_scope) as may_read,
            internal.collection_write_condition(collection_policies_sql.c) as may_write
   ), wanted as (
     select 1 as n, 'users read what the read policy shows them' as name, 'select' as command, 'app_user' as role,
            may_read as shown, null as kept from conditions
     union all
     select 2, 'users add rows of their own', 'insert', 'app_user', null,
-           case when (collection_policies_sql.c).owner_scope = 'user' and (collection_policies_sql.c).write_policy not like 'role:%' then 'user_id = (select internal.user_id())'
+           case when (collection_policies_sql.c).owner_scope = 'user'
+                and (collection_policies_sql.c).write_policy not like 'role:%' then
+                  'user_id = (select internal.user_id())'
                 when (collection_policies_sql.c).write_policy = 'owner' then may_write
                 else 'user_id = (select internal.user_id()) and ' || may_write end from conditions
     union all
@@ -74,33 +81,40 @@ language sql stable as $$
   )
   select s.statement
     from (
-      select 0 as n, 0 as part, format('drop policy %I on collections.%I', p.polname, (collection_policies_sql.c).name) as statement
+      select 0 as n, 0 as part, format('drop policy %I on collections.%I', p.polname,
+                                       (collection_policies_sql.c).name) as statement
         from pg_catalog.pg_policy p
        where p.polrelid = to_regclass(format('collections.%I', (collection_policies_sql.c).name))
          and obj_description(p.oid, 'pg_policy') = 'Made by collections'
       union all
-      select w.n, 1, format('create policy %I on collections.%I for %s to %s%s%s', w.name, (collection_policies_sql.c).name, w.command, w.role,
+      select w.n, 1, format('create policy %I on collections.%I for %s to %s%s%s', w.name,
+                            (collection_policies_sql.c).name, w.command, w.role,
                             ' using (' || w.shown || ')', ' with check (' || w.kept || ')')
         from wanted w
       union all
-      select w.n, 2, format('comment on policy %I on collections.%I is ''Made by collections''', w.name, (collection_policies_sql.c).name)
+      select w.n, 2, format('comment on policy %I on collections.%I is ''Made by collections''', w.name,
+                            (collection_policies_sql.c).name)
         from wanted w
       union all
       select 20, g.n, g.statement
-        from internal.collection_grants_sql(collection_policies_sql.c, collection_policies_sql.column_names) with ordinality as g (statement, n)
+        from internal.collection_grants_sql(collection_policies_sql.c,
+                                            collection_policies_sql.column_names) with ordinality as g (statement, n)
     ) as s
    order by s.n, s.part
 $$;
 comment on function internal.collection_policies_sql is
-  'The statements that bring a table''s policies and grants to its definition. A DBA''s own policies are not changed: ours are marked by a comment.';
+  'The statements that bring a table''s policies and grants to its definition. A DBA''s own policies are not changed:
+   ours are marked by a comment.';
 
 create or replace function internal.collection_grants_sql(c app.collections, column_names text[]) returns setof text
 language sql stable as $$
-  -- users write the developer's columns; of the server-managed ones only the initial values of a row and its deletion mark, whose
-  -- value the stamp trigger sets
-  select format('grant select on collections.%I to app_user, app_server, app_admin, app_dashboard', (collection_grants_sql.c).name)
+  -- users write the developer's columns; of the server-managed ones only the initial values of a row and its deletion
+  -- mark, whose value the stamp trigger sets
+  select format('grant select on collections.%I to app_user, app_server, app_admin, app_dashboard',
+                (collection_grants_sql.c).name)
   union all
-  select format('grant insert (%s) on collections.%I to app_user', string_agg(quote_ident(w.name), ', ' order by w.n), (collection_grants_sql.c).name)
+  select format('grant insert (%s) on collections.%I to app_user', string_agg(quote_ident(w.name), ', ' order by w.n),
+                (collection_grants_sql.c).name)
     from (select 'group_id' as name, 0 as n where (collection_grants_sql.c).owner_scope = 'group'
           union all
           select k.name, k.n from unnest(collection_grants_sql.column_names) with ordinality as k (name, n)) as w
@@ -108,13 +122,15 @@ language sql stable as $$
   union all
   select format('grant update (%s) on collections.%I to app_user',
                 (select string_agg(quote_ident(k.name), ', ' order by k.n)
-                   from unnest(collection_grants_sql.column_names || array['deleted_at']) with ordinality as k (name, n)), (collection_grants_sql.c).name)
+                   from unnest(collection_grants_sql.column_names || array['deleted_at']) with ordinality as k (name,
+                                        n)), (collection_grants_sql.c).name)
   union all
   select format('grant insert, update on collections.%I to app_server', (collection_grants_sql.c).name)
   union all
   select format('grant insert, update, delete on collections.%I to app_admin', (collection_grants_sql.c).name)
 $$;
-comment on function internal.collection_grants_sql is 'The grants on a collection''s table. Columns that nobody may write are in none.';
+comment on function internal.collection_grants_sql is
+  'The grants on a collection''s table. Columns that nobody may write are in none.';
 
 create or replace function internal.collections_regenerate(generator int) returns int
 language plpgsql volatile security definer set search_path = '' as $$
@@ -124,7 +140,8 @@ declare
   made int := 0;
 begin
   if collections_regenerate.generator <> internal.collection_generator() then
-    raise exception 'the seed asks for generator %, the functions are of %', collections_regenerate.generator, internal.collection_generator();
+    raise exception 'the seed asks for generator %, the functions are of %', collections_regenerate.generator,
+      internal.collection_generator();
   end if;
   for c in select k.* from app.collections k where k.generator <> collections_regenerate.generator order by k.name loop
     for statement in
@@ -144,10 +161,12 @@ begin
   return made;
 end $$;
 comment on function internal.collections_regenerate is
-  'Replaces the policies, grants and rules of every collection that an older generator created; returns how many. Locks their tables. Granted to nobody.';
+  'Replaces the policies, grants and rules of every collection that an older generator created; returns how many. Locks
+   their tables. Granted to nobody.';
 
 create or replace function internal.collection_column_names(collection_id uuid) returns text[]
 language sql stable as $$
-  select coalesce(array_agg(k.name order by k.position), '{}') from app.collection_columns k where k.collection_id = collection_column_names.collection_id
+  select coalesce(array_agg(k.name order by k.position), '{}') from app.collection_columns k
+   where k.collection_id = collection_column_names.collection_id
 $$;
 comment on function internal.collection_column_names is 'The developer''s columns of a collection, in their order.';

@@ -1,5 +1,5 @@
--- The channel of each collection, and its rows as events. Whom a row is for stands in meta, so that a server decides for
--- each subscriber in memory, without a query.
+-- The channel of each collection, and its rows as events. Whom a row is for stands in meta, so that a server decides
+-- for each subscriber in memory, without a query.
 
 create or replace function internal.channel__collection(item text, params jsonb, out name text, out scope json)
 language plpgsql stable as $$
@@ -21,7 +21,8 @@ begin
       perform internal.invalid(concat_ws('.', 'filter', nullif(problem.path, '')), problem.reason, 'INVALID_BODY');
     end if;
     definition := internal.collection_definition(c.name);
-    perform internal.collection_filter_sql(definition, filter, '["filter"]', 't', true, '{"style": "array", "list": []}');
+    perform internal.collection_filter_sql(definition, filter, '["filter"]', 't', true,
+                                           '{"style": "array", "list": []}');
   end if;
   role_key := case when c.read_policy like 'role:%' then substr(c.read_policy, 6) end;
   -- the same question as internal.collection_condition puts into the policy
@@ -33,7 +34,9 @@ begin
     when c.read_policy = 'owner' and c.owner_scope = 'user' then json_build_object('filter', filter, 'is_owner', true)
     when c.read_policy = 'owner'
     then json_build_object('filter', filter, 'is_owner', true, 'groups', array(select internal.my_group_ids('viewer')))
-    else json_build_object('filter', filter, 'groups', array(select internal.my_group_ids(coalesce(nullif(split_part(c.read_policy, ':', 2), ''), 'viewer'))))
+    else json_build_object('filter', filter,
+                           'groups', array(select internal.my_group_ids(coalesce(nullif(split_part(c.read_policy, ':',
+                                        2), ''), 'viewer'))))
   end);
   if role_key is not null then
     if c.owner_scope = 'user' and not internal.has_role(role_key) then
@@ -44,8 +47,9 @@ begin
   name := 'collection:' || c.name;
 end $$;
 comment on function internal.channel__collection is
-  'collection:<name>, params {filter}: rows that the read policy shows the caller and that the filter means. scope: is_owner, only the caller''s own rows; groups, only rows of
-   these. Refuses 404 COLLECTION_NOT_FOUND, 403 FORBIDDEN, 400 INVALID_BODY, INVALID_COLUMN.';
+  'collection:<name>, params {filter}: rows that the read policy shows the caller and that the filter means. scope:
+   is_owner, only the caller''s own rows; groups, only rows of these. Refuses 404 COLLECTION_NOT_FOUND, 403 FORBIDDEN,
+   400 INVALID_BODY, INVALID_COLUMN.';
 
 create or replace function internal.tg_collection_rows__publish() returns trigger
 language plpgsql volatile security definer set search_path = '' as $$
@@ -79,19 +83,24 @@ begin
     array[target], case when was is null then 'insert' when now_is is null then 'delete' else 'update' end,
     case when now_is is null then json_build_object('id', was -> 'id') else json_build_object('row', shown) end,
     json_build_object(
-      'now', case when now_is is not null then json_build_object('user_id', now_is -> 'user_id', 'group_id', now_is -> 'group_id') end,
-      'was', case when was is not null then json_build_object('user_id', was -> 'user_id', 'group_id', was -> 'group_id') end,
+      'now', case when now_is is not null then json_build_object('user_id', now_is -> 'user_id',
+                                                                 'group_id', now_is -> 'group_id') end,
+      'was', case when was is not null then json_build_object('user_id', was -> 'user_id',
+                                                              'group_id', was -> 'group_id') end,
       'id', coalesce(now_is, was) -> 'id',
       'rows', case when known.keeps_rows then json_build_array(now_is, was) end));
   return null;
 end $$;
 comment on function internal.tg_collection_rows__publish is
-  'insert and update {row}, delete {id}, to the channel of the collection. meta: the owners now and before; where a subscriber has a filter, the rows too.';
+  'insert and update {row}, delete {id}, to the channel of the collection. meta: the owners now and before; where a
+   subscriber has a filter, the rows too.';
 
 create or replace function internal.collection_publish_sql(collection text) returns text
 language sql immutable parallel safe
-return format('create or replace trigger collection_publish after insert or update or delete on collections.%I for each row '
-              'when (%s) execute function internal.tg_collection_rows__publish()', collection_publish_sql.collection, internal.heard_sql());
+return format('create or replace trigger collection_publish after insert or update or delete on collections.%I for '
+              'each row '
+              'when (%s) execute function internal.tg_collection_rows__publish()', collection_publish_sql.collection,
+                internal.heard_sql());
 comment on function internal.collection_publish_sql is 'The trigger that publishes rows of a collection.';
 
 create or replace function internal.tg_collections__recheck() returns trigger
@@ -100,6 +109,9 @@ begin
   perform internal.notify_servers(array['collection:' || old.name], '~check');
   return null;
 end $$;
-comment on function internal.tg_collections__recheck is 'The policy of a collection has changed, or it is gone: its subscriptions are authorised again.';
-create or replace trigger tg_collections__recheck after update of read_policy, realtime, name or delete on app.collections
-  for each row when (pg_catalog.pg_sequence_last_value('app.realtime_heard') > extract(epoch from clock_timestamp())) execute function internal.tg_collections__recheck();
+comment on function internal.tg_collections__recheck is
+  'The policy of a collection has changed, or it is gone: its subscriptions are authorised again.';
+create or replace trigger tg_collections__recheck after update of read_policy, realtime, name
+  or delete on app.collections
+  for each row when (pg_catalog.pg_sequence_last_value('app.realtime_heard')
+                     > extract(epoch from clock_timestamp())) execute function internal.tg_collections__recheck();

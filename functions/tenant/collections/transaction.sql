@@ -1,4 +1,5 @@
--- Transactions of several writes. Each is compiled and run inside one call; the first failure rolls all back, with its own error code.
+-- Transactions of several writes. Each is compiled and run inside one call; the first failure rolls all back, with its
+-- own error code.
 
 create or replace function internal.collection_resolve(value json, results jsonb) returns json
 language plpgsql stable as $$
@@ -11,7 +12,8 @@ begin
     if reference is not null and (select count(*) = 1 from json_object_keys(collection_resolve.value)) then
       parts := string_to_array(reference, '.');
       if cardinality(parts) <> 2 or collection_resolve.results -> parts[1] -> parts[2] is null then
-        perform internal.collection_refuse('$ref', format('%s names no result of an earlier operation', left(reference, 200)));
+        perform internal.collection_refuse('$ref',
+                                           format('%s names no result of an earlier operation', left(reference, 200)));
       end if;
       return (collection_resolve.results -> parts[1] -> parts[2])::json;
     end if;
@@ -25,13 +27,15 @@ begin
   return collection_resolve.value;
 end $$;
 comment on function internal.collection_resolve is
-  'A value with each {"$ref": "name.column"} replaced by the value from an earlier operation''s result. Refuses 400 INVALID_BODY.';
+  'A value with each {"$ref": "name.column"} replaced by the value from an earlier operation''s result. Refuses 400
+   INVALID_BODY.';
 
 create or replace function internal.collection_operation(operation json, group_id text) returns json
 language plpgsql volatile as $$
 declare
   op constant text := collection_operation.operation ->> 'op';
-  kind constant text := case op when 'insert' then 'insert' when 'upsert' then 'insert' when 'update' then 'patch' else 'delete' end;
+  kind constant text := case op when 'insert' then 'insert' when 'upsert' then 'insert' when 'update' then 'patch'
+                             else 'delete' end;
   collection constant text := collection_operation.operation ->> 'collection';
   data json := coalesce(collection_operation.operation -> 'data', '{}');
   request json;
@@ -53,7 +57,8 @@ begin
     elsif kind = 'delete' then
       -- the row was locked at the beginning, or was written by this transaction: the check holds until the deletion
       perform internal.collection_operation(json_build_object(
-        'op', 'update', 'collection', collection, 'id', collection_operation.operation ->> 'id', '$if', collection_operation.operation -> '$if'), collection_operation.group_id);
+        'op', 'update', 'collection', collection, 'id', collection_operation.operation ->> 'id',
+          '$if', collection_operation.operation -> '$if'), collection_operation.group_id);
     end if;
   end if;
   if kind = 'patch' and json_typeof(collection_operation.operation -> '$if') = 'object' then
@@ -77,7 +82,8 @@ begin
       when sqlstate 'TR000' or query_canceled or deadlock_detected or serialization_failure or lock_not_available then
         raise;
       when others then
-        get stacked diagnostics state = returned_sqlstate, broken = constraint_name, col = column_name, message = message_text;
+        get stacked diagnostics state = returned_sqlstate, broken = constraint_name, col = column_name,
+          message = message_text;
         status := -1;
     end;
     explained := internal.collection_explain(kind, collection, request, version, case when status = -1 then
@@ -89,7 +95,8 @@ begin
     exit when explained is null;
   end loop;
   if state is null then
-    perform internal.fail(503, 'TENANT_UNAVAILABLE', 'The collection is changing: try again in a moment.', null, '{"Retry-After": "2"}');
+    perform internal.fail(503, 'TENANT_UNAVAILABLE', 'The collection is changing: try again in a moment.', null,
+                          '{"Retry-After": "2"}');
   end if;
   raise exception 'a write in a transaction failed: % %', state, message;
 end $$;
@@ -107,7 +114,8 @@ begin
       for key share;
 end $$;
 comment on function internal.collection_lock_owners is
-  'Locks the users whose rows a transaction adds, against deletion and before any row, because a deletion also locks the user first.';
+  'Locks the users whose rows a transaction adds, against deletion and before any row, because a deletion also locks the
+   user first.';
 
 create or replace function internal.collection_lock_rows(operations json) returns void
 language plpgsql volatile as $$
@@ -124,7 +132,8 @@ begin
      order by c.name
   loop
     begin
-      execute format('select from collections.%I t where t.id = any ($1) order by t.id for update', target.name) using target.ids;
+      execute format('select from collections.%I t where t.id = any ($1) order by t.id for update',
+                     target.name) using target.ids;
     exception when undefined_table then
       -- dropped while this waited: the operation will refuse it
       null;
@@ -132,7 +141,8 @@ begin
   end loop;
 end $$;
 comment on function internal.collection_lock_rows is
-  'Locks the rows that a transaction names by their ids, ordered by collection and id; none of a collection that is dropped meanwhile.';
+  'Locks the rows that a transaction names by their ids, ordered by collection and id; none of a collection that is
+   dropped meanwhile.';
 
 create or replace function internal.collection_lock_values(operations json, group_id text) returns void
 language plpgsql volatile as $$
@@ -145,10 +155,14 @@ begin
       join app.collections c on c.name = o.value ->> 'collection'
      cross join lateral (select array[k.name] from app.collection_columns k where k.collection_id = c.id and k.is_unique
                          union all
-                         select i.columns from app.collection_indexes i where i.collection_id = c.id and i.is_unique) as u (columns)
+                         select i.columns from app.collection_indexes i
+                          where i.collection_id = c.id and i.is_unique) as u (columns)
      cross join lateral (
-       select jsonb_object_agg(n.name, case n.name when 'user_id' then coalesce(internal.user_id()::text, o.value -> 'data' ->> n.name)
-                                                   when 'group_id' then coalesce(collection_lock_values.group_id, o.value -> 'data' ->> n.name)
+       select jsonb_object_agg(n.name, case n.name
+                                            when 'user_id' then coalesce(internal.user_id()::text,
+                                                                         o.value -> 'data' ->> n.name)
+                                                   when 'group_id' then coalesce(collection_lock_values.group_id,
+                                                     o.value -> 'data' ->> n.name)
                                                    else o.value -> 'data' ->> n.name end) as vals
          from unnest(u.columns) as n (name)) as v
      where o.value ->> 'op' in ('insert', 'upsert')
@@ -160,8 +174,8 @@ begin
   end loop;
 end $$;
 comment on function internal.collection_lock_values is
-  'Locks the unique values that a transaction is about to write, in one order, because there may be no row yet to lock. Transactions that write the same
-   values in crossing orders wait instead of deadlocking.';
+  'Locks the unique values that a transaction is about to write, in one order, because there may be no row yet to lock.
+   Transactions that write the same values in crossing orders wait instead of deadlocking.';
 
 create or replace function api.collection_transaction(operations json, group_id text default null) returns api.reply
 language plpgsql volatile as $$
@@ -179,13 +193,16 @@ begin
     perform internal.collection_lock_values(collection_transaction.operations, collection_transaction.group_id);
   end if;
   perform internal.collection_lock_rows(collection_transaction.operations);
-  for operation, n in select e.value, e.n - 1 from json_array_elements(collection_transaction.operations) with ordinality as e (value, n) loop
+  for operation, n in select e.value, e.n - 1
+    from json_array_elements(collection_transaction.operations) with ordinality as e (value, n) loop
     begin
-      result := internal.collection_operation(internal.collection_resolve(operation, named), collection_transaction.group_id);
+      result := internal.collection_operation(internal.collection_resolve(operation, named),
+                                              collection_transaction.group_id);
     exception when sqlstate 'TR000' then
       get stacked diagnostics message = message_text, detail = pg_exception_detail;
       perform internal.fail((detail ->> 'status')::int, detail ->> 'code', message,
-                            (coalesce(nullif((detail -> 'details')::jsonb, 'null'), '{}') || jsonb_build_object('index', n))::json);
+                            (coalesce(nullif((detail -> 'details')::jsonb, 'null'), '{}') || jsonb_build_object('index',
+                                        n))::json);
     end;
     results := results || result;
     if operation ->> 'as' is not null then
@@ -195,5 +212,6 @@ begin
   return internal.reply(200, coalesce(array_to_json(results), '[]'));
 end $$;
 comment on function api.collection_transaction is
-  'Writes several rows and collections, all or none; returns the results in order. Refuses as the first operation that fails, with details.index.
-   Lock order: the users whose rows it adds, the unique values that it writes, the rows that it names, each in one order.';
+  'Writes several rows and collections, all or none; returns the results in order. Refuses as the first operation that
+   fails, with details.index. Lock order: the users whose rows it adds, the unique values that it writes, the rows that
+   it names, each in one order.';

@@ -1,6 +1,8 @@
 -- Export of whole collections, in batches that the server streams; import of rows, in parts.
 
-create or replace function api.collection_export(name text, after uuid default null, include_deleted boolean default false) returns api.reply
+create or replace function api.collection_export(name text, after uuid default null,
+                                                 include_deleted boolean default false)
+returns api.reply
 -- volatile: each statement takes its snapshot after it has its locks, not before it waited for them
 language plpgsql volatile as $$
 declare
@@ -27,7 +29,8 @@ begin
                        where ($1 is null or "_t".id > $1) and ($2 or "_t".deleted_at is null)
                        order by "_t".id limit 500) p on true
           order by p.id',
-        internal.collection_version_sql(d), internal.collection_outputs_sql(d, '"_t"', null, null), collection_export.name)
+        internal.collection_version_sql(d), internal.collection_outputs_sql(d, '"_t"', null, null),
+        collection_export.name)
         using collection_export.after, collection_export.include_deleted
       loop
         version := read.version;
@@ -45,14 +48,17 @@ begin
     end;
     if version = (d ->> 'version')::bigint then
       return internal.reply(200, json_build_object('rows', lines, 'next_cursor', next_cursor, 'columns', d -> 'order',
-        'types', (select coalesce(json_object_agg(k.key, k.value ->> 'type'), '{}') from jsonb_each(d -> 'columns') as k where not (k.value ->> 'managed')::boolean)));
+        'types', (select coalesce(json_object_agg(k.key, k.value ->> 'type'), '{}') from jsonb_each(d -> 'columns') as k
+                   where not (k.value ->> 'managed')::boolean)));
     end if;
   end loop;
-  perform internal.fail(503, 'TENANT_UNAVAILABLE', 'The collection is changing: try again in a moment.', null, '{"Retry-After": "2"}');
+  perform internal.fail(503, 'TENANT_UNAVAILABLE', 'The collection is changing: try again in a moment.', null,
+                        '{"Retry-After": "2"}');
 end $$;
 comment on function api.collection_export is
-  'The next rows in the order of their ids, which is that of their creation, as JSON texts: at most 500 and 8 MB. next_cursor is null after the last. columns
-   are their names in order, types those of the developer''s columns. Refuses 404 COLLECTION_NOT_FOUND.';
+  'The next rows in the order of their ids, which is that of their creation, as JSON texts: at most 500 and 8 MB.
+   next_cursor is null after the last. columns are their names in order, types those of the developer''s columns.
+   Refuses 404 COLLECTION_NOT_FOUND.';
 
 create or replace function api.collection_import_begin(name text) returns api.reply
 language plpgsql volatile security definer set search_path = '' as $$
@@ -68,15 +74,18 @@ begin
   end if;
   insert into app.collection_imports as i (collection_id) values (c.id) returning i.id into import_id;
   return internal.reply(200, json_build_object('import_id', import_id, 'columns', (
-    select coalesce(json_object_agg(k.name, k.type), '{}') from app.collection_columns k where k.collection_id = c.id)));
+    select coalesce(json_object_agg(k.name, k.type), '{}') from app.collection_columns k
+     where k.collection_id = c.id)));
 end $$;
-comment on function api.collection_import_begin is 'Begins an import: its id, and the types of the columns. Refuses 404 COLLECTION_NOT_FOUND.';
+comment on function api.collection_import_begin is
+  'Begins an import: its id, and the types of the columns. Refuses 404 COLLECTION_NOT_FOUND.';
 
 create or replace function api.collection_import_add(import_id uuid, place int, rows json) returns api.reply
 language plpgsql volatile security definer set search_path = '' as $$
 begin
   perform internal.collection_may_define();
-  update app.collection_imports i set rows = i.rows + json_array_length(collection_import_add.rows) where i.id = collection_import_add.import_id;
+  update app.collection_imports i set rows = i.rows + json_array_length(collection_import_add.rows)
+    where i.id = collection_import_add.import_id;
   if not found then
     perform internal.fail(404, 'COLLECTION_NOT_FOUND', 'The collection was dropped during the import.');
   end if;
@@ -85,7 +94,8 @@ begin
   return internal.reply(200, 'true');
 end $$;
 comment on function api.collection_import_add is
-  'Stages a part of an import; 404 COLLECTION_NOT_FOUND when the import was deleted with its collection. Locks the import.';
+  'Stages a part of an import; 404 COLLECTION_NOT_FOUND when the import was deleted with its collection. Locks the
+   import.';
 
 create or replace function api.collection_import_drop(import_id uuid) returns api.reply
 language plpgsql volatile security definer set search_path = '' as $$
@@ -96,7 +106,8 @@ begin
 end $$;
 comment on function api.collection_import_drop is 'Deletes an import with its staged rows.';
 
-create or replace function internal.collection_import_next_part(import_id uuid, out collection app.collections, out rows json)
+create or replace function internal.collection_import_next_part(import_id uuid, out collection app.collections,
+                                                                out rows json)
 language plpgsql volatile security definer set search_path = '' as $$
 declare
   i app.collection_imports;
@@ -109,13 +120,15 @@ begin
   select k.* into collection from app.collections k where k.id = i.collection_id;
   delete from app.collection_import_parts p
    where (p.import_id, p.position) = (
-     select f.import_id, f.position from app.collection_import_parts f where f.import_id = i.id order by f.position limit 1)
+     select f.import_id, f.position from app.collection_import_parts f where f.import_id = i.id order by f.position
+      limit 1)
   returning p.rows into rows;
 end $$;
 comment on function internal.collection_import_next_part is
   'Removes the next part from an import and returns it, null after the last. Refuses 404 NOT_FOUND. Locks the import.';
 
-create or replace function internal.collection_import_finish_part(import_id uuid, inserted int, errors jsonb) returns json
+create or replace function internal.collection_import_finish_part(import_id uuid, inserted int, errors jsonb)
+returns json
 language plpgsql volatile security definer set search_path = '' as $$
 declare
   i app.collection_imports;
@@ -126,16 +139,20 @@ begin
          failed = k.failed + jsonb_array_length(collection_import_finish_part.errors),
          errors = case when jsonb_array_length(k.errors) < 100
                        then (select coalesce(jsonb_agg(e.value order by e.n), '[]')
-                               from jsonb_array_elements(k.errors || collection_import_finish_part.errors) with ordinality as e (value, n)
+                               from jsonb_array_elements(k.errors
+                                                         || collection_import_finish_part.errors) with ordinality as e (
+                                                           value, n)
                               where e.n <= 100)
                        else k.errors end
    where k.id = collection_import_finish_part.import_id
   returning k.* into i;
   return json_build_object('rows', i.rows, 'inserted', i.inserted, 'failed', i.failed, 'errors', i.errors);
 end $$;
-comment on function internal.collection_import_finish_part is 'Adds the results of a part to the import; returns the state of the import.';
+comment on function internal.collection_import_finish_part is
+  'Adds the results of a part to the import; returns the state of the import.';
 
-create or replace function internal.collection_import_rows(c app.collections, rows json, out inserted int, out errors jsonb)
+create or replace function internal.collection_import_rows(c app.collections, rows json, out inserted int,
+                                                           out errors jsonb)
 language plpgsql volatile as $$
 declare
   status int;
@@ -147,12 +164,14 @@ begin
   -- in one statement, unless a row omits a column that has a default
   if not exists (
     select from app.collection_columns k, json_array_elements(collection_import_rows.rows) as e (item)
-     where k.collection_id = (collection_import_rows.c).id and k.default_value is not null and e.item -> 'row' -> k.name is null
+     where k.collection_id = (collection_import_rows.c).id and k.default_value is not null
+       and e.item -> 'row' -> k.name is null
   ) then
     begin
       select r.status into status
         from internal.collection_run('batch', (collection_import_rows.c).name, json_build_object('rows', (
-          select json_agg(e.item -> 'row' order by e.n) from json_array_elements(collection_import_rows.rows) with ordinality as e (item, n)))) r;
+          select json_agg(e.item -> 'row' order by e.n)
+            from json_array_elements(collection_import_rows.rows) with ordinality as e (item, n)))) r;
       if status = 201 then
         inserted := json_array_length(collection_import_rows.rows);
         return;
@@ -164,18 +183,23 @@ begin
   end if;
 
   inserted := 0;
-  for item in select e.item from json_array_elements(collection_import_rows.rows) with ordinality as e (item, n) order by e.n loop
+  for item in select e.item from json_array_elements(collection_import_rows.rows) with ordinality as e (item, n)
+    order by e.n loop
     begin
-      perform internal.collection_operation(json_build_object('op', 'insert', 'collection', (collection_import_rows.c).name, 'data', item -> 'row'), null);
+      perform internal.collection_operation(json_build_object('op', 'insert',
+                                                              'collection', (collection_import_rows.c).name,
+                                                                'data', item -> 'row'), null);
       inserted := inserted + 1;
     exception when sqlstate 'TR000' then
       get stacked diagnostics message = message_text, detail = pg_exception_detail;
-      errors := errors || jsonb_build_object('line', (item ->> 'line')::bigint, 'code', detail ->> 'code', 'message', message);
+      errors := errors || jsonb_build_object('line', (item ->> 'line')::bigint, 'code', detail ->> 'code', 'message',
+                                             message);
     end;
   end loop;
 end $$;
 comment on function internal.collection_import_rows is
-  'Inserts rows [{line, row}] that are valid: all in one statement, or one by one if any is invalid. Returns how many, and the errors of the others.';
+  'Inserts rows [{line, row}] that are valid: all in one statement, or one by one if any is invalid. Returns how many,
+   and the errors of the others.';
 
 create or replace function api.collection_import_part(import_id uuid) returns api.reply
 language plpgsql volatile as $$
@@ -186,7 +210,8 @@ declare
 begin
   select p.* into part from internal.collection_import_next_part(collection_import_part.import_id) p;
   if part.rows is not null then
-    select r.inserted, r.errors into inserted, errors from internal.collection_import_rows(part.collection, part.rows) r;
+    select r.inserted, r.errors into inserted, errors
+      from internal.collection_import_rows(part.collection, part.rows) r;
   end if;
   return internal.reply(200, internal.json_merge(
     json_build_object('is_over', part.rows is null),

@@ -16,4 +16,5 @@ create or replace function internal.bucket(seed text, app_user_id uuid) returns 
 language sql immutable parallel safe
 return internal.fnv1a32(internal.fnv1a32(bucket.seed || bucket.app_user_id)::text) % 10000;
 comment on function internal.bucket is
-  'A user''s bucket for a seed, 0 to 9999: a percentage includes the buckets below a hundred times it, so raising it only adds users.';
+  'A user''s bucket for a seed, 0 to 9999: a percentage includes the buckets below a hundred times it, so raising it
+   only adds users.';

@@ -13,4 +13,5 @@ comment on function internal.channel__config is 'config: changes of remote confi
 
 select internal.source_declare(null::app.config_versions,
   'config.changed {version_hash}.',
-  ops => 'insert or update', publishes => $q$select 'config', 'config.changed', json_build_object('version_hash', r.version_hash)$q$);
+  ops => 'insert or update', publishes => $q$select 'config', 'config.changed',
+  json_build_object('version_hash', r.version_hash)$q$);

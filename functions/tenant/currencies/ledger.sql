@@ -1,6 +1,8 @@
--- All changes of balances are made here: the user is locked, expiry and regeneration are booked, and the ledger row and the balance are written together.
-create or replace function internal.currency_write(app_user_id uuid, c app.currencies, amount bigint, balance_after bigint, reason text,
-                                                   source_type text, source_id text, metadata jsonb default '{}', expires_at timestamptz default null,
+-- All changes of balances are made here: the user is locked, expiry and regeneration are booked, and the ledger row and
+-- the balance are written together.
+create or replace function internal.currency_write(app_user_id uuid, c app.currencies, amount bigint,
+                                                   balance_after bigint, reason text, source_type text, source_id text,
+                                                   metadata jsonb default '{}', expires_at timestamptz default null,
                                                    idempotency_key text default null, spent_lots jsonb default null)
 returns app.currency_transactions
 language plpgsql volatile security definer set search_path = '' as $$
@@ -8,16 +10,20 @@ declare
   written app.currency_transactions;
 begin
   insert into app.currency_transactions as t
-    (app_user_id, currency_code, amount, balance_after, reason, source_type, source_id, idempotency_key, expires_at, spent_lots, metadata)
-  values (currency_write.app_user_id, (currency_write.c).code, currency_write.amount, currency_write.balance_after, currency_write.reason,
-          currency_write.source_type, currency_write.source_id, currency_write.idempotency_key, currency_write.expires_at,
+    (app_user_id, currency_code, amount, balance_after, reason, source_type, source_id, idempotency_key, expires_at,
+     spent_lots, metadata)
+  values (currency_write.app_user_id, (currency_write.c).code, currency_write.amount, currency_write.balance_after,
+          currency_write.reason,
+          currency_write.source_type, currency_write.source_id, currency_write.idempotency_key,
+          currency_write.expires_at,
           currency_write.spent_lots, coalesce(currency_write.metadata, '{}'))
   returning t.* into written;
   return written;
 end $$;
 comment on function internal.currency_write is 'Writes one row of the ledger. Granted to nobody.';
 
-create or replace function internal.currency_balance_locked(app_user_id uuid, c app.currencies) returns app.currency_balances
+create or replace function internal.currency_balance_locked(app_user_id uuid, c app.currencies)
+returns app.currency_balances
 language plpgsql volatile security definer set search_path = '' as $$
 declare
   held app.currency_balances;
@@ -32,11 +38,13 @@ begin
       perform internal.fail(404, 'NOT_FOUND', 'There is no such currency.');
     end if;
     insert into app.currency_balances (app_user_id, currency_code, balance, balance_at, regen_at)
-    values (currency_balance_locked.app_user_id, (currency_balance_locked.c).code, state.balance, internal.now(), state.regen_at)
+    values (currency_balance_locked.app_user_id, (currency_balance_locked.c).code, state.balance, internal.now(),
+            state.regen_at)
     returning * into held;
     start_balance := (currency_balance_locked.c).initial_grant;
     if start_balance > 0 then
-      perform internal.currency_write(held.app_user_id, currency_balance_locked.c, start_balance, start_balance, 'initial_grant', 'reward', 'initial_grant');
+      perform internal.currency_write(held.app_user_id, currency_balance_locked.c, start_balance, start_balance,
+                                      'initial_grant', 'reward', 'initial_grant');
     end if;
   else
     select b.* into held
@@ -48,11 +56,13 @@ begin
   if state.expired > 0 then
     delete from app.currency_lots l
      where l.app_user_id = held.app_user_id and l.currency_code = held.currency_code and l.expires_at <= internal.now();
-    perform internal.currency_write(held.app_user_id, currency_balance_locked.c, -state.expired, start_balance - state.expired, 'expiry', 'expiry',
+    perform internal.currency_write(held.app_user_id, currency_balance_locked.c, -state.expired,
+                                    start_balance - state.expired, 'expiry', 'expiry',
                                     internal.new_id()::text);
   end if;
   if state.regenerated > 0 then
-    perform internal.currency_write(held.app_user_id, currency_balance_locked.c, state.regenerated, state.balance, 'regen', 'regen', internal.new_id()::text);
+    perform internal.currency_write(held.app_user_id, currency_balance_locked.c, state.regenerated, state.balance,
+                                    'regen', 'regen', internal.new_id()::text);
   end if;
   held.balance := state.balance;
   held.regen_at := state.regen_at;
@@ -62,10 +72,12 @@ begin
   return held;
 end $$;
 comment on function internal.currency_balance_locked is
-  'A user''s balance after all time-based changes are booked: the initial grant, expiry and regeneration, one ledger row each. The user must
-   be locked. Granted to nobody.';
+  'A user''s balance after all time-based changes are booked: the initial grant, expiry and regeneration, one ledger row
+   each. The user must be locked. Granted to nobody.';
 
-create or replace function internal.currency_debit_lots(app_user_id uuid, code text, amount bigint, first_of uuid default null) returns jsonb
+create or replace function internal.currency_debit_lots(app_user_id uuid, code text, amount bigint,
+                                                        first_of uuid default null)
+returns jsonb
 language plpgsql volatile security definer set search_path = '' as $$
 declare
   lot app.currency_lots;
@@ -91,12 +103,14 @@ begin
   return nullif(taken, '[]');
 end $$;
 comment on function internal.currency_debit_lots is
-  'Takes an amount from credits that expire (lots), soonest expiry first, and the remainder from the rest of the balance. Returns what it took from which
-   lot, or null. Granted to nobody.';
+  'Takes an amount from credits that expire (lots), soonest expiry first, and the remainder from the rest of the
+   balance. Returns what it took from which lot, or null. Granted to nobody.';
 
-create or replace function internal.currency_apply(app_user_id uuid, c app.currencies, amount bigint, reason text, source_type text, source_id text,
-                                                   metadata jsonb default '{}', expires_at timestamptz default null,
-                                                   idempotency_key text default null, first_of uuid default null, is_notified boolean default true)
+create or replace function internal.currency_apply(app_user_id uuid, c app.currencies, amount bigint, reason text,
+                                                   source_type text, source_id text, metadata jsonb default '{}',
+                                                   expires_at timestamptz default null,
+                                                   idempotency_key text default null, first_of uuid default null,
+                                                   is_notified boolean default true)
 returns app.currency_transactions
 language plpgsql volatile security definer set search_path = '' as $$
 declare
@@ -106,11 +120,15 @@ declare
   told bigint;
 begin
   if after < 0 then
-    perform internal.fail(409, 'INSUFFICIENT_FUNDS', 'There is not enough ' || held.currency_code || '.', json_build_object(
+    perform internal.fail(409, 'INSUFFICIENT_FUNDS', 'There is not enough ' || held.currency_code || '.',
+                          json_build_object(
       'currency_code', held.currency_code, 'balance', held.balance, 'required', -currency_apply.amount));
   elsif currency_apply.amount > 0 and after > (currency_apply.c).max_balance then
-    perform internal.fail(409, 'BALANCE_LIMIT_EXCEEDED', 'A balance holds at most ' || (currency_apply.c).max_balance || ' ' || held.currency_code || '.',
-      json_build_object('currency_code', held.currency_code, 'balance', held.balance, 'max_balance', (currency_apply.c).max_balance));
+    perform internal.fail(409, 'BALANCE_LIMIT_EXCEEDED',
+                          'A balance holds at most ' || (currency_apply.c).max_balance || ' ' || held.currency_code
+                            || '.',
+      json_build_object('currency_code', held.currency_code, 'balance', held.balance,
+                        'max_balance', (currency_apply.c).max_balance));
   end if;
   update app.currency_balances b
      set balance = after,
@@ -118,10 +136,13 @@ begin
                          then coalesce(held.regen_at, internal.now()) end
    where b.app_user_id = held.app_user_id and b.currency_code = held.currency_code;
   written := internal.currency_write(
-    held.app_user_id, currency_apply.c, currency_apply.amount, after, currency_apply.reason, currency_apply.source_type, currency_apply.source_id,
-    currency_apply.metadata, case when currency_apply.amount > 0 then currency_apply.expires_at end, currency_apply.idempotency_key,
+    held.app_user_id, currency_apply.c, currency_apply.amount, after, currency_apply.reason, currency_apply.source_type,
+      currency_apply.source_id,
+    currency_apply.metadata, case when currency_apply.amount > 0 then currency_apply.expires_at end,
+    currency_apply.idempotency_key,
     case when currency_apply.amount < 0
-         then internal.currency_debit_lots(held.app_user_id, held.currency_code, -currency_apply.amount, currency_apply.first_of) end);
+         then internal.currency_debit_lots(held.app_user_id, held.currency_code, -currency_apply.amount,
+                                           currency_apply.first_of) end);
   if currency_apply.amount > 0 and currency_apply.expires_at is not null then
     insert into app.currency_lots (app_user_id, currency_code, transaction_id, expires_at, remaining)
     values (held.app_user_id, held.currency_code, written.id, currency_apply.expires_at, currency_apply.amount);
@@ -131,31 +152,43 @@ begin
     select (e.effect ->> 'amount')::bigint into told
       from jsonb_array_elements(internal.effects_noted()) with ordinality as l (line, n)
      cross join lateral jsonb_array_elements(l.line -> 'effects') as e (effect)
-     where l.line ->> 'part' = 'currencies' and e.effect ->> 'code' = held.currency_code and e.effect ->> 'app_user_id' = held.app_user_id::text
+     where l.line ->> 'part' = 'currencies' and e.effect ->> 'code' = held.currency_code
+       and e.effect ->> 'app_user_id' = held.app_user_id::text
      order by l.n desc
      limit 1;
-    perform internal.add_effect('currencies', json_build_object('app_user_id', held.app_user_id, 'code', held.currency_code,
-                                                                'amount', coalesce(told, 0) + currency_apply.amount, 'balance', after));
-    perform internal.emit(held.app_user_id, case when currency_apply.amount > 0 then 'svc.currency.credited' else 'svc.currency.debited' end,
-      jsonb_build_object('transaction_id', written.id, 'currency_code', written.currency_code, 'amount', abs(written.amount),
-                         'balance', after, 'reason', written.reason, 'source_type', written.source_type, 'source_id', written.source_id));
+    perform internal.add_effect('currencies',
+                                json_build_object('app_user_id', held.app_user_id, 'code', held.currency_code,
+                                                  'amount', coalesce(told, 0) + currency_apply.amount,
+                                                  'balance', after));
+    perform internal.emit(held.app_user_id, case when currency_apply.amount > 0 then 'svc.currency.credited'
+                                                 else 'svc.currency.debited' end,
+      jsonb_build_object('transaction_id', written.id, 'currency_code', written.currency_code, 'amount',
+                         abs(written.amount),
+                         'balance', after, 'reason', written.reason, 'source_type', written.source_type,
+                         'source_id', written.source_id));
   end if;
   return written;
 end $$;
 comment on function internal.currency_apply is
-  'Adds to a balance or subtracts from it, all or nothing, and emits svc.currency.credited or svc.currency.debited. Refuses 409 INSUFFICIENT_FUNDS,
-   409 BALANCE_LIMIT_EXCEEDED. The user must be locked. Granted to nobody.';
+  'Adds to a balance or subtracts from it, all or nothing, and emits svc.currency.credited or svc.currency.debited.
+   Refuses 409 INSUFFICIENT_FUNDS, 409 BALANCE_LIMIT_EXCEEDED. The user must be locked. Granted to nobody.';
 
-create or replace function internal.currency_expiry(c app.currencies, source_type text, expires_at timestamptz) returns timestamptz
+create or replace function internal.currency_expiry(c app.currencies, source_type text, expires_at timestamptz)
+returns timestamptz
 language sql stable as $$
   -- purchased currency never expires: the app stores require it
   select case when currency_expiry.source_type <> 'purchase'
-              then coalesce(currency_expiry.expires_at, internal.now() + make_interval(days => (currency_expiry.c).expiry_days)) end
+              then coalesce(currency_expiry.expires_at,
+                            internal.now() + make_interval(days => (currency_expiry.c).expiry_days)) end
 $$;
-comment on function internal.currency_expiry is 'When a new credit expires: at its own expiry, else after the currency''s expiry_days, else never.';
+comment on function internal.currency_expiry is
+  'When a new credit expires: at its own expiry, else after the currency''s expiry_days, else never.';
 
-create or replace function internal.currency_transact_many(app_user_id uuid, adjustments jsonb, reason text, source_type text, source_id text,
-                                                           metadata jsonb default '{}', expires_at timestamptz default null, idempotency_key text default null)
+create or replace function internal.currency_transact_many(app_user_id uuid, adjustments jsonb, reason text,
+                                                           source_type text, source_id text,
+                                                           metadata jsonb default '{}',
+                                                           expires_at timestamptz default null,
+                                                           idempotency_key text default null)
 returns json
 language plpgsql volatile security definer set search_path = '' as $$
 declare
@@ -180,8 +213,10 @@ begin
       perform internal.invalid('adjustments', 'must name each currency once');
     end if;
     written := internal.currency_apply(
-      currency_transact_many.app_user_id, item.c, item.amount, currency_transact_many.reason, currency_transact_many.source_type, currency_transact_many.source_id,
-      currency_transact_many.metadata, case when item.amount > 0 then internal.currency_expiry(item.c, currency_transact_many.source_type, currency_transact_many.expires_at) end,
+      currency_transact_many.app_user_id, item.c, item.amount, currency_transact_many.reason,
+        currency_transact_many.source_type, currency_transact_many.source_id,
+      currency_transact_many.metadata, case when item.amount > 0 then internal.currency_expiry(item.c,
+                                        currency_transact_many.source_type, currency_transact_many.expires_at) end,
       currency_transact_many.idempotency_key);
     transactions := transactions || internal.currency_transaction_json(written);
     balances := balances || jsonb_build_object(item.code, written.balance_after);
@@ -189,9 +224,9 @@ begin
   return json_build_object('transactions', array_to_json(transactions), 'balances', balances);
 end $$;
 comment on function internal.currency_transact_many is
-  'Changes several balances of a user, [{currency_code, amount}], all or none, in the order of their codes: {transactions, balances}. Areas that give or
-   take currency call this. Refuses 404 NOT_FOUND, 400 VALIDATION_ERROR, 409 INSUFFICIENT_FUNDS, BALANCE_LIMIT_EXCEEDED. Locks the user. Granted to
-   nobody.';
+  'Changes several balances of a user, [{currency_code, amount}], all or none, in the order of their codes:
+   {transactions, balances}. Areas that give or take currency call this. Refuses 404 NOT_FOUND, 400 VALIDATION_ERROR,
+   409 INSUFFICIENT_FUNDS, BALANCE_LIMIT_EXCEEDED. Locks the user. Granted to nobody.';
 
 create or replace function internal.currency_transaction_json(t app.currency_transactions) returns json
 language sql stable as $$
@@ -202,8 +237,10 @@ language sql stable as $$
     -- a generated column is null in a trigger, and in a row variable that was not read back
     'kind', case when (currency_transaction_json.t).amount > 0 then 'credit' else 'debit' end,
     'reason', (currency_transaction_json.t).reason, 'source_type', (currency_transaction_json.t).source_type,
-    'source_id', (currency_transaction_json.t).source_id, 'idempotency_key', (currency_transaction_json.t).idempotency_key,
-    'expires_at', internal.iso((currency_transaction_json.t).expires_at), 'metadata', (currency_transaction_json.t).metadata,
+    'source_id', (currency_transaction_json.t).source_id,
+    'idempotency_key', (currency_transaction_json.t).idempotency_key,
+    'expires_at', internal.iso((currency_transaction_json.t).expires_at),
+    'metadata', (currency_transaction_json.t).metadata,
     'created_at', internal.iso((currency_transaction_json.t).created_at))
 $$;
 comment on function internal.currency_transaction_json is 'A row of the ledger as every response shows it.';
@@ -213,13 +250,15 @@ language plpgsql volatile as $$
 begin
   raise exception 'the ledger of currencies is only ever added to';
 end $$;
-comment on function internal.tg_currency_transactions__frozen is 'Makes the ledger append-only for every role: refuses updates of its rows.';
+comment on function internal.tg_currency_transactions__frozen is
+  'Makes the ledger append-only for every role: refuses updates of its rows.';
 
 create or replace trigger tg_currency_transactions__frozen
   before update on app.currency_transactions
   for each row execute function internal.tg_currency_transactions__frozen();
 
-create or replace function internal.reward__currencies(app_user_id uuid, part jsonb, source_type text, source_id text) returns jsonb
+create or replace function internal.reward__currencies(app_user_id uuid, part jsonb, source_type text, source_id text)
+returns jsonb
 language plpgsql volatile security definer set search_path = '' as $$
 declare
   item record;
@@ -234,19 +273,25 @@ begin
      order by p.value ->> 'currency_code' collate "C", p.n
   loop
     begin
-      if not coalesce(jsonb_typeof(item.amount) = 'number' and item.amount #>> '{}' ~ '^[1-9][0-9]{0,9}$' and (item.amount)::bigint <= 2000000000, false) then
+      if not coalesce(jsonb_typeof(item.amount) = 'number' and item.amount #>> '{}' ~ '^[1-9][0-9]{0,9}$'
+                      and (item.amount)::bigint <= 2000000000, false) then
         raise exception 'the amount must be a whole number of 1 to 2000000000';
       end if;
-      place := reward__currencies.source_type || ':' || reward__currencies.source_id || case when item.nth > 1 then ':' || item.nth else '' end;
-      -- reward_grants enforces that a reward is given once: after a reset the user earns it again, and the earlier ledger row stays
+      place := reward__currencies.source_type || ':' || reward__currencies.source_id || case
+                                        when item.nth > 1 then ':' || item.nth else '' end;
+      -- reward_grants enforces that a reward is given once: after a reset the user earns it again, and the earlier
+      -- ledger row stays
       if exists (select from app.currency_transactions t
-                  where (t.app_user_id, t.source_type, t.source_id, t.currency_code) = (reward__currencies.app_user_id, 'reward', place, item.code)) then
+                  where (t.app_user_id, t.source_type, t.source_id, t.currency_code) = (reward__currencies.app_user_id,
+                                        'reward', place, item.code)) then
         place := place || ' again ' || internal.new_id();
       end if;
       given := internal.currency_transact_many(
-        reward__currencies.app_user_id, jsonb_build_array(jsonb_build_object('currency_code', item.code, 'amount', item.amount)),
+        reward__currencies.app_user_id, jsonb_build_array(jsonb_build_object('currency_code', item.code, 'amount',
+                                        item.amount)),
         left(reward__currencies.source_type, 200), 'reward', place);
-      outcome := outcome || jsonb_build_object('currency_code', item.code, 'given', item.amount, 'balance', given -> 'balances' -> item.code);
+      outcome := outcome || jsonb_build_object('currency_code', item.code, 'given', item.amount, 'balance',
+                                               given -> 'balances' -> item.code);
     exception when others then
       if internal.is_passing(sqlstate) then
         raise;
@@ -257,8 +302,8 @@ begin
   return jsonb_build_object('given', jsonb_path_exists(outcome, '$[*] ? (@.given > 0)'), 'currencies', outcome);
 end $$;
 comment on function internal.reward__currencies is
-  'Grants the currencies of a reward, [{currency_code, amount}], independently of each other: an unknown currency, or one that would exceed max_balance,
-   is recorded with the reason. Granted to nobody.';
+  'Grants the currencies of a reward, [{currency_code, amount}], independently of each other: an unknown currency, or
+   one that would exceed max_balance, is recorded with the reason. Granted to nobody.';
 
 create or replace function internal.merge__currency_balances(survivor uuid, other uuid) returns int
 language plpgsql volatile security definer set search_path = '' as $$
@@ -297,7 +342,8 @@ begin
     twice := twice + coalesce((
       select sum((part.value -> 'amount')::bigint * e.times)
         from internal.effects_in_both(merge__currency_balances.survivor, merge__currency_balances.other) e
-       cross join jsonb_array_elements(case when jsonb_typeof(e.effect -> 'currencies') = 'array' then e.effect -> 'currencies' else '[]' end) as part (value)
+       cross join jsonb_array_elements(case when jsonb_typeof(e.effect -> 'currencies') = 'array'
+                                              then e.effect -> 'currencies' else '[]' end) as part (value)
        where part.value ->> 'currency_code' = c.code and jsonb_typeof(part.value -> 'amount') = 'number'), 0);
     -- but not amounts that an administrator has reversed already
     twice := greatest(0, twice + coalesce((
@@ -312,7 +358,8 @@ begin
     end if;
     earned := greatest(least(earned, c.max_balance - mine.balance), -mine.balance);
     continue when earned = 0;
-    written := internal.currency_apply(merge__currency_balances.survivor, c, earned, 'merge', 'merge', merge__currency_balances.other::text,
+    written := internal.currency_apply(merge__currency_balances.survivor, c, earned, 'merge', 'merge',
+                                       merge__currency_balances.other::text,
                                        is_notified => false);
     rest := earned;
     for lot in
@@ -331,6 +378,6 @@ begin
   return moved;
 end $$;
 comment on function internal.merge__currency_balances is
-  'Adds the earned balances of one user to another''s, as ledger rows of source merge: the balance without the initial grant, regenerated amounts, and rewards
-   that both users have, which count once. The spent part of these is deducted from the survivor, up to their balance. Expiring credits keep their expiry.
-   Granted to nobody.';
+  'Adds the earned balances of one user to another''s, as ledger rows of source merge: the balance without the initial
+   grant, regenerated amounts, and rewards that both users have, which count once. The spent part of these is deducted
+   from the survivor, up to their balance. Expiring credits keep their expiry. Granted to nobody.';

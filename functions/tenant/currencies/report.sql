@@ -3,8 +3,10 @@ create or replace function internal.currency_figures(code text, affordable int d
 language plpgsql volatile as $$
 declare
   population constant bigint := internal.users_estimate();
-  reads constant bigint := internal.planned_rows(format('select from app.currency_transactions t where t.currency_code = %L', currency_figures.code))
-                         + internal.planned_rows(format('select from app.currency_balances b where b.currency_code = %L', currency_figures.code));
+  reads constant bigint := internal.planned_rows(format('select from app.currency_transactions t where '
+                                                        't.currency_code = %L', currency_figures.code))
+                         + internal.planned_rows(format('select from app.currency_balances b where b.currency_code = '
+                                                        '%L', currency_figures.code));
   is_estimate constant boolean := reads > currency_figures.affordable;
   -- null for everybody
   sampled uuid[];
@@ -18,7 +20,8 @@ begin
     scale := population::numeric / greatest(cardinality(sampled), 1);
     -- per user, in the order of the pages
     balances := array(
-      select coalesce((select b.balance from app.currency_balances b where (b.app_user_id, b.currency_code) = (i.id, currency_figures.code)), 0)
+      select coalesce((select b.balance from app.currency_balances b
+                        where (b.app_user_id, b.currency_code) = (i.id, currency_figures.code)), 0)
         from unnest(sampled) with ordinality as i (id, n)
        order by i.n);
   end if;
@@ -34,7 +37,8 @@ begin
        where is_estimate
     ), reasons as (
       select m.reason, round(scale * coalesce(sum(m.amount) filter (where m.amount > 0), 0)) as minted,
-             round(scale * coalesce(-sum(m.amount) filter (where m.amount < 0), 0)) as burned, round(scale * count(*)) as transactions
+             round(scale * coalesce(-sum(m.amount) filter (where m.amount < 0), 0)) as burned,
+             round(scale * count(*)) as transactions
         from moved m
        group by m.reason
     ), held as (
@@ -51,23 +55,30 @@ begin
     ), holders as (
       select l.app_user_id, u.display_name, l.balance from largest l join app.users u on u.id = l.app_user_id
     ), sums as (
-      select round(scale * coalesce(sum(h.balance), 0)) as circulating, round(scale * count(*) filter (where h.balance > 0)) as holders from held h
+      select round(scale * coalesce(sum(h.balance), 0)) as circulating,
+             round(scale * count(*) filter (where h.balance > 0)) as holders from held h
     )
     select json_build_object(
       'currency_code', currency_figures.code,
-      'minted', coalesce((select sum(r.minted) from reasons r), 0), 'burned', coalesce((select sum(r.burned) from reasons r), 0),
+      'minted', coalesce((select sum(r.minted) from reasons r), 0),
+      'burned', coalesce((select sum(r.burned) from reasons r), 0),
       'circulating', s.circulating, 'holders', s.holders,
       'is_estimate', is_estimate,
       'margin', case when is_estimate then internal.sample_margin(population, pages, balances) else 0 end,
-      'top_holders', coalesce((select json_agg(json_build_object('app_user_id', h.app_user_id, 'display_name', h.display_name, 'balance', h.balance)
+      'top_holders', coalesce((select json_agg(json_build_object('app_user_id', h.app_user_id,
+                                                                 'display_name', h.display_name, 'balance', h.balance)
                                                order by h.balance desc, h.app_user_id) from holders h), '[]'),
-      'reasons', coalesce((select json_agg(json_build_object('reason', r.reason, 'minted', r.minted, 'burned', r.burned, 'transactions', r.transactions)
-                                           order by r.minted + r.burned desc, r.reason) from (select * from reasons l order by l.minted + l.burned desc, l.reason limit 100) r), '[]'))
+      'reasons', coalesce((select json_agg(json_build_object('reason', r.reason, 'minted', r.minted, 'burned', r.burned,
+                                                             'transactions', r.transactions)
+                                           order by r.minted + r.burned desc, r.reason)
+                                             from (select * from reasons l order by l.minted + l.burned desc, l.reason
+                                                    limit 100) r), '[]'))
       from sums s);
 end $$;
 comment on function internal.currency_figures is
-  'The figures of a currency. Exact while the planner expects at most affordable rows of ledger and balances together; otherwise estimates from 200 to 10,000 users, whose
-   circulating is within margin in 95 of 100 samples. The largest holders are always exact.';
+  'The figures of a currency. Exact while the planner expects at most affordable rows of ledger and balances together;
+   otherwise estimates from 200 to 10,000 users, whose circulating is within margin in 95 of 100 samples. The largest
+   holders are always exact.';
 
 create or replace function api.currency_stats(code text) returns api.reply
 language plpgsql volatile as $$
@@ -77,14 +88,17 @@ begin
   return internal.reply(200, internal.currency_figures(c.code));
 end $$;
 comment on function api.currency_stats is
-  'Minted, burned, circulating, the ten largest holders, and sums by reason (the hundred largest), from the ledger: time-based changes since a
-   user''s last write are not in it yet. In large projects an estimate: see internal.currency_figures. Refuses 404 NOT_FOUND.';
+  'Minted, burned, circulating, the ten largest holders, and sums by reason (the hundred largest), from the ledger:
+   time-based changes since a user''s last write are not in it yet. In large projects an estimate: see
+   internal.currency_figures. Refuses 404 NOT_FOUND.';
 
 create or replace function internal.currency_check_json(k app.currency_checks) returns json
 language sql stable as $$
   select json_build_object(
-    'checked_at', internal.iso((currency_check_json.k).checked_at), 'finished_at', internal.iso((currency_check_json.k).finished_at),
-    'ok', (currency_check_json.k).mismatched = 0, 'balances', (currency_check_json.k).balances, 'mismatched', (currency_check_json.k).mismatched,
+    'checked_at', internal.iso((currency_check_json.k).checked_at),
+      'finished_at', internal.iso((currency_check_json.k).finished_at),
+    'ok', (currency_check_json.k).mismatched = 0, 'balances', (currency_check_json.k).balances,
+    'mismatched', (currency_check_json.k).mismatched,
     'mismatches', (currency_check_json.k).mismatches)
 $$;
 comment on function internal.currency_check_json is 'The result of a check as responses show it.';
@@ -97,7 +111,8 @@ language sql stable as $$
                                order by k.checked_at desc, k.id desc
                                limit 1))
 $$;
-comment on function api.currencies_integrity is 'The newest finished check that every balance is the sum of its ledger; null before the first check.';
+comment on function api.currencies_integrity is
+  'The newest finished check that every balance is the sum of its ledger; null before the first check.';
 
 create or replace function api.currencies_check(check_id uuid default null, batch int default 1000) returns api.reply
 language plpgsql volatile security definer set search_path = '' as $$
@@ -130,20 +145,25 @@ begin
   )
   select (select max(u.app_user_id::text)::uuid from users u) as reached, count(*) as balances,
          count(*) filter (where c.balance <> c.ledger or c.lots > c.balance) as mismatched,
-         coalesce(jsonb_agg(jsonb_build_object('app_user_id', c.app_user_id, 'currency_code', c.currency_code, 'balance', c.balance,
+         coalesce(jsonb_agg(jsonb_build_object('app_user_id', c.app_user_id, 'currency_code', c.currency_code,
+                                               'balance', c.balance,
                                                'ledger', c.ledger, 'expiring', c.lots)
-                            order by c.app_user_id, c.currency_code) filter (where c.balance <> c.ledger or c.lots > c.balance), '[]') as mismatches
+                            order by c.app_user_id, c.currency_code) filter (where c.balance <> c.ledger
+                                        or c.lots > c.balance), '[]') as mismatches
     into found
     from compared c;
   update app.currency_checks k
-     set reached = coalesce(found.reached, k.reached), balances = k.balances + found.balances, mismatched = k.mismatched + found.mismatched,
+     set reached = coalesce(found.reached, k.reached), balances = k.balances + found.balances,
+       mismatched = k.mismatched + found.mismatched,
          mismatches = (select coalesce(jsonb_agg(m.value order by m.n), '[]')
-                         from jsonb_array_elements(k.mismatches || found.mismatches) with ordinality as m (value, n) where m.n <= 100),
+                         from jsonb_array_elements(k.mismatches || found.mismatches) with ordinality as m (value, n)
+                           where m.n <= 100),
          finished_at = case when found.reached is null then internal.now() end
    where k.id = proof.id
   returning k.* into proof;
-  return internal.reply(200, json_build_object('id', proof.id, 'is_over', proof.finished_at is not null, 'mismatched', proof.mismatched));
+  return internal.reply(200, json_build_object('id', proof.id, 'is_over', proof.finished_at is not null,
+                                               'mismatched', proof.mismatched));
 end $$;
 comment on function api.currencies_check is
-  'For workers: one step of the nightly check, which compares the balances of a batch of users with their ledgers: {id, is_over, mismatched}. A null
-   id begins a new check.';
+  'For workers: one step of the nightly check, which compares the balances of a batch of users with their ledgers: {id,
+   is_over, mismatched}. A null id begins a new check.';

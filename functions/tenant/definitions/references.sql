@@ -21,9 +21,13 @@ begin
      cross join lateral jsonb_array_elements_text(e.value) r (name)
       join numbered t on t.name = r.name
   )
-  select array(select coalesce(w.count, 0) from numbered b left join (select p.referrer, count(*)::int as count from pairs p group by 1) w on w.referrer = b.n order by b.n),
-         array(select coalesce(sum(w.count) over (order by b.n rows between unbounded preceding and 1 preceding), 0)::int + 1
-                 from numbered b left join (select p.referred, count(*)::int as count from pairs p group by 1) w on w.referred = b.n order by b.n),
+  select array(select coalesce(w.count, 0) from numbered b left
+                 join (select p.referrer, count(*)::int as count from pairs p group by 1) w on w.referrer = b.n
+                   order by b.n),
+         array(select coalesce(sum(w.count) over (order by b.n rows between unbounded preceding and 1 preceding),
+                               0)::int + 1
+                 from numbered b left join (select p.referred, count(*)::int as count from pairs p
+                                             group by 1) w on w.referred = b.n order by b.n),
          array(select p.referrer from pairs p order by p.referred, p.referrer)
     into waits_for, starts, referrers;
   starts := starts || (cardinality(referrers) + 1);
@@ -41,7 +45,9 @@ begin
       end if;
     end loop;
   end loop;
-  return query select k.name, case when k.waits_for = 0 then k.depth end from unnest(keys, waits_for, depths) k (name, waits_for, depth);
+  return query select k.name, case when k.waits_for = 0 then k.depth end
+    from unnest(keys, waits_for, depths) k (name, waits_for, depth);
 end $$;
 comment on function internal.reference_depths is
-  'How many references one after the other lead from a key to the end, of {key: [keys it refers to]}; null for a key from which a circle is reached.';
+  'How many references one after the other lead from a key to the end, of {key: [keys it refers to]}; null for a key
+   from which a circle is reached.';

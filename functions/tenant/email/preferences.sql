@@ -1,4 +1,5 @@
--- Suppressions belong to addresses, preferences to users. Whoever follows a link to unsubscribe is an address; a signed-in user is a user.
+-- Suppressions belong to addresses, preferences to users. Whoever follows a link to unsubscribe is an address; a
+-- signed-in user is a user.
 create or replace function internal.merge__email_preferences(survivor uuid, other uuid) returns int
 language plpgsql volatile security definer set search_path = '' as $$
 declare
@@ -12,12 +13,14 @@ begin
   on conflict on constraint email_preferences_pkey do update
      set unsubscribed_all = p.unsubscribed_all or excluded.unsubscribed_all,
          categories = excluded.categories || p.categories
-                      || (select coalesce(jsonb_object_agg(e.key, false), '{}') from jsonb_each(excluded.categories) e where e.value = 'false'),
+                      || (select coalesce(jsonb_object_agg(e.key, false), '{}') from jsonb_each(excluded.categories) e
+                           where e.value = 'false'),
          updated_at = internal.now();
   get diagnostics merged = row_count;
   return merged;
 end $$;
-comment on function internal.merge__email_preferences is 'What either user refused, the survivor refuses. Granted to nobody.';
+comment on function internal.merge__email_preferences is
+  'What either user refused, the survivor refuses. Granted to nobody.';
 
 create or replace function internal.email_preferences() returns json
 language sql stable security definer set search_path = '' as $$
@@ -35,14 +38,15 @@ language sql stable security definer set search_path = '' as $$
   )
   select json_build_object(
     'categories', coalesce((select json_object_agg(k.category, coalesce((me.chosen ->> k.category)::boolean, true)
-                                                               and not exists (select from refused r where r.category = k.category) order by k.category)
+                                                               and not exists (select from refused r
+                                                                 where r.category = k.category) order by k.category)
                               from known k), '{}'),
     'unsubscribed_all', me.is_off or exists (select from refused r where r.category is null))
     from me
 $$;
 comment on function internal.email_preferences is
-  'What the caller gets: each category that a template or the caller names, and whether all but transactional mail is refused. What the caller''s address has
-   unsubscribed from counts too.';
+  'What the caller gets: each category that a template or the caller names, and whether all but transactional mail is
+   refused. What the caller''s address has unsubscribed from counts too.';
 
 create or replace function api.email_preferences() returns api.reply
 language plpgsql stable as $$
@@ -65,7 +69,8 @@ begin
   select u.* into me from app.users u where u.id = internal.user_id();
   was := internal.email_preferences();
   insert into app.email_preferences as p (app_user_id, unsubscribed_all, categories)
-  values (me.id, coalesce(email_preferences_put.unsubscribed_all, false), coalesce(email_preferences_put.categories, '{}'))
+  values (me.id, coalesce(email_preferences_put.unsubscribed_all, false),
+          coalesce(email_preferences_put.categories, '{}'))
   on conflict on constraint email_preferences_pkey do update
      set unsubscribed_all = coalesce(email_preferences_put.unsubscribed_all, p.unsubscribed_all),
          categories = p.categories || excluded.categories, updated_at = internal.now()
@@ -73,25 +78,31 @@ begin
   if (select count(*) from jsonb_object_keys(stored.categories)) > 100 then
     perform internal.invalid('categories', 'must be at most 100 in all');
   end if;
-  -- who has proved the address may take back what a link in a mail did; anybody else may have taken the address of another
+  -- who has proved the address may take back what a link in a mail did; anybody else may have taken the address of
+  -- another
   if me.email_verified then
     delete from app.email_suppressions s
      where s.address = me.email and s.reason = 'unsubscribe'
-       and (s.category is null and email_preferences_put.unsubscribed_all = false or (email_preferences_put.categories -> s.category) = 'true');
+       and (s.category is null and email_preferences_put.unsubscribed_all = false
+            or (email_preferences_put.categories -> s.category) = 'true');
   end if;
-  perform internal.emit(me.id, 'svc.email.unsubscribed', jsonb_build_object('category', null)) where stored.unsubscribed_all and not (was ->> 'unsubscribed_all')::boolean;
+  perform internal.emit(me.id, 'svc.email.unsubscribed', jsonb_build_object('category', null))
+    where stored.unsubscribed_all and not (was ->> 'unsubscribed_all')::boolean;
   perform internal.emit(me.id, 'svc.email.unsubscribed', jsonb_build_object('category', c.key))
      from jsonb_each(coalesce(email_preferences_put.categories, '{}')) c
     where c.value = 'false' and coalesce((was -> 'categories' ->> c.key)::boolean, true);
 end $$;
 comment on function internal.email_preferences_put is
-  'Stores what the caller chose; categories that are not named stay. Emits svc.email.unsubscribed for what is refused newly. Refuses 404 USER_NOT_FOUND, 400
-   VALIDATION_ERROR (100 categories). Locks the user.';
+  'Stores what the caller chose; categories that are not named stay. Emits svc.email.unsubscribed for what is refused
+   newly. Refuses 404 USER_NOT_FOUND, 400 VALIDATION_ERROR (100 categories). Locks the user.';
 
-create or replace function api.email_preferences_put(categories jsonb default null, unsubscribed_all boolean default null) returns api.reply
+create or replace function api.email_preferences_put(categories jsonb default null,
+                                                     unsubscribed_all boolean default null)
+returns api.reply
 language plpgsql volatile as $$
 begin
   perform internal.email_preferences_put(email_preferences_put.categories, email_preferences_put.unsubscribed_all);
   return internal.reply(200, internal.email_preferences());
 end $$;
-comment on function api.email_preferences_put is 'Changes the caller''s preferences of mail, and shows them. Refuses as internal.email_preferences_put.';
+comment on function api.email_preferences_put is
+  'Changes the caller''s preferences of mail, and shows them. Refuses as internal.email_preferences_put.';

@@ -1,5 +1,5 @@
--- Opens and clicks of messages with track: what the server calls when a picture is fetched or a link followed. Both are claims of a mail client: proxies
--- fetch pictures that nobody looks at, and scanners follow links.
+-- Opens and clicks of messages with track: what the server calls when a picture is fetched or a link followed. Both are
+-- claims of a mail client: proxies fetch pictures that nobody looks at, and scanners follow links.
 create or replace function api.email_track(message_id uuid, url text default null) returns api.reply
 language plpgsql volatile security definer set search_path = '' as $$
 declare
@@ -38,12 +38,14 @@ begin
    where e.id = m.id;
   d := internal.campaign_delivery_opened(m.delivery_id, m.opened_at is null, is_click and m.clicked_at is null);
   if m.opened_at is null then
-    perform internal.emit(m.app_user_id, 'svc.email.opened', jsonb_build_object('message_id', m.id, 'campaign_id', d.campaign_id, 'variant', d.variant))
+    perform internal.emit(m.app_user_id, 'svc.email.opened',
+                          jsonb_build_object('message_id', m.id, 'campaign_id', d.campaign_id, 'variant', d.variant))
       where m.app_user_id is not null;
   end if;
   return internal.reply(200, 'true');
 end $$;
 comment on function api.email_track is
-  'For the server, which has read the link: notes that a message was opened or, with url, that a link of it was followed, which opens it too; the
-   first time of each counts, and the first opening emits svc.email.opened. Up to 20 links are kept in its events. False for a message that is gone
-   or is not tracked. Locks the user, the message, the delivery.';
+  'For the server, which has read the link: notes that a message was opened or, with url, that a link of it was
+   followed, which opens it too; the first time of each counts, and the first opening emits svc.email.opened. Up to 20
+   links are kept in its events. False for a message that is gone or is not tracked. Locks the user, the message, the
+   delivery.';

@@ -1,4 +1,5 @@
--- The names by which providers know users: our id, the external_id, and those of users who were merged into them; and whom the provider's events name.
+-- The names by which providers know users: our id, the external_id, and those of users who were merged into them; and
+-- whom the provider's events name.
 create or replace function internal.provider_names(app_user_id uuid, most int) returns table (name text)
 language sql stable security definer set search_path = '' as $$
   select k.name
@@ -19,7 +20,8 @@ language sql stable security definer set search_path = '' as $$
    order by k.place
 $$;
 comment on function internal.provider_names is
-  'The names by which a provider may know a user: the id, the external_id, and the newest names of users who were merged into this one. Granted to nobody.';
+  'The names by which a provider may know a user: the id, the external_id, and the newest names of users who were merged
+   into this one. Granted to nobody.';
 
 create or replace function internal.subscription_user_named(names text[]) returns uuid
 language sql stable security definer set search_path = '' as $$
@@ -36,14 +38,16 @@ language sql stable security definer set search_path = '' as $$
    limit 1
 $$;
 comment on function internal.subscription_user_named is
-  'The first user whose id or external_id is one of these names, or into whom a user of that name was merged. Granted to nobody.';
+  'The first user whose id or external_id is one of these names, or into whom a user of that name was merged. Granted to
+   nobody.';
 
 create or replace function internal.merge__merged_names(survivor uuid, other uuid) returns int
 language plpgsql volatile security definer set search_path = '' as $$
 declare
   moved int;
 begin
-  update app.merged_names m set app_user_id = merge__merged_names.survivor where m.app_user_id = merge__merged_names.other;
+  update app.merged_names m set app_user_id = merge__merged_names.survivor
+    where m.app_user_id = merge__merged_names.other;
   get diagnostics moved = row_count;
   insert into app.merged_names (name, app_user_id)
   select k.name, merge__merged_names.survivor
@@ -54,7 +58,8 @@ begin
   return moved;
 end $$;
 comment on function internal.merge__merged_names is
-  'Providers go on to report what concerns a merged user under that user''s names: they are those of the survivor from now on. Granted to nobody.';
+  'Providers go on to report what concerns a merged user under that user''s names: they are those of the survivor from
+   now on. Granted to nobody.';
 
 create or replace function internal.subscription_names(payload jsonb) returns text[]
 language sql immutable as $$
@@ -65,14 +70,18 @@ language sql immutable as $$
                   select subscription_names.payload ->> 'original_app_user_id', 1
                   union all
                   (select a.name, a.n + 1
-                     from jsonb_array_elements_text(case when jsonb_typeof(subscription_names.payload -> 'aliases') = 'array'
-                                                         then subscription_names.payload -> 'aliases' else '[]' end) with ordinality as a (name, n)
+                     from jsonb_array_elements_text(case
+                                                         when jsonb_typeof(subscription_names.payload -> 'aliases') =
+                                                           'array'
+                                                         then subscription_names.payload -> 'aliases'
+                                                           else '[]' end) with ordinality as a (name, n)
                     limit 100)) named
            where char_length(named.name) between 1 and 255
            group by named.name) n
 $$;
 comment on function internal.subscription_names is
-  'The names by which an event of the provider knows its user: the present one, the original one, then aliases, at most 100.';
+  'The names by which an event of the provider knows its user: the present one, the original one, then aliases, at most
+   100.';
 
 create or replace function internal.subscription_texts(list jsonb) returns text[]
 language sql immutable as $$
@@ -95,5 +104,5 @@ language sql stable security definer set search_path = '' as $$
       limit 1))
 $$;
 comment on function internal.subscription_user is
-  'The user of an event: found by our id, else by external_id, from the provider''s names of the user in their order, or from the aliases that other events
-   name. Granted to nobody.';
+  'The user of an event: found by our id, else by external_id, from the provider''s names of the user in their order, or
+   from the aliases that other events name. Granted to nobody.';

@@ -1,16 +1,18 @@
--- Administrators' queries of events: the log, one event with its effects, and the names of events. The log is unbounded, so each query reads a
--- bounded number of rows.
+-- Administrators' queries of events: the log, one event with its effects, and the names of events. The log is
+-- unbounded, so each query reads a bounded number of rows.
 
 create or replace function internal.event_full_json(event app.engagement_events) returns json
 language sql stable as $$
   select internal.json_merge(internal.event_json(event_full_json.event), json_build_object(
-    'received_at', internal.iso((event_full_json.event).received_at), 'is_historical', (event_full_json.event).is_historical,
-    'clock_adjusted', (event_full_json.event).clock_adjusted, 'schema_violation', (event_full_json.event).schema_violation))
+    'received_at', internal.iso((event_full_json.event).received_at),
+      'is_historical', (event_full_json.event).is_historical,
+    'clock_adjusted', (event_full_json.event).clock_adjusted,
+    'schema_violation', (event_full_json.event).schema_violation))
 $$;
 comment on function internal.event_full_json is 'An event as administrators see it.';
 
-create or replace function internal.events_newest(event_name text, app_user_id uuid, since timestamptz, until timestamptz,
-                                                  before_at timestamptz, before_id uuid, most int)
+create or replace function internal.events_newest(event_name text, app_user_id uuid, since timestamptz,
+                                                  until timestamptz, before_at timestamptz, before_id uuid, most int)
 returns refcursor
 language plpgsql stable as $$
 declare
@@ -41,19 +43,23 @@ begin
   end if;
   return events;
 end $$;
-comment on function internal.events_newest is 'A cursor over events, newest first, at most so many, by the index that serves the request.';
+comment on function internal.events_newest is
+  'A cursor over events, newest first, at most so many, by the index that serves the request.';
 
-create or replace function api.events_list(
-  event_name text default null, user_id uuid default null, since text default null, until text default null, source text default null,
-  "where" text default null, include_system boolean default false, cursor text default null, page_limit int default 50)
+create or replace function api.events_list(event_name text default null, user_id uuid default null,
+                                           since text default null, until text default null, source text default null,
+                                           "where" text default null, include_system boolean default false,
+                                           cursor text default null, page_limit int default 50)
 returns api.reply
 language plpgsql stable as $$
 declare
-  -- a filter without matches must not read the whole log: a page reads a limited number of events, and the cursor continues after them
+  -- a filter without matches must not read the whole log: a page reads a limited number of events, and the cursor
+  -- continues after them
   most constant int := 10000;
   since_at constant timestamptz := coalesce(internal.time_parameter('since', events_list.since), '-infinity');
   until_at constant timestamptz := coalesce(internal.time_parameter('until', events_list.until), 'infinity');
-  with_system constant boolean := coalesce(events_list.include_system or events_list.source = 'system' or events_list.event_name like 'svc.%', false);
+  with_system constant boolean := coalesce(events_list.include_system or events_list.source = 'system'
+                                           or events_list.event_name like 'svc.%', false);
   filter jsonb;
   problem text;
   keys constant text[] := internal.cursor_read(events_list.cursor, 'occurred_at,id', '{timestamptz,uuid}');
@@ -77,7 +83,8 @@ begin
       perform internal.invalid('where', problem, 'INVALID_INPUT');
     end if;
   end if;
-  events := internal.events_newest(events_list.event_name, events_list.user_id, since_at, until_at, coalesce(internal.cursor_moment(keys[1]), 'infinity'),
+  events := internal.events_newest(events_list.event_name, events_list.user_id, since_at, until_at,
+                                   coalesce(internal.cursor_moment(keys[1]), 'infinity'),
                                    coalesce(keys[2], 'ffffffff-ffff-ffff-ffff-ffffffffffff')::uuid, most);
   loop
     fetch events into event;
@@ -89,7 +96,8 @@ begin
       line := internal.event_full_json(event);
       bytes := bytes + octet_length(line::text);
       if cardinality(shown) = events_list.page_limit or bytes > internal.page_bytes() and cardinality(shown) > 0 then
-        next_cursor := internal.cursor_write('occurred_at,id', internal.cursor_time(last_shown.occurred_at), last_shown.id::text);
+        next_cursor := internal.cursor_write('occurred_at,id', internal.cursor_time(last_shown.occurred_at),
+                                             last_shown.id::text);
         exit;
       end if;
       shown := shown || line;
@@ -103,8 +111,9 @@ begin
   return internal.reply_cursor(array_to_json(shown), next_cursor);
 end $$;
 comment on function api.events_list is
-  'Events, newest first by occurred_at and id, from since and before until. System events only with include_system, or when they are asked for by
-   name or source. A page reads at most 10,000 events and has at most 8 MB: it may be short, with a filter even empty, and still have a cursor. Refuses 400 INVALID_INPUT.';
+  'Events, newest first by occurred_at and id, from since and before until. System events only with include_system, or
+   when they are asked for by name or source. A page reads at most 10,000 events and has at most 8 MB: it may be short,
+   with a filter even empty, and still have a cursor. Refuses 400 INVALID_INPUT.';
 
 create or replace function internal.event_caused(event app.engagement_events) returns json
 language plpgsql stable as $$
@@ -142,7 +151,8 @@ language sql stable as $$
      and e.source = 'system'
 $$;
 comment on function internal.event_caused__events is
-  'System events that the transaction of an event made for its user; a batch of several events of one user shares them.';
+  'System events that the transaction of an event made for its user; a batch of several events of one user shares
+   them.';
 
 create or replace function internal.event_caused__webhook_deliveries(event app.engagement_events) returns json
 language sql stable security definer set search_path = '' as $$
@@ -150,7 +160,8 @@ language sql stable security definer set search_path = '' as $$
     from app.webhooks w
     join app.webhook_deliveries d on (d.webhook_id, d.event_id) = (w.id, (event_caused__webhook_deliveries.event).id)
 $$;
-comment on function internal.event_caused__webhook_deliveries is 'Deliveries of an event to subscriptions, while they are kept.';
+comment on function internal.event_caused__webhook_deliveries is
+  'Deliveries of an event to subscriptions, while they are kept.';
 
 create or replace function api.event_get(event_id uuid) returns api.reply
 language plpgsql stable as $$
@@ -158,9 +169,12 @@ declare
   event app.engagement_events;
 begin
   -- a client-chosen id may be used again after its period of deduplication
-  select e.* into event from app.engagement_events e where e.id = event_get.event_id order by e.received_at desc limit 1;
+  select e.* into event from app.engagement_events e where e.id = event_get.event_id order by e.received_at desc
+   limit 1;
   perform internal.check_found(found, 'event');
-  return internal.reply(200, internal.json_merge(internal.event_full_json(event), json_build_object('effects', internal.event_caused(event))));
+  return internal.reply(200, internal.json_merge(internal.event_full_json(event),
+                                                 json_build_object('effects', internal.event_caused(event))));
 end $$;
 comment on function api.event_get is
-  'An event with links to its effects. Refuses 404 NOT_FOUND. Uses the primary keys of the partitions, which begin with the id.';
+  'An event with links to its effects. Refuses 404 NOT_FOUND. Uses the primary keys of the partitions, which begin with
+   the id.';

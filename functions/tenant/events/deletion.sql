@@ -1,10 +1,12 @@
 -- Deletion of events, in steps, because there may be millions.
-create or replace function api.events_delete_step(event_name text, user_id uuid, before timestamptz, batch int) returns api.reply
+create or replace function api.events_delete_step(event_name text, user_id uuid, before timestamptz, batch int)
+returns api.reply
 language plpgsql volatile security definer set search_path = '' as $$
 declare
   deleted bigint;
 begin
-  if internal.caller() <> 'worker' or coalesce(events_delete_step.event_name, events_delete_step.user_id::text) is null or events_delete_step.before is null then
+  if internal.caller() <> 'worker' or coalesce(events_delete_step.event_name, events_delete_step.user_id::text) is null
+    or events_delete_step.before is null then
     raise exception 'events are deleted by a worker, of a name or a user, before a time';
   end if;
   with doomed as (
@@ -20,8 +22,8 @@ begin
   return internal.reply(200, to_json(deleted));
 end $$;
 comment on function api.events_delete_step is
-  'For the job: deletes a batch of events of a name, a user or both, before a time, and answers how many; fewer than the batch when it was the last.
-   Their effects stay, such as counters and streaks, and their ids, for deduplication.';
+  'For the job: deletes a batch of events of a name, a user or both, before a time, and answers how many; fewer than the
+   batch when it was the last. Their effects stay, such as counters and streaks, and their ids, for deduplication.';
 
 create or replace function api.events_count(event_name text, user_id uuid, before timestamptz) returns api.reply
 language sql stable security definer set search_path = '' as $$
@@ -31,9 +33,11 @@ language sql stable security definer set search_path = '' as $$
      and (events_count.user_id is null or e.app_user_id = events_count.user_id)
      and e.occurred_at < events_count.before
 $$;
-comment on function api.events_count is 'For the job: how many events of a name, a user or both there are before a time.';
+comment on function api.events_count is
+  'For the job: how many events of a name, a user or both there are before a time.';
 
-create or replace function api.events_delete_check(event_name text default null, user_id uuid default null, before text default null)
+create or replace function api.events_delete_check(event_name text default null, user_id uuid default null,
+                                                   before text default null)
 returns api.reply
 language plpgsql stable as $$
 declare
@@ -48,8 +52,10 @@ begin
   if before_at > internal.now() then
     perform internal.invalid('before', 'must not be in the future', 'INVALID_INPUT');
   end if;
-  return internal.reply(200, json_build_object('event_name', events_delete_check.event_name, 'user_id', events_delete_check.user_id,
+  return internal.reply(200, json_build_object('event_name', events_delete_check.event_name,
+                                               'user_id', events_delete_check.user_id,
                                                'before', before_at));
 end $$;
 comment on function api.events_delete_check is
-  'What a deletion will delete, checked: a name or a user, and a time that is not in the future. Refuses 400 INVALID_INPUT.';
+  'What a deletion will delete, checked: a name or a user, and a time that is not in the future. Refuses 400
+   INVALID_INPUT.';

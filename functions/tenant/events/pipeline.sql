@@ -1,15 +1,17 @@
--- The event pipeline: each event is a row of app.engagement_events. A dispatching trigger hands it to the areas' hooks, functions named
--- internal.on_events__<NN>_<area>, in the order of their numbers ("Hooks" in docs/events.md).
+-- The event pipeline: each event is a row of app.engagement_events. A dispatching trigger hands it to the areas' hooks,
+-- functions named internal.on_events__<NN>_<area>, in the order of their numbers ("Hooks" in docs/events.md).
 
--- In the order in which events lock them: dropping a function drops its trigger and recreates the policies of the area, which locks these tables one
--- by one; another order could deadlock with requests.
-lock table app.event_definitions, app.event_ids, app.engagement_events, app.user_event_counters in access exclusive mode;
+-- In the order in which events lock them: dropping a function drops its trigger and recreates the policies of the area,
+-- which locks these tables one by one; another order could deadlock with requests.
+lock table app.event_definitions, app.event_ids, app.engagement_events,
+  app.user_event_counters in access exclusive mode;
 
 create or replace function internal.make_event_partition(month date) returns void
 language plpgsql volatile security definer set search_path = '' as $$
 declare
   first constant timestamptz := date_trunc('month', make_event_partition.month)::timestamp at time zone 'UTC';
-  next constant timestamptz := (date_trunc('month', make_event_partition.month) + interval '1 month') at time zone 'UTC';
+  next constant timestamptz := (date_trunc('month',
+                                           make_event_partition.month) + interval '1 month') at time zone 'UTC';
   partition constant text := 'engagement_events_' || to_char(make_event_partition.month, 'YYYYMM');
 begin
   if to_regclass('app.' || partition) is not null then
@@ -25,23 +27,28 @@ begin
   end if;
   execute format('create table app.%I (like app.engagement_events including all)', partition);
   execute format('alter table app.%I enable row level security', partition);
-  execute format('with moved as (delete from app.engagement_events_default e where e.received_at >= $1 and e.received_at < $2 returning e.*)
+  execute format('with moved as (delete from app.engagement_events_default e where e.received_at >= $1 and '
+                 'e.received_at < $2 returning e.*)
                   insert into app.%I select m.* from moved m', partition) using first, next;
-  execute format('alter table app.engagement_events attach partition app.%I for values from (%L) to (%L)', partition, first, next);
+  execute format('alter table app.engagement_events attach partition app.%I for values from (%L) to (%L)', partition,
+                 first, next);
 end $$;
 comment on function internal.make_event_partition is
-  'Creates the partition of a month of receipt, and moves the month''s events from the default partition into it. Briefly locks app.users against writers.';
+  'Creates the partition of a month of receipt, and moves the month''s events from the default partition into it.
+   Briefly locks app.users against writers.';
 
 create or replace function api.events_maintain() returns api.reply
 language plpgsql volatile as $$
 begin
   for months in 0..2 loop
-    perform internal.make_event_partition(((internal.now() at time zone 'UTC') + make_interval(months => months))::date);
+    perform internal.make_event_partition(((internal.now() at time zone 'UTC')
+                                           + make_interval(months => months))::date);
   end loop;
   perform internal.events_purge_replays();
   return internal.reply(200, 'true');
 end $$;
-comment on function api.events_maintain is 'Daily, and when a tenant is created: creates partitions for this month and the next two, and deletes old replays.';
+comment on function api.events_maintain is
+  'Daily, and when a tenant is created: creates partitions for this month and the next two, and deletes old replays.';
 
 create or replace function internal.events_purge_replays() returns void
 language sql volatile security definer set search_path = '' as $$
@@ -53,14 +60,16 @@ create or replace function internal.collect_effects() returns void
 language sql volatile as $$
   select set_config('app.collects_effects', 'true', true)
 $$;
-comment on function internal.collect_effects is 'Collects the effects of this transaction from now on, for its response.';
+comment on function internal.collect_effects is
+  'Collects the effects of this transaction from now on, for its response.';
 
 create or replace function internal.collects_effects() returns boolean
 language sql stable as $$
   select coalesce(current_setting('app.collects_effects', true), '') = 'true'
 $$;
 comment on function internal.collects_effects is
-  'Whether the response of this transaction shows effects. Jobs, and batches that did not request effects, skip their computation.';
+  'Whether the response of this transaction shows effects. Jobs, and batches that did not request effects, skip their
+   computation.';
 
 create or replace function internal.add_effect(part text, effect json) returns void
 language plpgsql volatile as $$
@@ -68,8 +77,8 @@ begin
   perform internal.add_effects(add_effect.part, array[add_effect.effect]);
 end $$;
 comment on function internal.add_effect is
-  'Adds an effect of an event to the response: part is streaks, xp, achievements, ..., effect one entry of it with app_user_id. An event without effects has
-   no entry.';
+  'Adds an effect of an event to the response: part is streaks, xp, achievements, ..., effect one entry of it with
+   app_user_id. An event without effects has no entry.';
 
 create or replace function internal.add_effects(part text, effects json[]) returns void
 language plpgsql volatile as $$
@@ -77,7 +86,9 @@ begin
   if coalesce(cardinality(add_effects.effects), 0) > 0 and internal.collects_effects() then
     -- a condition is a simple expression: a statement would start the executor
     if set_config('app.effects', concat_ws(',', nullif(current_setting('app.effects', true), ''),
-                                           json_build_object('part', add_effects.part, 'effects', array_to_json(add_effects.effects))::text), true) is null then
+                                           json_build_object('part', add_effects.part,
+                                                             'effects', array_to_json(add_effects.effects))::text),
+                                                               true) is null then
     end if;
   end if;
 end $$;
@@ -87,7 +98,8 @@ create or replace function internal.effects_noted() returns jsonb
 language sql stable as $$
   select ('[' || coalesce(current_setting('app.effects', true), '') || ']')::jsonb
 $$;
-comment on function internal.effects_noted is 'What internal.add_effects noted in this transaction: an array of {part, effects}, in its order.';
+comment on function internal.effects_noted is
+  'What internal.add_effects noted in this transaction: an array of {part, effects}, in its order.';
 
 create or replace function internal.effects_json(app_user_id uuid default null) returns json
 language plpgsql stable as $$
@@ -110,20 +122,26 @@ begin
         from jsonb_array_elements(internal.effects_noted()) with ordinality as l (line, n)
        cross join lateral jsonb_array_elements(l.line -> 'effects') with ordinality as e (effect, m)
     ), latest as (
-      select distinct on (n.part, n.effect -> 'app_user_id', coalesce(n.effect ->> 'key', n.effect ->> 'id', n.effect ->> 'code'))
+      select distinct on (n.part, n.effect -> 'app_user_id',
+                          coalesce(n.effect ->> 'key', n.effect ->> 'id', n.effect ->> 'code'))
              n.n, n.m, n.part, n.effect
         from noted n
        where effects_json.app_user_id is null or n.effect ->> 'app_user_id' = effects_json.app_user_id::text
-       order by n.part, n.effect -> 'app_user_id', coalesce(n.effect ->> 'key', n.effect ->> 'id', n.effect ->> 'code'), n.n desc, n.m desc
+       order by n.part, n.effect -> 'app_user_id', coalesce(n.effect ->> 'key', n.effect ->> 'id', n.effect ->> 'code'),
+         n.n desc, n.m desc
     ), parts as (
       select l.part,
-             jsonb_agg(case when effects_json.app_user_id is null then l.effect else l.effect - 'app_user_id' end order by l.n, l.m) as entries,
+             jsonb_agg(case when effects_json.app_user_id is null then l.effect
+                            else l.effect - 'app_user_id' end order by l.n, l.m) as entries,
              -- xp and league of one user are single objects, the other parts lists
              (array_agg(l.effect - 'app_user_id' order by l.n desc, l.m desc))[1] as single
         from latest l
        group by l.part
     )
-    select coalesce(jsonb_object_agg(p.part, case when p.part in ('xp', 'league') and effects_json.app_user_id is not null then p.single else p.entries end), '{}')::json
+    select coalesce(jsonb_object_agg(p.part, case
+                                                  when p.part in ('xp', 'league')
+                                                    and effects_json.app_user_id is not null then p.single
+                                                      else p.entries end), '{}')::json
       from parts p);
 end $$;
 comment on function internal.effects_json is
@@ -151,25 +169,30 @@ begin
     if answer ? part then
       return null;
     elsif entries <> '[]' then
-      answer := answer || jsonb_build_object(part, case when part in ('xp', 'league') then entries -> -1 else entries end);
+      answer := answer || jsonb_build_object(part,
+                                             case when part in ('xp', 'league') then entries -> -1 else entries end);
     end if;
   end loop;
   return answer;
 end $$;
 comment on function internal.effects_of is
-  'internal.effects_json for one user when each part was added once, as after most single events; otherwise null. Executes no statement, because starting one
-   would cost more than the rest.';
+  'internal.effects_json for one user when each part was added once, as after most single events; otherwise null.
+   Executes no statement, because starting one would cost more than the rest.';
 
-select internal.row_declare('event_json', null::app.engagement_events, '{id,app_user_id,event_name,properties,occurred_at,source,session_id}');
+select internal.row_declare('event_json', null::app.engagement_events,
+                            '{id,app_user_id,event_name,properties,occurred_at,source,session_id}');
 comment on function internal.event_json is 'The JSON of an event in responses.';
 
 create or replace function internal.is_history() returns boolean
 language sql stable as $$
   select coalesce(current_setting('app.is_history', true), '') = 'true'
 $$;
-comment on function internal.is_history is 'Whether this transaction imports history: the effects of its events are history too, and are not delivered to webhooks or devices.';
+comment on function internal.is_history is
+  'Whether this transaction imports history: the effects of its events are history too, and are not delivered to
+   webhooks or devices.';
 
-create or replace function internal.emit_many(app_user_ids uuid[], event_names text[], properties jsonb[], occurred_at timestamptz[] default null,
+create or replace function internal.emit_many(app_user_ids uuid[], event_names text[], properties jsonb[],
+                                              occurred_at timestamptz[] default null,
                                               is_historical boolean default null)
 returns void
 language plpgsql volatile security definer set search_path = '' as $$
@@ -181,23 +204,29 @@ begin
     return;
   end if;
   -- in one statement: its hooks run once for all, and take users in their order
-  insert into app.engagement_events (id, app_user_id, event_name, properties, occurred_at, received_at, source, is_historical)
-  select internal.new_id(), e.app_user_id, e.event_name, coalesce(e.properties, '{}'), coalesce(e.occurred_at, at), at, 'system', historical
-    from unnest(emit_many.app_user_ids, emit_many.event_names, emit_many.properties, emit_many.occurred_at) with ordinality
+  insert into app.engagement_events (id, app_user_id, event_name, properties, occurred_at, received_at, source,
+                                     is_historical)
+  select internal.new_id(), e.app_user_id, e.event_name, coalesce(e.properties, '{}'), coalesce(e.occurred_at, at), at,
+         'system', historical
+    from unnest(emit_many.app_user_ids, emit_many.event_names, emit_many.properties,
+                emit_many.occurred_at) with ordinality
            as e (app_user_id, event_name, properties, occurred_at, n)
    order by e.app_user_id, e.occurred_at, e.n;
 end $$;
 comment on function internal.emit_many is
-  'Emits system events, svc.<area>.<verb>, in the transaction that causes them. They have effects like any event, in one run of the hooks.
-   The arrays are parallel; occurred_at defaults to now. The users must be locked. Granted to nobody.';
+  'Emits system events, svc.<area>.<verb>, in the transaction that causes them. They have effects like any event, in one
+   run of the hooks. The arrays are parallel; occurred_at defaults to now. The users must be locked. Granted to
+   nobody.';
 
 create or replace function internal.emit(app_user_id uuid, event_name text, properties jsonb default '{}') returns void
 language plpgsql volatile security definer set search_path = '' as $$
 declare
   at constant timestamptz := internal.now();
 begin
-  insert into app.engagement_events (id, app_user_id, event_name, properties, occurred_at, received_at, source, is_historical)
-  values (internal.new_id(), emit.app_user_id, emit.event_name, coalesce(emit.properties, '{}'), at, at, 'system', internal.is_history());
+  insert into app.engagement_events (id, app_user_id, event_name, properties, occurred_at, received_at, source,
+                                     is_historical)
+  values (internal.new_id(), emit.app_user_id, emit.event_name, coalesce(emit.properties, '{}'), at, at, 'system',
+          internal.is_history());
 end $$;
 comment on function internal.emit is
   'Emits one system event. Use internal.emit_many for several: each call runs the whole pipeline. Granted to nobody.';
@@ -216,15 +245,17 @@ begin
   return known;
 end $$;
 comment on function internal.lock_users is
-  'Locks users in the order of their ids and returns those that exist, or null. Every transaction that changes rows of users calls it first, so that such
-   transactions wait for each other only here and cannot deadlock. Granted to nobody.';
+  'Locks users in the order of their ids and returns those that exist, or null. Every transaction that changes rows of
+   users calls it first, so that such transactions wait for each other only here and cannot deadlock. Granted to
+   nobody.';
 
 create or replace function internal.event_hooks_may_run() returns boolean
 language sql stable as $$
   -- events may cause further events: hooks run for five levels; events beyond that are stored without effects
   select pg_trigger_depth() <= 5
 $$;
-comment on function internal.event_hooks_may_run is 'Whether hooks may run for the present events: bounds the recursion of events that cause events.';
+comment on function internal.event_hooks_may_run is
+  'Whether hooks may run for the present events: bounds the recursion of events that cause events.';
 
 create or replace function internal.on_events__10_counters(events app.engagement_events[]) returns void
 language plpgsql volatile as $$
@@ -257,7 +288,8 @@ begin
   return null;
 end $$;
 comment on function internal.tg_users__events is
-  'Deletes a user''s events and their counters with the user. A foreign key would do the same, but would also check the user for each row.';
+  'Deletes a user''s events and their counters with the user. A foreign key would do the same, but would also check the
+   user for each row.';
 
 create or replace trigger tg_users__events
   after delete on app.users
@@ -265,6 +297,7 @@ create or replace trigger tg_users__events
 
 create or replace function internal.purge__events(most int default 5000) returns bigint
 language sql volatile security definer set search_path = '' as $$
-  select internal.purge_rows('app.event_ids', 't.received_at < internal.now() - interval ''90 days''', purge__events.most)
+  select internal.purge_rows('app.event_ids', 't.received_at < internal.now() - interval ''90 days''',
+                             purge__events.most)
 $$;
 comment on function internal.purge__events is 'Daily: deletes client-chosen ids 90 days after their events.';

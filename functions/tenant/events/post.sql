@@ -10,7 +10,8 @@ declare
   stored api.reply;
   answer api.reply;
 begin
-  -- the HTTP server has validated the JSON; a body passed in SQL, or a number that is too long, must not break the casts below
+  -- the HTTP server has validated the JSON; a body passed in SQL, or a number that is too long, must not break the
+  -- casts below
   begin
     perform events_post.body::jsonb;
   exception when data_exception or program_limit_exceeded then
@@ -45,9 +46,12 @@ begin
       return stored;
     end if;
   end if;
-  answer := case when items is null then internal.events_single(events_post.body) else internal.events_batch(events_post.body, items) end;
+  answer := case when items is null then internal.events_single(events_post.body)
+                 else internal.events_batch(events_post.body, items) end;
   if internal.caller() = 'developer' and answer.status = 201 then
-    perform internal.audit_act('events.create', 'events', null, json_build_object('events', json_build_array(null, coalesce(json_array_length(items), 1))), 201);
+    perform internal.audit_act('events.create', 'events', null,
+                               json_build_object('events', json_build_array(null,
+                                        coalesce(json_array_length(items), 1))), 201);
   end if;
   if events_post.idempotency_key is not null then
     perform internal.idempotency_end(route, events_post.idempotency_key, answer);
@@ -55,21 +59,23 @@ begin
   return answer;
 end $$;
 comment on function api.events_post is
-  'Records one event, 201 {event, effects}, or a batch, 201 {accepted, duplicates, rejected, results, effects?}; 200 when all came before.
-   Refuses: 400 VALIDATION_ERROR, BATCH_TOO_LARGE, EVENT_TOO_OLD, RESERVED_EVENT_NAME, EVENT_BLOCKED, INVALID_INPUT (no user named), 404 USER_NOT_FOUND,
-   409 EVENT_ID_CONFLICT, IDEMPOTENCY_CONFLICT.';
+  'Records one event, 201 {event, effects}, or a batch, 201 {accepted, duplicates, rejected, results, effects?}; 200
+   when all came before. Refuses: 400 VALIDATION_ERROR, BATCH_TOO_LARGE, EVENT_TOO_OLD, RESERVED_EVENT_NAME,
+   EVENT_BLOCKED, INVALID_INPUT (no user named), 404 USER_NOT_FOUND, 409 EVENT_ID_CONFLICT, IDEMPOTENCY_CONFLICT.';
 
 create or replace function internal.event_source() returns text
 language sql stable as $$
   select case when internal.caller() = 'user' then 'client' else 'server' end
 $$;
-comment on function internal.event_source is 'client for events that a device sends for itself, server for those of a server key or a developer.';
+comment on function internal.event_source is
+  'client for events that a device sends for itself, server for those of a server key or a developer.';
 
 create or replace function internal.is_historical(body json) returns boolean
 language sql stable as $$
   select internal.caller() <> 'user' and coalesce(is_historical.body ->> 'historical', 'false') = 'true'
 $$;
-comment on function internal.is_historical is 'Whether a request may import events of any age: server keys and developers that say so.';
+comment on function internal.is_historical is
+  'Whether a request may import events of any age: server keys and developers that say so.';
 
 create or replace function internal.events_single(body json) returns api.reply
 language plpgsql volatile as $$
@@ -87,12 +93,14 @@ begin
   if problem.code <> 'DUPLICATE' then
     perform internal.fail(
       case problem.code when 'USER_NOT_FOUND' then 404 when 'EVENT_ID_CONFLICT' then 409 else 400 end,
-      problem.code, problem.field || ': ' || problem.reason || '.', json_build_object('field', problem.field, 'reason', problem.reason));
+      problem.code, problem.field || ': ' || problem.reason || '.',
+      json_build_object('field', problem.field, 'reason', problem.reason));
   end if;
   if problem.code is not null then
     select e.* into stored from internal.event_by_id(validated.id, validated.app_user_id) e;
     if stored.id is not null then
-      return internal.reply(200, json_build_object('event', internal.event_json(stored), 'effects', json_build_object()));
+      return internal.reply(200, json_build_object('event', internal.event_json(stored),
+                                                   'effects', json_build_object()));
     end if;
     -- the id is known, but the log does not contain the event: it was deleted, or excluded by its sample_rate
   end if;
@@ -106,7 +114,8 @@ begin
   if problem.code is not null then
     return internal.reply(200, json_build_object('event', internal.event_json(stored), 'effects', json_build_object()));
   elsif not validated.clock_adjusted and not ingested.violates then
-    return internal.reply(201, json_build_object('event', internal.event_json(stored), 'effects', internal.effects_json(validated.app_user_id)));
+    return internal.reply(201, json_build_object('event', internal.event_json(stored),
+                                                 'effects', internal.effects_json(validated.app_user_id)));
   end if;
   return internal.reply(201, internal.json_merge(
     json_build_object('event', internal.event_json(stored)),
@@ -116,8 +125,8 @@ begin
       json_build_object('effects', internal.effects_json(validated.app_user_id)))));
 end $$;
 comment on function internal.events_single is
-  'Stores one event and returns it with its effects. For a known id of the same user, returns the stored event with 200 and without effects; when the log no
-   longer contains it, the event as sent.';
+  'Stores one event and returns it with its effects. For a known id of the same user, returns the stored event with 200
+   and without effects; when the log no longer contains it, the event as sent.';
 
 create or replace function internal.event_by_id(id uuid, app_user_id uuid) returns setof app.engagement_events
 language sql stable security definer set search_path = '' rows 1 as $$
@@ -130,7 +139,8 @@ language sql stable security definer set search_path = '' rows 1 as $$
      and (internal.caller() in ('server_key', 'server_key_user', 'developer') or e.app_user_id = internal.user_id())
 $$;
 comment on function internal.event_by_id is
-  'A user''s event by the id that its sender chose, while ids are remembered: one''s own, or anybody''s for server keys and developers.';
+  'A user''s event by the id that its sender chose, while ids are remembered: one''s own, or anybody''s for server keys
+   and developers.';
 
 create or replace function internal.events_batch(body json, items json) returns api.reply
 language plpgsql volatile as $$
@@ -147,17 +157,21 @@ begin
   if events_batch.body ->> 'include_effects' = 'true' then
     perform internal.collect_effects();
   end if;
-  ingested := internal.ingest_events(events_batch.items, internal.is_historical(events_batch.body), internal.event_source());
+  ingested := internal.ingest_events(events_batch.items, internal.is_historical(events_batch.body),
+                                     internal.event_source());
   validated := ingested.validated;
   select json_agg(case
            when j.problem is null and not j.clock_adjusted and ingested.violating is null
              then json_build_object('index', j.index, 'id', j.id, 'status', 'accepted')
            when j.problem is null then json_strip_nulls(json_build_object(
-             'index', j.index, 'id', j.id, 'status', 'accepted', 'clock_adjusted', case when j.clock_adjusted then true end,
+             'index', j.index, 'id', j.id, 'status', 'accepted',
+               'clock_adjusted', case when j.clock_adjusted then true end,
              'schema_violation', case when j.id = any (ingested.violating) then true end))
-           when (j.problem).code = 'DUPLICATE' then json_build_object('index', j.index, 'id', j.id, 'status', 'duplicate')
+           when (j.problem).code = 'DUPLICATE' then json_build_object('index', j.index, 'id', j.id,
+                                                                      'status', 'duplicate')
            else json_strip_nulls(json_build_object(
-             'index', j.index, 'id', case when j.is_client_id then j.id end, 'status', 'rejected', 'code', (j.problem).code,
+             'index', j.index, 'id', case when j.is_client_id then j.id end, 'status', 'rejected',
+               'code', (j.problem).code,
              'message', (j.problem).field || ': ' || (j.problem).reason || '.'))
          end order by j.index),
          count(*) filter (where j.problem is null), count(*) filter (where (j.problem).code = 'DUPLICATE'),
@@ -169,16 +183,20 @@ begin
 
   if accepted + duplicates = 0 then
     perform internal.fail(400, problem, 'None of the events can be stored.',
-                          json_build_object('field', 'events', 'reason', 'every item was rejected', 'results', results));
+                          json_build_object('field', 'events', 'reason', 'every item was rejected',
+                                            'results', results));
   end if;
   return internal.reply(
     case when accepted > 0 then 201 else 200 end,
     case when events_batch.body ->> 'include_effects' = 'true'
-         then json_build_object('accepted', accepted, 'duplicates', duplicates, 'rejected', cardinality(validated) - accepted - duplicates,
-                                'results', results, 'effects', internal.effects_json(case when users = 1 then only_user end))
-         else json_build_object('accepted', accepted, 'duplicates', duplicates, 'rejected', cardinality(validated) - accepted - duplicates,
+         then json_build_object('accepted', accepted, 'duplicates', duplicates,
+                                'rejected', cardinality(validated) - accepted - duplicates,
+                                'results', results, 'effects', internal.effects_json(case
+                                        when users = 1 then only_user end))
+         else json_build_object('accepted', accepted, 'duplicates', duplicates,
+                                'rejected', cardinality(validated) - accepted - duplicates,
                                 'results', results) end);
 end $$;
 comment on function internal.events_batch is
-  'Stores up to 500 events (1000 with a server key): valid items are stored, each other item has its reason in the results. include_effects adds up their
-   effects; with several users each entry contains its app_user_id.';
+  'Stores up to 500 events (1000 with a server key): valid items are stored, each other item has its reason in the
+   results. include_effects adds up their effects; with several users each entry contains its app_user_id.';

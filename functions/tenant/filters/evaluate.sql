@@ -1,6 +1,6 @@
--- The filter grammar: leaves {column, op, value} in nodes {and: [..]}, {or: [..]}, {not: ..}. This file
--- validates filters, and evaluates them on one row; docs/filters.md is the guide for app developers. Unknown is null, as
--- in SQL. No input of a caller may raise an error: validation refuses an invalid filter, and evaluation treats it as no match.
+-- The filter grammar: leaves {column, op, value} in nodes {and: [..]}, {or: [..]}, {not: ..}. This file validates
+-- filters, and evaluates them on one row; docs/filters.md is the guide for app developers. Unknown is null, as in SQL.
+-- No input of a caller may raise an error: validation refuses an invalid filter, and evaluation treats it as no match.
 
 create or replace function internal.is_storable_json(value json) returns boolean
 language plpgsql immutable parallel safe as $$
@@ -9,8 +9,8 @@ declare
   escapes text;
   bare text;
 begin
-  -- fast path for nearly every value: no escaped character, no long number, too few brackets to nest deeply. A number follows
-  -- a bracket, a comma, a colon or a space; without this condition every second uuid would look like one.
+  -- fast path for nearly every value: no escaped character, no long number, too few brackets to nest deeply. A number
+  -- follows a bracket, a comma, a colon or a space; without this condition every second uuid would look like one.
   if text is null
      or text !~ '\\u|[0-9]{255}|(^|[[:space:]:,[])-?[0-9.]+[eE][+-]?[0-9]{4}'
         and (length(text) <= 2000 or length(text) - length(translate(text, '[{', '')) <= 1000) then
@@ -20,7 +20,8 @@ begin
   -- removes escaped backslashes, then whole surrogate pairs: the rest must not contain half a pair
   escapes := replace(text, '\\', '/');
   if escapes ~ '\\u0000'
-     or regexp_replace(escapes, '\\u[dD][89abAB][0-9a-fA-F]{2}\\u[dD][c-fC-F][0-9a-fA-F]{2}', ' ', 'g') ~ '\\u[dD][89a-fA-F]' then
+     or regexp_replace(escapes, '\\u[dD][89abAB][0-9a-fA-F]{2}\\u[dD][c-fC-F][0-9a-fA-F]{2}', ' ',
+                       'g') ~ '\\u[dD][89a-fA-F]' then
     return false;
   end if;
 
@@ -39,20 +40,23 @@ begin
   return length(bare) <= 2000
       or 1000 >= (
            select max(nesting.depth)
-             from (select sum(case when bracket.symbol in ('[', '{') then 1 else -1 end) over (order by bracket.n) as depth
+             from (select sum(case when bracket.symbol in ('[', '{') then 1
+                                   else -1 end) over (order by bracket.n) as depth
                      from string_to_table(bare, null) with ordinality as bracket (symbol, n)) as nesting
          );
 end $$;
 comment on function internal.is_storable_json is
-  'Whether a cast to jsonb succeeds, which does not accept U+0000, half a surrogate pair or a number beyond numeric. Nesting
-   deeper than 1000 is false too. For json that has not been cast yet; the cast itself would raise.';
+  'Whether a cast to jsonb succeeds, which does not accept U+0000, half a surrogate pair or a number beyond numeric.
+   Nesting deeper than 1000 is false too. For json that has not been cast yet; the cast itself would raise.';
 
 create or replace function internal.json_gain(value text) returns int
 language sql immutable parallel safe as $$
   select coalesce(sum(greatest(0, octet_length(n.part[1]::numeric::text) - octet_length(n.part[1]))), 0)::int
-    from regexp_matches(regexp_replace(json_gain.value, '"([^"\\]|\\.)*"', '""', 'g'), '(-?[0-9.]+[eE][+-]?[0-9]+)', 'g') as n (part)
+    from regexp_matches(regexp_replace(json_gain.value, '"([^"\\]|\\.)*"', '""', 'g'), '(-?[0-9.]+[eE][+-]?[0-9]+)',
+                        'g') as n (part)
 $$;
-comment on function internal.json_gain is 'The bytes by which the numbers of JSON text grow when jsonb writes them without exponents.';
+comment on function internal.json_gain is
+  'The bytes by which the numbers of JSON text grow when jsonb writes them without exponents.';
 
 -- without a subquery, so that Postgres inlines it
 create or replace function internal.json_size(value text) returns int
@@ -63,8 +67,8 @@ return case
   else octet_length(json_size.value) + internal.json_gain(json_size.value)
 end;
 comment on function internal.json_size is
-  'The bytes of JSON text with its numbers as jsonb writes them, 1e999 with a thousand digits: the size that limits of stored JSON count. Raises for a
-   number that numeric cannot hold: call is_storable_json first.';
+  'The bytes of JSON text with its numbers as jsonb writes them, 1e999 with a thousand digits: the size that limits of
+   stored JSON count. Raises for a number that numeric cannot hold: call is_storable_json first.';
 
 create or replace function internal.filter_compare(actual jsonb, op text, value jsonb) returns boolean
 language plpgsql immutable parallel safe as $$
@@ -102,7 +106,8 @@ begin
         else filter_compare.actual <= filter_compare.value
       end;
 
-    when filter_compare.op in ('gt', 'gte', 'lt', 'lte', 'like', 'ilike') and kind = 'string' and value_kind = 'string' then
+    when filter_compare.op in ('gt', 'gte', 'lt', 'lte', 'like', 'ilike') and kind = 'string'
+      and value_kind = 'string' then
       actual_text := filter_compare.actual #>> '{}';
       value_text := filter_compare.value #>> '{}';
       -- jsonb orders strings by the database's collation; code points are the same everywhere
@@ -132,8 +137,8 @@ begin
   end case;
 end $$;
 comment on function internal.filter_compare is
-  'Evaluates one leaf on a value: true, false, or null for unknown: a missing value, an order between
-   two types, or an operator that does not exist or does not suit the value. actual is null when the property is missing.';
+  'Evaluates one leaf on a value: true, false, or null for unknown: a missing value, an order between two types, or an
+   operator that does not exist or does not suit the value. actual is null when the property is missing.';
 
 create or replace function internal.filter_is_listed(actual jsonb, list jsonb) returns boolean
 language plpgsql immutable parallel safe as $$
@@ -187,7 +192,8 @@ begin
   return filter_is_like.value like sound_pattern;
 end $$;
 comment on function internal.filter_is_like is
-  'like and ilike with %, _ and backslash, which never raise; null for a pattern of more than 100 %. Case folding is the database''s.';
+  'like and ilike with %, _ and backslash, which never raise; null for a pattern of more than 100 %. Case folding is the
+   database''s.';
 
 create or replace function internal.filter_truth(filter jsonb, "row" jsonb, depth int default 1) returns boolean
 language plpgsql immutable parallel safe as $$
@@ -231,8 +237,8 @@ begin
   return outcome;
 end $$;
 comment on function internal.filter_truth is
-  'Evaluates a filter on one row in three values: true, false, null for unknown. For stored jsonb, where unknown counts as no match:
-   where internal.filter_truth(w.filter, e.properties). depth is for its own recursion, at most 8 levels.';
+  'Evaluates a filter on one row in three values: true, false, null for unknown. For stored jsonb, where unknown counts
+   as no match: where internal.filter_truth(w.filter, e.properties). depth is for its own recursion, at most 8 levels.';
 
 create or replace function internal.filter_matches(filter json, "row" json) returns boolean
 language plpgsql immutable parallel safe as $$
@@ -262,8 +268,8 @@ return (
   )
   select count(*) > json_elements_exceed.most + 1 from (select from node limit json_elements_exceed.most + 2) counted);
 comment on function internal.json_elements_exceed is
-  'Whether a list or an object has more than this number of elements, including nested ones. Containment costs the product of both sides'' elements at
-   each row.';
+  'Whether a list or an object has more than this number of elements, including nested ones. Containment costs the
+   product of both sides'' elements at each row.';
 
 create or replace function internal.filter_leaf_problem(leaf jsonb, out path text, out reason text)
 language plpgsql immutable parallel safe as $$
@@ -284,7 +290,8 @@ begin
 
   path := 'op';
   if op is null
-     or op not in ('eq', 'ne', 'gt', 'gte', 'lt', 'lte', 'in', 'not_in', 'like', 'ilike', 'is_null', 'is_not_null', 'contains',
+     or op not in ('eq', 'ne', 'gt', 'gte', 'lt', 'lte', 'in', 'not_in', 'like', 'ilike', 'is_null', 'is_not_null',
+                   'contains',
                    'contained_by', 'containedBy', 'overlaps') then
     reason := 'must be one of eq, ne, gt, gte, lt, lte, in, not_in, like, ilike, is_null, is_not_null, contains, '
            || 'contained_by, overlaps';
@@ -382,8 +389,8 @@ begin
   end loop;
 end $$;
 comment on function internal.filter_node_problem is
-  'The first problem of a filter''s node in document order. place is the path of the node, depth counts the enclosing nodes
-   from 1, leaves the conditions so far. Part of internal.filter_check.';
+  'The first problem of a filter''s node in document order. place is the path of the node, depth counts the enclosing
+   nodes from 1, leaves the conditions so far. Part of internal.filter_check.';
 
 create or replace function internal.filter_check(filter json, out path text, out reason text)
 language plpgsql immutable parallel safe as $$
@@ -397,7 +404,8 @@ begin
     from internal.filter_node_problem(filter_check.filter::jsonb, '', 1, 0) p;
   if reason is null then
     -- limits the work at every row: fifty lists of a thousand would be searched
-    if octet_length(filter_check.filter::text) > 10000 and internal.json_elements_exceed(filter_check.filter::jsonb, 5000) then
+    if octet_length(filter_check.filter::text) > 10000
+      and internal.json_elements_exceed(filter_check.filter::jsonb, 5000) then
       path := '';
       reason := 'must have at most 5000 elements in all, those of its values included';
     else
@@ -406,8 +414,9 @@ begin
   end if;
 end $$;
 comment on function internal.filter_check is
-  'The first problem of a filter: path such as and[1].value, empty for the filter itself, and a short reason.
-   Both are null when it is valid. At most 8 levels of and, or and not, 50 conditions, 1,000 elements in a value, and 5,000 in all. Null is not a filter.';
+  'The first problem of a filter: path such as and[1].value, empty for the filter itself, and a short reason. Both are
+   null when it is valid. At most 8 levels of and, or and not, 50 conditions, 1,000 elements in a value, and 5,000 in
+   all. Null is not a filter.';
 
 create or replace function internal.filter_problem(filter json) returns text
 language sql immutable parallel safe as $$
@@ -417,5 +426,5 @@ language sql immutable parallel safe as $$
                      where c.reason is not null) end
 $$;
 comment on function internal.filter_problem is
-  'The problem of a filter, for internal.invalid: "and[1].value: must be an array". Null when it is valid. A stored filter
-   has at most 64 KB, so that lists of entities with filters stay readable.';
+  'The problem of a filter, for internal.invalid: "and[1].value: must be an array". Null when it is valid. A stored
+   filter has at most 64 KB, so that lists of entities with filters stay readable.';

@@ -1,17 +1,22 @@
--- Administrators' reads and writes of flags. Due steps of schedules are applied first, so that nothing depends on a worker's timing.
+-- Administrators' reads and writes of flags. Due steps of schedules are applied first, so that nothing depends on a
+-- worker's timing.
 create or replace function internal.flag_json(f app.flags) returns json
 language sql stable as $$
   select json_build_object(
-    'id', (flag_json.f).id, 'key', (flag_json.f).key, 'name', (flag_json.f).name, 'description', (flag_json.f).description,
-    'value_type', (flag_json.f).value_type, 'is_enabled', (flag_json.f).is_enabled, 'off_value', (flag_json.f).off_value,
+    'id', (flag_json.f).id, 'key', (flag_json.f).key, 'name', (flag_json.f).name,
+      'description', (flag_json.f).description,
+    'value_type', (flag_json.f).value_type, 'is_enabled', (flag_json.f).is_enabled,
+    'off_value', (flag_json.f).off_value,
     'default_value', (flag_json.f).default_value, 'rules', (flag_json.f).rules, 'schedule', (flag_json.f).schedule,
     'ramp', internal.flag_ramp_json((flag_json.f).ramp), 'tags', (flag_json.f).tags, 'owner', (flag_json.f).owner,
     'last_evaluated_at', internal.iso(s.last_evaluated_at),
-    'created_at', internal.iso((flag_json.f).created_at), 'updated_at', internal.iso((flag_json.f).updated_at), 'version', (flag_json.f).version)
+    'created_at', internal.iso((flag_json.f).created_at), 'updated_at', internal.iso((flag_json.f).updated_at),
+    'version', (flag_json.f).version)
     from (select) nothing
     left join app.flag_states s on s.flag_id = (flag_json.f).id
 $$;
-comment on function internal.flag_json is 'A flag as every response shows it; last_evaluated_at is as of the last count of evaluations.';
+comment on function internal.flag_json is
+  'A flag as every response shows it; last_evaluated_at is as of the last count of evaluations.';
 
 create or replace function internal.flag_find(id_or_key text) returns app.flags
 language plpgsql volatile as $$
@@ -23,7 +28,8 @@ begin
   perform internal.check_found(found, 'flag');
   return flag;
 end $$;
-comment on function internal.flag_find is 'A flag by its id or key, with the due steps of its schedule applied. Refuses 404 NOT_FOUND.';
+comment on function internal.flag_find is
+  'A flag by its id or key, with the due steps of its schedule applied. Refuses 404 NOT_FOUND.';
 
 create or replace function internal.flag_locked(id_or_key text) returns app.flags
 language plpgsql volatile as $$
@@ -43,17 +49,21 @@ declare
 begin
   update app.flags f
      set name = (flag_stored.flag).name, description = (flag_stored.flag).description, owner = (flag_stored.flag).owner,
-         tags = (flag_stored.flag).tags, is_enabled = (flag_stored.flag).is_enabled, off_value = (flag_stored.flag).off_value,
-         default_value = (flag_stored.flag).default_value, rules = (flag_stored.flag).rules, schedule = (flag_stored.flag).schedule,
+         tags = (flag_stored.flag).tags, is_enabled = (flag_stored.flag).is_enabled,
+         off_value = (flag_stored.flag).off_value,
+         default_value = (flag_stored.flag).default_value, rules = (flag_stored.flag).rules,
+         schedule = (flag_stored.flag).schedule,
          ramp = (flag_stored.flag).ramp, updated_at = internal.now()
    where f.id = (flag_stored.flag).id
-     and (internal.flag_snapshot(f), f.ramp) is distinct from (internal.flag_snapshot(flag_stored.flag), (flag_stored.flag).ramp);
+     and (internal.flag_snapshot(f), f.ramp) is distinct
+       from (internal.flag_snapshot(flag_stored.flag), (flag_stored.flag).ramp);
   -- a step of the new schedule may be due already
   perform internal.flags_apply_schedule();
   select f.* into stored from app.flags f where f.id = (flag_stored.flag).id;
   return stored;
 end $$;
-comment on function internal.flag_stored is 'Writes a flag and applies the steps that are due then. The caller must hold the flag''s lock.';
+comment on function internal.flag_stored is
+  'Writes a flag and applies the steps that are due then. The caller must hold the flag''s lock.';
 
 create or replace function api.flag_create(patch json) returns api.reply
 language plpgsql volatile as $$
@@ -75,9 +85,12 @@ begin
   if flag.default_value is null then
     perform internal.invalid('default_value', 'is required, unless value_type is boolean');
   end if;
-  flag.off_value := coalesce(flag.off_value, case when flag.value_type = 'boolean' then 'false' else flag.default_value end);
-  insert into app.flags as f (key, name, description, value_type, is_enabled, off_value, default_value, rules, schedule, tags, owner)
-  values (flag.key, flag.name, flag.description, flag.value_type, flag.is_enabled, flag.off_value, flag.default_value, flag.rules, flag.schedule,
+  flag.off_value := coalesce(flag.off_value,
+                             case when flag.value_type = 'boolean' then 'false' else flag.default_value end);
+  insert into app.flags as f (key, name, description, value_type, is_enabled, off_value, default_value, rules, schedule,
+                              tags, owner)
+  values (flag.key, flag.name, flag.description, flag.value_type, flag.is_enabled, flag.off_value, flag.default_value,
+          flag.rules, flag.schedule,
           flag.tags, flag.owner)
   returning f.* into flag;
   return internal.reply(201, internal.flag_json(internal.flag_find(flag.id::text)));
@@ -85,7 +98,9 @@ end $$;
 comment on function api.flag_create is
   'Creates a flag, 201. Refuses 400 VALIDATION_ERROR, 409 CONFLICT (the key is taken), LIMIT_REACHED (500).';
 
-create or replace function api.flags_list(page_offset int default 0, page_limit int default 50, stale boolean default null) returns api.reply
+create or replace function api.flags_list(page_offset int default 0, page_limit int default 50,
+                                          stale boolean default null)
+returns api.reply
 language plpgsql volatile as $$
 begin
   perform internal.flags_apply_schedule();
@@ -98,7 +113,8 @@ begin
     )
     select internal.reply_page(
       (select json_agg(internal.flag_json(c.flag) order by c.created_at desc, c.id desc)
-         from (select l.* from chosen l order by l.created_at desc, l.id desc limit flags_list.page_limit offset flags_list.page_offset) c),
+         from (select l.* from chosen l order by l.created_at desc, l.id desc limit flags_list.page_limit
+               offset flags_list.page_offset) c),
       (select count(*) from chosen), flags_list.page_offset, flags_list.page_limit));
 end $$;
 comment on function api.flags_list is 'Flags, newest first, optionally only those that are stale or not.';
@@ -119,7 +135,8 @@ begin
   return internal.reply(200, internal.flag_json(internal.flag_stored(internal.flag_changed(flag, flag_update.patch))));
 end $$;
 comment on function api.flag_update is
-  'Changes the fields of a flag except key and value_type. Refuses 404 NOT_FOUND, 400 VALIDATION_ERROR. Locks the flag.';
+  'Changes the fields of a flag except key and value_type. Refuses 404 NOT_FOUND, 400 VALIDATION_ERROR. Locks the
+   flag.';
 
 create or replace function api.flag_toggle(id_or_key text, is_enabled boolean) returns api.reply
 language plpgsql volatile as $$
@@ -140,7 +157,8 @@ begin
   with sent as (
     select internal.as_uuid(e.key) as app_user_id, e.value from jsonb_each(flag_overrides_put.overrides) e
   ), before as (
-    select o.app_user_id, o.value from app.flag_overrides o where o.flag_id = flag_overrides_put.flag_id and o.app_user_id in (select s.app_user_id from sent s)
+    select o.app_user_id, o.value from app.flag_overrides o
+     where o.flag_id = flag_overrides_put.flag_id and o.app_user_id in (select s.app_user_id from sent s)
   ), gone as (
     delete from app.flag_overrides o
      using sent s
@@ -160,14 +178,15 @@ begin
     return;
   end if;
   -- the count includes the new overrides: minus one, the last of them is the one beyond the limit
-  perform internal.check_limit((select count(*) - 1 from app.flag_overrides o where o.flag_id = flag_overrides_put.flag_id), 1000,
+  perform internal.check_limit((select count(*) - 1 from app.flag_overrides o
+                                 where o.flag_id = flag_overrides_put.flag_id), 1000,
                                'A flag has at most 1000 overrides.');
   perform internal.audit('flags.overrides', 'flags', flag_overrides_put.flag_id::text, changes);
   perform internal.flags_rehash();
 end $$;
 comment on function internal.flag_overrides_put is
-  'Sets overrides and removes those that are null, for an administrator. The caller must hold the flag''s lock. Refuses 409 LIMIT_REACHED (1000). Writes
-   the audit trail.';
+  'Sets overrides and removes those that are null, for an administrator. The caller must hold the flag''s lock. Refuses
+   409 LIMIT_REACHED (1000). Writes the audit trail.';
 
 create or replace function internal.flag_users_lock(app_user_ids uuid[]) returns uuid[]
 language plpgsql volatile security definer set search_path = '' as $$
@@ -175,7 +194,8 @@ begin
   perform internal.check_caller('developer', 'overrides are set by administrators');
   return internal.lock_users(flag_users_lock.app_user_ids);
 end $$;
-comment on function internal.flag_users_lock is 'Locks those of these users who exist, for an administrator, and returns them, or null.';
+comment on function internal.flag_users_lock is
+  'Locks those of these users who exist, for an administrator, and returns them, or null.';
 
 create or replace function api.flag_overrides_put(id_or_key text, patch json) returns api.reply
 language plpgsql volatile as $$
@@ -188,7 +208,8 @@ begin
   if not internal.is_storable_json(flag_overrides_put.patch) then
     perform internal.invalid('overrides', 'hold a character or a number that cannot be stored, or nest too deeply');
   end if;
-  select coalesce(jsonb_object_agg(lower(e.key), e.value), '{}') into sent from jsonb_each(flag_overrides_put.patch::jsonb) e;
+  select coalesce(jsonb_object_agg(lower(e.key), e.value), '{}') into sent
+    from jsonb_each(flag_overrides_put.patch::jsonb) e;
   -- lock order: users first, as everywhere
   known := internal.flag_users_lock(array(select internal.as_uuid(e.key) from jsonb_each(sent) e));
   flag := internal.flag_locked(flag.id::text);
@@ -206,17 +227,20 @@ begin
   end loop;
   perform internal.flag_overrides_put(flag.id, sent);
   return internal.reply(200, (
-    select coalesce(json_object_agg(o.app_user_id, o.value order by o.app_user_id), '{}') from app.flag_overrides o where o.flag_id = flag.id));
+    select coalesce(json_object_agg(o.app_user_id, o.value order by o.app_user_id), '{}') from app.flag_overrides o
+     where o.flag_id = flag.id));
 end $$;
 comment on function api.flag_overrides_put is
-  'Sets the overrides of users, by their ids; null removes one. Answers all overrides. Refuses 404 NOT_FOUND, 400 VALIDATION_ERROR, 409 LIMIT_REACHED
-   (1000). Locks the users, then the flag.';
+  'Sets the overrides of users, by their ids; null removes one. Answers all overrides. Refuses 404 NOT_FOUND, 400
+   VALIDATION_ERROR, 409 LIMIT_REACHED (1000). Locks the users, then the flag.';
 
 create or replace function internal.flag_snapshot(f app.flags) returns jsonb
 language sql stable as $$
   select jsonb_build_object(
-    'name', (flag_snapshot.f).name, 'description', (flag_snapshot.f).description, 'is_enabled', (flag_snapshot.f).is_enabled,
-    'off_value', (flag_snapshot.f).off_value, 'default_value', (flag_snapshot.f).default_value, 'rules', (flag_snapshot.f).rules,
+    'name', (flag_snapshot.f).name, 'description', (flag_snapshot.f).description,
+      'is_enabled', (flag_snapshot.f).is_enabled,
+    'off_value', (flag_snapshot.f).off_value, 'default_value', (flag_snapshot.f).default_value,
+    'rules', (flag_snapshot.f).rules,
     'schedule', (flag_snapshot.f).schedule, 'tags', (flag_snapshot.f).tags, 'owner', (flag_snapshot.f).owner)
 $$;
 comment on function internal.flag_snapshot is 'The content of a version of a flag, as its history shows it.';
@@ -224,20 +248,26 @@ comment on function internal.flag_snapshot is 'The content of a version of a fla
 create or replace function internal.flag_version_json(v app.flag_versions) returns json
 language sql stable as $$
   select json_build_object(
-    'version', (flag_version_json.v).version, 'changed_at', internal.iso((flag_version_json.v).changed_at), 'actor', (flag_version_json.v).actor,
+    'version', (flag_version_json.v).version, 'changed_at', internal.iso((flag_version_json.v).changed_at),
+      'actor', (flag_version_json.v).actor,
     'changes', (
       select coalesce(json_object_agg(n.key, json_build_array(b.snapshot -> n.key, n.value) order by n.key), '{}')
         from jsonb_each((flag_version_json.v).snapshot) n
-        left join app.flag_versions b on b.flag_id = (flag_version_json.v).flag_id and b.version = (flag_version_json.v).version - 1
+        left join app.flag_versions b on b.flag_id = (flag_version_json.v).flag_id
+          and b.version = (flag_version_json.v).version - 1
        where b.snapshot -> n.key is distinct from n.value))
 $$;
-comment on function internal.flag_version_json is 'A version of a flag: its author, and each changed field before and after.';
+comment on function internal.flag_version_json is
+  'A version of a flag: its author, and each changed field before and after.';
 
-select internal.list_declare('flag_versions_page', null::app.flag_versions, 'flag_version_json', '{version}', required => '{flag_id}');
+select internal.list_declare('flag_versions_page', null::app.flag_versions, 'flag_version_json', '{version}',
+                             required => '{flag_id}');
 
-create or replace function api.flag_history(id_or_key text, page_offset int default 0, page_limit int default 50) returns api.reply
+create or replace function api.flag_history(id_or_key text, page_offset int default 0, page_limit int default 50)
+returns api.reply
 language sql volatile as $$
-  select internal.flag_versions_page((internal.flag_find(flag_history.id_or_key)).id, flag_history.page_offset, flag_history.page_limit)
+  select internal.flag_versions_page((internal.flag_find(flag_history.id_or_key)).id, flag_history.page_offset,
+                                     flag_history.page_limit)
 $$;
 comment on function api.flag_history is
   'The versions of a flag, newest first: the author, and each changed field before and after. Refuses 404 NOT_FOUND.';
@@ -252,19 +282,22 @@ begin
   if not found then
     perform internal.invalid('version', 'must be a version of this flag');
   end if;
-  -- the schedule of the former version is not restored: pending steps stay, except steps of a ramp when the rules change
+  -- the schedule of the former version is not restored: pending steps stay, except steps of a ramp when the rules
+  -- change
   former := former - 'schedule' - case when former -> 'rules' = flag.rules then 'rules' else '' end;
   return internal.reply(200, internal.flag_json(internal.flag_stored(internal.flag_changed(flag, former::json))));
 end $$;
 comment on function api.flag_revert is
-  'Restores a former version of a flag as a new version; its schedule stays. Refuses 404 NOT_FOUND, 400 VALIDATION_ERROR (no such version, or it refers
-   to a segment that was deleted). Locks the flag.';
+  'Restores a former version of a flag as a new version; its schedule stays. Refuses 404 NOT_FOUND, 400 VALIDATION_ERROR
+   (no such version, or it refers to a segment that was deleted). Locks the flag.';
 
 create or replace function internal.flags_rehash() returns void
 language sql volatile security definer set search_path = '' as $$
-  update app.flag_sets s set version_hash = encode(sha256(convert_to(s.version_hash || gen_random_uuid(), 'UTF8')), 'hex'), changed_at = internal.now()
+  update app.flag_sets s set version_hash = encode(sha256(convert_to(s.version_hash || gen_random_uuid(), 'UTF8')),
+                                                   'hex'), changed_at = internal.now()
 $$;
-comment on function internal.flags_rehash is 'Sets a new hash of the project''s flags, which serialises changes. Granted to nobody.';
+comment on function internal.flags_rehash is
+  'Sets a new hash of the project''s flags, which serialises changes. Granted to nobody.';
 
 create or replace function internal.tg_flags__hash() returns trigger
 language plpgsql volatile security definer set search_path = '' as $$
@@ -300,7 +333,8 @@ begin
   end if;
   return new;
 end $$;
-comment on function internal.tg_flags__number is 'Increments a flag''s version at each change, and sets the time when its schedule is due.';
+comment on function internal.tg_flags__number is
+  'Increments a flag''s version at each change, and sets the time when its schedule is due.';
 
 create or replace trigger tg_flags__number before insert or update on app.flags
   for each row execute function internal.tg_flags__number();
@@ -313,14 +347,16 @@ begin
   if tg_op = 'INSERT' or new.version <> old.version then
     insert into app.flag_versions (flag_id, version, snapshot, actor, changed_at)
     values (new.id, new.version, internal.flag_snapshot(new),
-            jsonb_build_object('type', coalesce(actor ->> 'type', 'system'), 'id', actor ->> 'id', 'label', actor ->> 'label'), new.updated_at);
+            jsonb_build_object('type', coalesce(actor ->> 'type', 'system'), 'id', actor ->> 'id', 'label',
+                               actor ->> 'label'), new.updated_at);
   end if;
   if new.next_at is not null and (tg_op = 'INSERT' or new.next_at is distinct from old.next_at) then
     perform internal.enqueue('flags__advance', due_at => new.next_at);
   end if;
   return null;
 end $$;
-comment on function internal.tg_flags__remember is 'Stores each version of a flag, and queues the next step of its schedule.';
+comment on function internal.tg_flags__remember is
+  'Stores each version of a flag, and queues the next step of its schedule.';
 
 create or replace trigger tg_flags__remember after insert or update on app.flags
   for each row execute function internal.tg_flags__remember();
@@ -337,4 +373,5 @@ language sql stable security definer set search_path = '' as $$
                                where internal.as_uuid(s.id #>> '{}') = segment_used__flags.segment_id)
                 order by f.key)
 $$;
-comment on function internal.segment_used__flags is 'The flags whose rules, now or by their schedule, refer to a segment.';
+comment on function internal.segment_used__flags is
+  'The flags whose rules, now or by their schedule, refer to a segment.';

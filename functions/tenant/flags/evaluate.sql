@@ -1,21 +1,27 @@
 -- Evaluation of a flag for a user: the off value, the user's override, the first matching rule, or the default.
-create or replace function internal.flag_context(app_user_id uuid, attributes jsonb, app_version text, platform text) returns jsonb
+create or replace function internal.flag_context(app_user_id uuid, attributes jsonb, app_version text, platform text)
+returns jsonb
 language sql stable security definer set search_path = '' as $$
   -- stored columns take precedence over attributes from the app, which cannot change the user's identity
-  select (coalesce(case when jsonb_typeof(flag_context.attributes -> 'custom') = 'object' then flag_context.attributes -> 'custom' end, '{}')
+  select (coalesce(case when jsonb_typeof(flag_context.attributes -> 'custom') = 'object'
+                          then flag_context.attributes -> 'custom' end, '{}')
           || coalesce(flag_context.attributes, '{}'))
-           - array['email', 'email_verified', 'external_id', 'is_anonymous', 'timezone', 'first_seen_at', 'last_seen_at', 'created_at', 'properties']
+           - array['email', 'email_verified', 'external_id', 'is_anonymous', 'timezone', 'first_seen_at',
+                   'last_seen_at', 'created_at', 'properties']
            || coalesce(u.properties, '{}')
            || coalesce(to_jsonb(c), '{}')
            || jsonb_build_object(
                 'properties', coalesce(u.properties, '{}'),
                 'app_version', coalesce(
-                  case when jsonb_typeof(flag_context.attributes -> 'app_version') = 'string' then flag_context.attributes ->> 'app_version' end,
+                  case when jsonb_typeof(flag_context.attributes -> 'app_version') = 'string'
+                         then flag_context.attributes ->> 'app_version' end,
                   flag_context.app_version,
-                  (select s.app_version from app.user_sessions s where s.app_user_id = u.id and s.app_version is not null
+                  (select s.app_version from app.user_sessions s
+                    where s.app_user_id = u.id and s.app_version is not null
                     order by s.last_used_at desc, s.id desc limit 1)),
                 'platform', coalesce(
-                  case when jsonb_typeof(flag_context.attributes -> 'platform') = 'string' then flag_context.attributes ->> 'platform' end,
+                  case when jsonb_typeof(flag_context.attributes -> 'platform') = 'string'
+                         then flag_context.attributes ->> 'platform' end,
                   flag_context.platform,
                   (select s.platform from app.user_sessions s where s.app_user_id = u.id and s.platform is not null
                     order by s.last_used_at desc, s.id desc limit 1)))
@@ -23,22 +29,26 @@ language sql stable security definer set search_path = '' as $$
     left join app.users u on u.id = flag_context.app_user_id
     left join lateral (
       select u.email, u.email_verified, u.external_id, not internal.has_identity(u.id) as is_anonymous, u.timezone,
-             internal.iso(u.first_seen_at) as first_seen_at, internal.iso(u.last_seen_at) as last_seen_at, internal.iso(u.created_at) as created_at
+             internal.iso(u.first_seen_at) as first_seen_at, internal.iso(u.last_seen_at) as last_seen_at,
+             internal.iso(u.created_at) as created_at
        where u.id is not null) c on true
 $$;
 comment on function internal.flag_context is
-  'The values that filters of rules are evaluated on: the user''s columns; the user''s properties, by their own names and under properties; the version and
-   platform of the app, from its attributes, its headers, or the last used session; and other attributes, where no property has that name. Granted to nobody.';
+  'The values that filters of rules are evaluated on: the user''s columns; the user''s properties, by their own names
+   and under properties; the version and platform of the app, from its attributes, its headers, or the last used
+   session; and other attributes, where no property has that name. Granted to nobody.';
 
-create or replace function internal.flag_rule_truth(
-  rule jsonb, key text, app_user_id uuid, context jsonb, segment_ids uuid[],
-  out in_time boolean, out segment boolean, out filter boolean, out min_app_version boolean, out platforms boolean, out percentage boolean, out holds boolean)
+create or replace function internal.flag_rule_truth(rule jsonb, key text, app_user_id uuid, context jsonb,
+                                                    segment_ids uuid[], out in_time boolean, out segment boolean,
+                                                    out filter boolean, out min_app_version boolean,
+                                                    out platforms boolean, out percentage boolean, out holds boolean)
 language plpgsql stable as $$
 declare
   r constant jsonb := flag_rule_truth.rule;
 begin
   if r ?| array['starts_at', 'ends_at'] then
-    in_time := coalesce((r ->> 'starts_at')::timestamptz <= internal.now(), true) and coalesce((r ->> 'ends_at')::timestamptz > internal.now(), true);
+    in_time := coalesce((r ->> 'starts_at')::timestamptz <= internal.now(), true)
+      and coalesce((r ->> 'ends_at')::timestamptz > internal.now(), true);
   end if;
   if r ? 'segment_id' then
     segment := coalesce((r ->> 'segment_id')::uuid = any (flag_rule_truth.segment_ids), false);
@@ -47,10 +57,12 @@ begin
     filter := coalesce(internal.filter_truth(r -> 'filter', flag_rule_truth.context), false);
   end if;
   if r ? 'min_app_version' then
-    min_app_version := coalesce(internal.version_key(flag_rule_truth.context ->> 'app_version') >= internal.version_key(r ->> 'min_app_version') collate "C", false);
+    min_app_version := coalesce(internal.version_key(flag_rule_truth.context ->> 'app_version') >=
+      internal.version_key(r ->> 'min_app_version') collate "C", false);
   end if;
   if r ? 'platforms' then
-    platforms := coalesce(lower(flag_rule_truth.context ->> 'platform') in (select lower(p) from jsonb_array_elements_text(r -> 'platforms') p), false);
+    platforms := coalesce(lower(flag_rule_truth.context ->> 'platform') in (select lower(p)
+                                        from jsonb_array_elements_text(r -> 'platforms') p), false);
   end if;
   if r ? 'percentage' then
     -- 100 % matches every caller; a lower percentage is a share of users, and a caller without a user has no bucket
@@ -59,16 +71,22 @@ begin
       when flag_rule_truth.app_user_id is null then false
       else internal.bucket(flag_rule_truth.key, flag_rule_truth.app_user_id) < (r ->> 'percentage')::numeric * 100 end;
   end if;
-  holds := coalesce(in_time, true) and coalesce(segment, true) and coalesce(filter, true) and coalesce(min_app_version, true)
+  holds := coalesce(in_time, true) and coalesce(segment, true) and coalesce(filter, true)
+    and coalesce(min_app_version, true)
            and coalesce(platforms, true) and coalesce(percentage, true);
 end $$;
-comment on function internal.flag_rule_truth is 'The truth of each condition of a rule for a caller, null where the rule does not have the condition, and whether all are true.';
+comment on function internal.flag_rule_truth is
+  'The truth of each condition of a rule for a caller, null where the rule does not have the condition, and whether all
+   are true.';
 
-create or replace function internal.flag_rule_that_holds(f app.flags, app_user_id uuid, context jsonb, segment_ids uuid[]) returns int
+create or replace function internal.flag_rule_that_holds(f app.flags, app_user_id uuid, context jsonb,
+                                                         segment_ids uuid[])
+returns int
 language plpgsql stable as $$
 begin
   for i in 0 .. jsonb_array_length((flag_rule_that_holds.f).rules) - 1 loop
-    if (internal.flag_rule_truth((flag_rule_that_holds.f).rules -> i, (flag_rule_that_holds.f).key, flag_rule_that_holds.app_user_id,
+    if (internal.flag_rule_truth((flag_rule_that_holds.f).rules -> i, (flag_rule_that_holds.f).key,
+                                 flag_rule_that_holds.app_user_id,
                                  flag_rule_that_holds.context, flag_rule_that_holds.segment_ids)).holds then
       return i;
     end if;
@@ -82,7 +100,8 @@ language sql immutable as $$
   select json_build_object(
     'value', case when not (flag_answer.f).is_enabled then (flag_answer.f).off_value
                   when flag_answer.override is not null then flag_answer.override
-                  when flag_answer.rule_index is not null then (flag_answer.f).rules -> flag_answer.rule_index -> 'value'
+                  when flag_answer.rule_index is not null then (flag_answer.f).rules -> flag_answer.rule_index ->
+                    'value'
                   else (flag_answer.f).default_value end,
     'variant', null,
     'reason', case when not (flag_answer.f).is_enabled then 'off'
@@ -95,9 +114,9 @@ language sql immutable as $$
 $$;
 comment on function internal.flag_answer is 'A flag''s value with its reason.';
 
-create or replace function internal.flags_evaluated(
-  app_user_id uuid, keys text[] default null, attributes jsonb default null, app_version text default null, platform text default null,
-  segment_ids uuid[] default null)
+create or replace function internal.flags_evaluated(app_user_id uuid, keys text[] default null,
+                                                    attributes jsonb default null, app_version text default null,
+                                                    platform text default null, segment_ids uuid[] default null)
 returns json
 language plpgsql volatile security definer set search_path = '' as $$
 declare
@@ -119,12 +138,15 @@ begin
     if flag.next_at <= internal.now() then
       flag := internal.flag_current(flag);
     end if;
-    select o.value into override from app.flag_overrides o where o.flag_id = flag.id and o.app_user_id = flags_evaluated.app_user_id;
+    select o.value into override from app.flag_overrides o
+     where o.flag_id = flag.id and o.app_user_id = flags_evaluated.app_user_id;
     place := null;
     if flag.is_enabled and override is null and flag.rules <> '[]' then
       -- evaluated once, and only if a rule needs it
-      if context is null and flag.rules @? '$[*] ? (exists(@.filter) || exists(@.min_app_version) || exists(@.platforms))' then
-        context := internal.flag_context(flags_evaluated.app_user_id, flags_evaluated.attributes, flags_evaluated.app_version, flags_evaluated.platform);
+      if context is null
+        and flag.rules @? '$[*] ? (exists(@.filter) || exists(@.min_app_version) || exists(@.platforms))' then
+        context := internal.flag_context(flags_evaluated.app_user_id, flags_evaluated.attributes,
+                                         flags_evaluated.app_version, flags_evaluated.platform);
       end if;
       if segments is null and flags_evaluated.app_user_id is not null and flag.rules @? '$[*].segment_id' then
         segments := internal.segment_ids_of(flags_evaluated.app_user_id);
@@ -141,7 +163,8 @@ begin
   return ('{' || array_to_string(parts, ', ') || '}')::json;
 end $$;
 comment on function internal.flags_evaluated is
-  'The values of all flags, or of those with these keys, by key, for the user of the call, if any. Records the evaluations for the statistics. Rules never leave the server.';
+  'The values of all flags, or of those with these keys, by key, for the user of the call, if any. Records the
+   evaluations for the statistics. Rules never leave the server.';
 
 create or replace function internal.flags_tag() returns text
 language sql stable security definer set search_path = '' as $$
@@ -149,7 +172,9 @@ language sql stable security definer set search_path = '' as $$
 $$;
 comment on function internal.flags_tag is 'The hash of the project''s flags.';
 
-create or replace function internal.flags_reply(if_none_match text, keys text[], key text, app_version text, platform text) returns api.reply
+create or replace function internal.flags_reply(if_none_match text, keys text[], key text, app_version text,
+                                                platform text)
+returns api.reply
 language plpgsql volatile as $$
 declare
   me constant uuid := internal.user_id();
@@ -162,7 +187,8 @@ begin
   if me is not null then
     segments := internal.segment_ids_of(me);
   end if;
-  answers := internal.flags_evaluated(me, flags_reply.keys, null, flags_reply.app_version, flags_reply.platform, segments);
+  answers := internal.flags_evaluated(me, flags_reply.keys, null, flags_reply.app_version, flags_reply.platform,
+                                      segments);
   if flags_reply.key is not null and answers -> flags_reply.key is null then
     perform internal.fail(404, 'NOT_FOUND', 'There is no such flag.');
   end if;
@@ -174,22 +200,29 @@ begin
   if internal.etag_matches(flags_reply.if_none_match, tag) then
     return row(304, 'null', headers)::api.reply;
   end if;
-  return internal.reply(200, case when flags_reply.key is null then answers else answers -> flags_reply.key end, headers);
+  return internal.reply(200, case when flags_reply.key is null then answers else answers -> flags_reply.key end,
+                        headers);
 end $$;
-comment on function internal.flags_reply is 'The response to an app: all flags or the one with key, with headers; 304 when the app''s ETag is current.';
+comment on function internal.flags_reply is
+  'The response to an app: all flags or the one with key, with headers; 304 when the app''s ETag is current.';
 
-create or replace function api.flags_values(if_none_match text default null, app_version text default null, platform text default null) returns api.reply
+create or replace function api.flags_values(if_none_match text default null, app_version text default null,
+                                            platform text default null)
+returns api.reply
 language sql volatile as $$
   select internal.flags_reply(flags_values.if_none_match, null, null, flags_values.app_version, flags_values.platform)
 $$;
 comment on function api.flags_values is 'Every flag for the caller; 304 when the caller''s ETag is current.';
 
-create or replace function api.flag_value(key text, if_none_match text default null, app_version text default null, platform text default null)
+create or replace function api.flag_value(key text, if_none_match text default null, app_version text default null,
+                                          platform text default null)
 returns api.reply
 language sql volatile as $$
-  select internal.flags_reply(flag_value.if_none_match, array[flag_value.key], flag_value.key, flag_value.app_version, flag_value.platform)
+  select internal.flags_reply(flag_value.if_none_match, array[flag_value.key], flag_value.key, flag_value.app_version,
+                              flag_value.platform)
 $$;
-comment on function api.flag_value is 'One flag for the caller; 304 when the caller''s ETag is current. Refuses 404 NOT_FOUND.';
+comment on function api.flag_value is
+  'One flag for the caller; 304 when the caller''s ETag is current. Refuses 404 NOT_FOUND.';
 
 create or replace function internal.flag_attributes(attributes json) returns jsonb
 language plpgsql volatile as $$
@@ -201,17 +234,21 @@ begin
   end if;
   return flag_attributes.attributes::jsonb;
 end $$;
-comment on function internal.flag_attributes is 'Validates the attributes that an app sends about itself for filters. Refuses 400 VALIDATION_ERROR.';
+comment on function internal.flag_attributes is
+  'Validates the attributes that an app sends about itself for filters. Refuses 400 VALIDATION_ERROR.';
 
-create or replace function api.flags_evaluate(attributes json default null, keys json default null, app_version text default null, platform text default null)
+create or replace function api.flags_evaluate(attributes json default null, keys json default null,
+                                              app_version text default null, platform text default null)
 returns api.reply
 language sql volatile as $$
   select internal.reply(200, internal.flags_evaluated(
-    internal.user_id(), case when flags_evaluate.keys is not null then array(select json_array_elements_text(flags_evaluate.keys)) end,
+    internal.user_id(),
+      case when flags_evaluate.keys is not null then array(select json_array_elements_text(flags_evaluate.keys)) end,
     internal.flag_attributes(flags_evaluate.attributes), flags_evaluate.app_version, flags_evaluate.platform))
 $$;
 comment on function api.flags_evaluate is
-  'Every flag for the caller, or those with these keys, evaluated with the attributes of the app. Refuses 400 VALIDATION_ERROR.';
+  'Every flag for the caller, or those with these keys, evaluated with the attributes of the app. Refuses 400
+   VALIDATION_ERROR.';
 
 create or replace function internal.flag_explain(flag_id uuid, app_user_id uuid, attributes jsonb) returns json
 language plpgsql volatile security definer set search_path = '' as $$
@@ -224,7 +261,8 @@ declare
 begin
   perform internal.check_caller('developer', 'rules are read by administrators');
   select f.* into flag from app.flags f where f.id = flag_explain.flag_id;
-  select o.value into override from app.flag_overrides o where o.flag_id = flag.id and o.app_user_id = flag_explain.app_user_id;
+  select o.value into override from app.flag_overrides o
+   where o.flag_id = flag.id and o.app_user_id = flag_explain.app_user_id;
   context := internal.flag_context(flag_explain.app_user_id, flag_explain.attributes, null, null);
   segments := internal.segment_ids_of(flag_explain.app_user_id);
   place := internal.flag_rule_that_holds(flag, flag_explain.app_user_id, context, segments);
@@ -235,14 +273,17 @@ begin
       select coalesce(json_agg(json_build_object(
                'rule_index', r.n - 1, 'holds', t.holds, 'value', r.rule -> 'value',
                'conditions', json_strip_nulls(json_build_object(
-                 'time', t.in_time, 'segment_id', t.segment, 'filter', t.filter, 'min_app_version', t.min_app_version, 'platforms', t.platforms,
+                 'time', t.in_time, 'segment_id', t.segment, 'filter', t.filter, 'min_app_version', t.min_app_version,
+                   'platforms', t.platforms,
                  'percentage', t.percentage))) order by r.n), '[]')
         from jsonb_array_elements(flag.rules) with ordinality r (rule, n)
        cross join lateral internal.flag_rule_truth(r.rule, flag.key, flag_explain.app_user_id, context, segments) t)));
 end $$;
-comment on function internal.flag_explain is 'The value of a flag for a user, with the truth of each condition of each rule, for administrators. Not counted.';
+comment on function internal.flag_explain is
+  'The value of a flag for a user, with the truth of each condition of each rule, for administrators. Not counted.';
 
-create or replace function api.flag_evaluate(id_or_key text, user_id uuid, attributes json default null) returns api.reply
+create or replace function api.flag_evaluate(id_or_key text, user_id uuid, attributes json default null)
+returns api.reply
 language plpgsql volatile as $$
 declare
   flag constant app.flags := internal.flag_find(flag_evaluate.id_or_key);
@@ -250,7 +291,9 @@ begin
   if not exists (select from app.users u where u.id = flag_evaluate.user_id) then
     perform internal.invalid('user_id', 'must be the id of a user');
   end if;
-  return internal.reply(200, internal.flag_explain(flag.id, flag_evaluate.user_id, internal.flag_attributes(flag_evaluate.attributes)));
+  return internal.reply(200, internal.flag_explain(flag.id, flag_evaluate.user_id,
+                                                   internal.flag_attributes(flag_evaluate.attributes)));
 end $$;
 comment on function api.flag_evaluate is
-  'The value that a user gets and its reason: the override, the bucket, and every rule with its conditions. Refuses 404 NOT_FOUND, 400 VALIDATION_ERROR.';
+  'The value that a user gets and its reason: the override, the bucket, and every rule with its conditions. Refuses 404
+   NOT_FOUND, 400 VALIDATION_ERROR.';

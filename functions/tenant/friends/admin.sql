@@ -7,21 +7,27 @@ begin
 end $$;
 comment on function internal.friend_admin_check is 'Raises unless the caller is an administrator. Granted to nobody.';
 
-create or replace function api.friends_of_user(user_id uuid, status text default 'accepted', page_offset bigint default 0, page_limit bigint default 50)
+create or replace function api.friends_of_user(user_id uuid, status text default 'accepted',
+                                               page_offset bigint default 0, page_limit bigint default 50)
 returns api.reply
 language plpgsql stable security definer set search_path = '' as $$
 begin
   perform internal.friend_admin_check();
-  perform internal.check_found(exists (select from app.users u where u.id = friends_of_user.user_id), 'user', 'USER_NOT_FOUND');
+  perform internal.check_found(exists (select from app.users u where u.id = friends_of_user.user_id), 'user',
+                               'USER_NOT_FOUND');
   return internal.reply_page(
     (select json_agg(internal.friend_admin_json(f.listed, friends_of_user.user_id) order by f.n)
        from (select l as listed, row_number() over () as n
-               from internal.friendships_listed(friends_of_user.user_id, friends_of_user.status, friends_of_user.page_offset, friends_of_user.page_limit) l) f),
-    internal.friendships_count(friends_of_user.user_id, friends_of_user.status), friends_of_user.page_offset, friends_of_user.page_limit);
+               from internal.friendships_listed(friends_of_user.user_id, friends_of_user.status,
+                                                friends_of_user.page_offset, friends_of_user.page_limit) l) f),
+    internal.friendships_count(friends_of_user.user_id, friends_of_user.status), friends_of_user.page_offset,
+    friends_of_user.page_limit);
 end $$;
-comment on function api.friends_of_user is 'A page of a user''s friends or requests, newest first, for administrators. Refuses 404 USER_NOT_FOUND.';
+comment on function api.friends_of_user is
+  'A page of a user''s friends or requests, newest first, for administrators. Refuses 404 USER_NOT_FOUND.';
 
-create or replace function api.friend_add(user_id uuid, friend_id uuid, status text default 'accepted') returns api.reply
+create or replace function api.friend_add(user_id uuid, friend_id uuid, status text default 'accepted')
+returns api.reply
 language plpgsql volatile security definer set search_path = '' as $$
 declare
   is_wanted constant boolean := friend_add.status = 'accepted';
@@ -35,19 +41,24 @@ begin
   is_known := f.user_a is not null;
   if is_known and (f.status = 'accepted' or not is_wanted) then
     return internal.reply(200, internal.friend_admin_json(f, friend_add.user_id));
-  elsif exists (select from app.blocks b where (b.blocker, b.blocked) in ((friend_add.user_id, friend_add.friend_id), (friend_add.friend_id, friend_add.user_id))) then
+  elsif exists (select from app.blocks b where (b.blocker, b.blocked) in ((friend_add.user_id, friend_add.friend_id),
+                                                                          (friend_add.friend_id,
+                                                                           friend_add.user_id))) then
     perform internal.fail(409, 'CONFLICT', 'One of the users has blocked the other.', '{"field": "friend_id"}');
   end if;
-  refusal := case when is_wanted then internal.friends_full(friend_add.user_id, friend_add.friend_id) else internal.friends_full(friend_add.user_id, friend_add.user_id) end;
+  refusal := case when is_wanted then internal.friends_full(friend_add.user_id, friend_add.friend_id)
+                  else internal.friends_full(friend_add.user_id, friend_add.user_id) end;
   if refusal.status is not null then
     return refusal;
   elsif not is_wanted then
-    perform internal.check_limit((select count(*) from app.friendships o where o.requested_by = friend_add.user_id and o.status = 'pending'), 100,
+    perform internal.check_limit((select count(*) from app.friendships o
+                                   where o.requested_by = friend_add.user_id and o.status = 'pending'), 100,
                                  'A user has at most 100 open requests.', 'FRIEND_LIMIT_REACHED');
   end if;
   if not is_known then
     insert into app.friendships as made (user_a, user_b, status, requested_by)
-    values (least(friend_add.user_id, friend_add.friend_id), greatest(friend_add.user_id, friend_add.friend_id), 'pending', friend_add.user_id)
+    values (least(friend_add.user_id, friend_add.friend_id), greatest(friend_add.user_id, friend_add.friend_id),
+            'pending', friend_add.user_id)
     returning made.* into f;
   end if;
   if is_wanted then
@@ -56,13 +67,15 @@ begin
     perform internal.friend_emit(f, 'svc.friend.requested', friend_add.user_id);
   end if;
   perform internal.audit('friends.add', 'users', friend_add.user_id::text,
-                         json_build_object('friend_id', json_build_array(null, friend_add.friend_id), 'status', json_build_array(null, f.status)),
+                         json_build_object('friend_id', json_build_array(null, friend_add.friend_id),
+                                           'status', json_build_array(null, f.status)),
                          case when is_known then 200 else 201 end);
   return internal.reply(case when is_known then 200 else 201 end, internal.friend_admin_json(f, friend_add.user_id));
 end $$;
 comment on function api.friend_add is
-  'An administrator makes two users friends, or sends a request from one to the other: 201, or 200 when there is a request or friendship already.
-   Refuses 400 SELF_FRIEND, 404 USER_NOT_FOUND, 409 CONFLICT (a block), FRIEND_LIMIT_REACHED. Locks both users. Audited as friends.add.';
+  'An administrator makes two users friends, or sends a request from one to the other: 201, or 200 when there is a
+   request or friendship already. Refuses 400 SELF_FRIEND, 404 USER_NOT_FOUND, 409 CONFLICT (a block),
+   FRIEND_LIMIT_REACHED. Locks both users. Audited as friends.add.';
 
 create or replace function api.friend_delete(user_id uuid, friend_id uuid) returns api.reply
 language plpgsql volatile security definer set search_path = '' as $$
@@ -74,8 +87,10 @@ begin
   was := internal.friend_end(friend_delete.user_id, friend_delete.friend_id, null);
   perform internal.check_found(was is not null, 'friend');
   perform internal.audit('friends.remove', 'users', friend_delete.user_id::text,
-                         json_build_object('friend_id', json_build_array(friend_delete.friend_id, null), 'status', json_build_array(was, null)));
+                         json_build_object('friend_id', json_build_array(friend_delete.friend_id, null),
+                                           'status', json_build_array(was, null)));
   return internal.reply_deleted();
 end $$;
 comment on function api.friend_delete is
-  'An administrator ends a friendship or a request of two users. Refuses 404 NOT_FOUND. Locks both users. Audited as friends.remove.';
+  'An administrator ends a friendship or a request of two users. Refuses 404 NOT_FOUND. Locks both users. Audited as
+   friends.remove.';

@@ -20,7 +20,8 @@ begin
       perform internal.lock_users(array[group_administered.app_user_id, owner_id]);
       select k.* into g from app.groups k where k.id = group_administered.group_id for no key update;
       exit when internal.group_owner(group_administered.group_id) is not distinct from owner_id;
-      -- ownership changed while this waited. Users must be locked before their groups, so the locks are released and taken again in order
+      -- ownership changed while this waited. Users must be locked before their groups, so the locks are released and
+      -- taken again in order
       raise exception 'the owner of the group has changed' using errcode = 'serialization_failure';
     exception when serialization_failure then
       null;
@@ -32,11 +33,14 @@ begin
   return g;
 end $$;
 comment on function internal.group_administered is
-  'A group for an administrator. Refuses 404 NOT_FOUND. Locks its owner and another user, then the group. Granted to nobody.';
+  'A group for an administrator. Refuses 404 NOT_FOUND. Locks its owner and another user, then the group. Granted to
+   nobody.';
 
 select internal.list_declare('groups_all_page', null::app.groups, 'group_json', '{created_at,id}', is_counted => true);
 
-create or replace function api.groups_list(search text default null, page_offset bigint default 0, page_limit bigint default 50) returns api.reply
+create or replace function api.groups_list(search text default null, page_offset bigint default 0,
+                                           page_limit bigint default 50)
+returns api.reply
 language plpgsql stable as $$
 declare
   pattern constant text := '%' || replace(replace(replace(groups_list.search, '\', '\\'), '%', '\%'), '_', '\_') || '%';
@@ -76,7 +80,8 @@ begin
   return internal.reply(200, internal.group_json(is_now));
 end $$;
 comment on function api.group_update_any is
-  'An administrator changes a group. Refuses 404 NOT_FOUND, 409 GROUP_FULL, GROUP_OWNS_ROWS. Locks the owner and the group. Audited as groups.update.';
+  'An administrator changes a group. Refuses 404 NOT_FOUND, 409 GROUP_FULL, GROUP_OWNS_ROWS. Locks the owner and the
+   group. Audited as groups.update.';
 
 create or replace function api.group_delete_any(group_id uuid) returns api.reply
 language plpgsql volatile security definer set search_path = '' as $$
@@ -91,7 +96,9 @@ end $$;
 comment on function api.group_delete_any is
   'An administrator deletes a group. Refuses 404 NOT_FOUND. Locks the owner and the group. Audited as groups.delete.';
 
-create or replace function api.group_members_any(group_id uuid, page_offset bigint default 0, page_limit bigint default 50) returns api.reply
+create or replace function api.group_members_any(group_id uuid, page_offset bigint default 0,
+                                                 page_limit bigint default 50)
+returns api.reply
 language plpgsql stable as $$
 declare
   g app.groups;
@@ -100,7 +107,8 @@ begin
   if g.id is null then
     perform internal.group_not_found();
   end if;
-  return internal.reply_page(internal.group_members_json(g.id, group_members_any.page_limit, group_members_any.page_offset), g.member_count,
+  return internal.reply_page(internal.group_members_json(g.id, group_members_any.page_limit,
+                                                         group_members_any.page_offset), g.member_count,
                              group_members_any.page_offset, group_members_any.page_limit);
 end $$;
 comment on function api.group_members_any is 'The members of a group, longest membership first. Refuses 404 NOT_FOUND.';
@@ -108,7 +116,8 @@ comment on function api.group_members_any is 'The members of a group, longest me
 create or replace function api.group_member_update_any(group_id uuid, user_id uuid, patch jsonb) returns api.reply
 language plpgsql volatile security definer set search_path = '' as $$
 declare
-  g constant app.groups := internal.group_administered(group_member_update_any.group_id, group_member_update_any.user_id);
+  g constant app.groups := internal.group_administered(group_member_update_any.group_id,
+                                                       group_member_update_any.user_id);
   was constant app.group_members := internal.group_member_found(g.id, group_member_update_any.user_id);
   is_now app.group_members;
   shown json;
@@ -116,20 +125,22 @@ begin
   if was.role = 'owner' and group_member_update_any.patch ->> 'role' <> 'owner' then
     perform internal.fail(409, 'CONFLICT', 'A group has an owner: make another member the owner.', '{"field": "role"}');
   elsif was.role <> 'owner' and group_member_update_any.patch ->> 'role' = 'owner' then
-    perform internal.group_member_change(internal.group_member_found(g.id, internal.group_owner(g.id)), '{"role": "admin"}');
+    perform internal.group_member_change(internal.group_member_found(g.id, internal.group_owner(g.id)),
+                                         '{"role": "admin"}');
   end if;
   shown := internal.group_member_change(was, group_member_update_any.patch);
   is_now := internal.group_member_found(g.id, was.app_user_id);
   if is_now is distinct from was then
     perform internal.audit('groups.member_update', 'groups', g.id::text, json_build_object(
-      'app_user_id', json_build_array(was.app_user_id, was.app_user_id), 'role', json_build_array(was.role, is_now.role),
+      'app_user_id', json_build_array(was.app_user_id, was.app_user_id),
+        'role', json_build_array(was.role, is_now.role),
       'metadata', json_build_array(was.metadata, is_now.metadata)));
   end if;
   return internal.reply(200, shown);
 end $$;
 comment on function api.group_member_update_any is
-  'An administrator changes a member; a new owner makes the former owner an admin. Refuses 404 NOT_FOUND, 409 CONFLICT (the owner''s role). Locks the
-   user, the owner and the group. Audited as groups.member_update.';
+  'An administrator changes a member; a new owner makes the former owner an admin. Refuses 404 NOT_FOUND, 409 CONFLICT
+   (the owner''s role). Locks the user, the owner and the group. Audited as groups.member_update.';
 
 create or replace function api.group_member_remove(group_id uuid, user_id uuid) returns api.reply
 language plpgsql volatile security definer set search_path = '' as $$
@@ -143,5 +154,6 @@ begin
   return internal.reply_deleted();
 end $$;
 comment on function api.group_member_remove is
-  'An administrator removes a member. After the owner''s removal the oldest admin becomes the owner, else the oldest member; a group without members
-   is deleted. Refuses 404 NOT_FOUND. Locks the user, the owner and the group. Audited as groups.member_remove.';
+  'An administrator removes a member. After the owner''s removal the oldest admin becomes the owner, else the oldest
+   member; a group without members is deleted. Refuses 404 NOT_FOUND. Locks the user, the owner and the group. Audited
+   as groups.member_remove.';

@@ -5,15 +5,20 @@ comment on function internal.inventory_item_json is 'The item of a stack, abbrev
 create or replace function internal.inventory_json(s app.inventory_stacks) returns json
 language sql stable as $$
   select json_build_object(
-    'id', (inventory_json.s).id, 'app_user_id', (inventory_json.s).app_user_id, 'catalog_item_id', (inventory_json.s).catalog_item_id,
-    'item', (select internal.inventory_item_json(i) from app.catalog_items i where i.id = (inventory_json.s).catalog_item_id),
-    'quantity', (inventory_json.s).quantity, 'expires_at', internal.iso((inventory_json.s).expires_at), 'metadata', (inventory_json.s).metadata,
+    'id', (inventory_json.s).id, 'app_user_id', (inventory_json.s).app_user_id,
+      'catalog_item_id', (inventory_json.s).catalog_item_id,
+    'item', (select internal.inventory_item_json(i) from app.catalog_items i
+              where i.id = (inventory_json.s).catalog_item_id),
+    'quantity', (inventory_json.s).quantity, 'expires_at', internal.iso((inventory_json.s).expires_at),
+    'metadata', (inventory_json.s).metadata,
     'source_type', (inventory_json.s).source_type, 'source_id', (inventory_json.s).source_id,
-    'created_at', internal.iso((inventory_json.s).created_at), 'updated_at', internal.iso((inventory_json.s).updated_at))
+    'created_at', internal.iso((inventory_json.s).created_at),
+    'updated_at', internal.iso((inventory_json.s).updated_at))
 $$;
 comment on function internal.inventory_json is 'A stack as every response shows it.';
 
-create or replace function api.inventory_list(item_type text default null, category text default null, page_offset int default 0, page_limit int default 50)
+create or replace function api.inventory_list(item_type text default null, category text default null,
+                                              page_offset int default 0, page_limit int default 50)
 returns api.reply
 language plpgsql stable as $$
 declare
@@ -22,13 +27,15 @@ declare
 begin
   with hits as materialized (
     select s from app.inventory_stacks s join app.catalog_items i on i.id = s.catalog_item_id
-     where s.app_user_id = internal.user_id() and s.quantity > 0 and (s.expires_at is null or s.expires_at > internal.now())
+     where s.app_user_id = internal.user_id() and s.quantity > 0
+       and (s.expires_at is null or s.expires_at > internal.now())
        and (inventory_list.item_type is null or i.item_type = inventory_list.item_type)
        and (inventory_list.category is null or i.category = inventory_list.category)
   )
   select (select count(*) from hits),
          (select json_agg(internal.inventory_json(p.s) order by (p.s).created_at desc, (p.s).id desc)
-            from (select h.s from hits h order by (h.s).created_at desc, (h.s).id desc limit inventory_list.page_limit offset inventory_list.page_offset) p)
+            from (select h.s from hits h order by (h.s).created_at desc, (h.s).id desc limit inventory_list.page_limit
+                  offset inventory_list.page_offset) p)
     into total, shown;
   return internal.reply_page(shown, total, inventory_list.page_offset, inventory_list.page_limit);
 end $$;
@@ -42,7 +49,8 @@ begin
   select s.* into stack
     from app.inventory_stacks s
     join app.catalog_items i on i.id = s.catalog_item_id
-   where s.app_user_id = internal.user_id() and s.quantity > 0 and (s.expires_at is null or s.expires_at > internal.now())
+   where s.app_user_id = internal.user_id() and s.quantity > 0
+     and (s.expires_at is null or s.expires_at > internal.now())
      and (internal.as_uuid(inventory_own_stack.id_or_key) in (s.id, i.id) or i.key = inventory_own_stack.id_or_key)
    order by s.expires_at nulls last, s.id
    limit 1;
@@ -51,7 +59,8 @@ begin
   end if;
   return stack;
 end $$;
-comment on function internal.inventory_own_stack is 'A stack of the caller, by its id, or an item''s stack that expires soonest. Refuses 404 ITEM_NOT_FOUND.';
+comment on function internal.inventory_own_stack is
+  'A stack of the caller, by its id, or an item''s stack that expires soonest. Refuses 404 ITEM_NOT_FOUND.';
 
 create or replace function api.inventory_get(id_or_key text) returns api.reply
 language sql stable as $$
@@ -59,10 +68,12 @@ language sql stable as $$
 $$;
 comment on function api.inventory_get is 'One of the caller''s stacks. Refuses 404 ITEM_NOT_FOUND.';
 
-select internal.list_declare('inventory_page', null::app.inventory_stacks, 'inventory_json', '{created_at,id}', filters => '{app_user_id,catalog_item_id}',
+select internal.list_declare('inventory_page', null::app.inventory_stacks, 'inventory_json', '{created_at,id}',
+                             filters => '{app_user_id,catalog_item_id}',
                              is_skewed => true, is_counted => true);
 
-create or replace function api.inventory_all(user_id uuid default null, item_key text default null, page_offset int default 0, page_limit int default 50)
+create or replace function api.inventory_all(user_id uuid default null, item_key text default null,
+                                             page_offset int default 0, page_limit int default 50)
 returns api.reply
 language sql stable as $$
   select internal.inventory_page(
@@ -77,19 +88,26 @@ comment on function api.inventory_all is 'Stacks of all users, newest first, inc
 create or replace function internal.inventory_movement_json(l app.inventory_ledger_rows) returns json
 language sql stable as $$
   select json_build_object(
-    'id', (inventory_movement_json.l).id, 'app_user_id', (inventory_movement_json.l).app_user_id, 'stack_id', (inventory_movement_json.l).stack_id,
+    'id', (inventory_movement_json.l).id, 'app_user_id', (inventory_movement_json.l).app_user_id,
+      'stack_id', (inventory_movement_json.l).stack_id,
     'catalog_item_id', (inventory_movement_json.l).catalog_item_id,
-    'catalog_item_key', (select i.key from app.catalog_items i where i.id = (inventory_movement_json.l).catalog_item_id),
-    'change', (inventory_movement_json.l).change, 'quantity_after', (inventory_movement_json.l).quantity_after, 'kind', (inventory_movement_json.l).kind,
+    'catalog_item_key', (select i.key from app.catalog_items i
+                          where i.id = (inventory_movement_json.l).catalog_item_id),
+    'change', (inventory_movement_json.l).change, 'quantity_after', (inventory_movement_json.l).quantity_after,
+    'kind', (inventory_movement_json.l).kind,
     'reason', (inventory_movement_json.l).reason, 'source_type', (inventory_movement_json.l).source_type,
-    'source_id', (inventory_movement_json.l).source_id, 'created_at', internal.iso((inventory_movement_json.l).created_at))
+    'source_id', (inventory_movement_json.l).source_id,
+    'created_at', internal.iso((inventory_movement_json.l).created_at))
 $$;
 comment on function internal.inventory_movement_json is 'A row of the ledger as responses show it.';
 
-select internal.list_declare('inventory_movements', null::app.inventory_ledger_rows, 'inventory_movement_json', '{id}', filters => '{app_user_id}',
+select internal.list_declare('inventory_movements', null::app.inventory_ledger_rows, 'inventory_movement_json', '{id}',
+                             filters => '{app_user_id}',
                              by_cursor => true);
 
-create or replace function api.inventory_ledger(user_id uuid default null, cursor text default null, page_limit int default 50) returns api.reply
+create or replace function api.inventory_ledger(user_id uuid default null, cursor text default null,
+                                                page_limit int default 50)
+returns api.reply
 language sql stable as $$
   select internal.inventory_movements(inventory_ledger.user_id, inventory_ledger.cursor, inventory_ledger.page_limit)
 $$;

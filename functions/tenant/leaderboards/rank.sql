@@ -1,11 +1,14 @@
--- Exact ranks in a run of any size. Each change of an entry inserts a row into app.leaderboard_changes, by trigger and in the same
--- transaction; folding deletes these rows and adds them to the counts of buckets, in one transaction too. So in every snapshot
---   entries below a bound = the counts of the buckets below it + the sum of the changes that are not folded yet,
--- and a rank is that sum up to its own bucket, plus a count within it. Writers share no row and never wait for each other.
+-- Exact ranks in a run of any size. Each change of an entry inserts a row into app.leaderboard_changes, by trigger and
+-- in the same transaction; folding deletes these rows and adds them to the counts of buckets, in one transaction too.
+-- So in every snapshot
+-- entries below a bound = the counts of the buckets below it + the sum of the changes that are not folded yet, and a
+-- rank is that sum up to its own bucket, plus a count within it. Writers share no row and never wait for each other.
 -- Plans are generic: custom plans for known bounds would cost ten times what they save. Index scans are forced:
 -- a plan that was cached while a table was empty would scan it sequentially for the rest of the connection's life.
 
-create or replace function internal.leaderboard_before(run_id uuid, place numeric, reached_at timestamptz, app_user_id uuid) returns setof bigint
+create or replace function internal.leaderboard_before(run_id uuid, place numeric, reached_at timestamptz,
+                                                       app_user_id uuid)
+returns setof bigint
 language sql stable as $$
   select s.n
   from (select) one
@@ -13,14 +16,16 @@ language sql stable as $$
     select k.from_place, k.from_at, k.from_id
       from app.leaderboard_shelves k
      where k.run_id = leaderboard_before.run_id
-       and (k.from_place, k.from_at, k.from_id) <= (leaderboard_before.place, leaderboard_before.reached_at, leaderboard_before.app_user_id)
+       and (k.from_place, k.from_at, k.from_id) <= (leaderboard_before.place, leaderboard_before.reached_at,
+                                                    leaderboard_before.app_user_id)
      order by k.from_place desc, k.from_at desc, k.from_id desc
      limit 1) shelf on true
   left join lateral (
     select k.from_place, k.from_at, k.from_id
       from app.leaderboard_buckets k
      where k.run_id = leaderboard_before.run_id
-       and (k.from_place, k.from_at, k.from_id) <= (leaderboard_before.place, leaderboard_before.reached_at, leaderboard_before.app_user_id)
+       and (k.from_place, k.from_at, k.from_id) <= (leaderboard_before.place, leaderboard_before.reached_at,
+                                                    leaderboard_before.app_user_id)
      order by k.from_place desc, k.from_at desc, k.from_id desc
      limit 1) bucket on true
  cross join lateral (
@@ -50,44 +55,57 @@ language sql stable as $$
       and (e.place, e.reached_at, e.app_user_id)
           >= (coalesce(bucket.from_place, '-Infinity'), coalesce(bucket.from_at, '-infinity'),
               coalesce(bucket.from_id, '00000000-0000-0000-0000-000000000000'))
-      and (e.place, e.reached_at, e.app_user_id) < (leaderboard_before.place, leaderboard_before.reached_at, leaderboard_before.app_user_id)) s
+      and (e.place, e.reached_at, e.app_user_id) < (leaderboard_before.place, leaderboard_before.reached_at,
+                                                    leaderboard_before.app_user_id)) s
 $$;
 comment on function internal.leaderboard_before is
-  'Counts whose sum is the number of visible entries of a run before a key (place, reached_at, user). Neither security definer nor with settings, so that
-   Postgres inlines it into the calling statement: starting another statement costs as much as the sum. Granted to nobody.';
+  'Counts whose sum is the number of visible entries of a run before a key (place, reached_at, user). Neither security
+   definer nor with settings, so that Postgres inlines it into the calling statement: starting another statement costs
+   as much as the sum. Granted to nobody.';
 
-create or replace function internal.leaderboard_rank(run_id uuid, place numeric, reached_at timestamptz, app_user_id uuid) returns bigint
+create or replace function internal.leaderboard_rank(run_id uuid, place numeric, reached_at timestamptz,
+                                                     app_user_id uuid)
+returns bigint
 language plpgsql stable security definer
-set search_path = '' set plan_cache_mode = 'force_generic_plan' set enable_seqscan = off set enable_bitmapscan = off as $$
+set search_path = '' set plan_cache_mode = 'force_generic_plan' set enable_seqscan = off
+  set enable_bitmapscan = off as $$
 begin
   return (select 1 + coalesce(sum(b.n), 0)
-            from internal.leaderboard_before(leaderboard_rank.run_id, leaderboard_rank.place, leaderboard_rank.reached_at,
+            from internal.leaderboard_before(leaderboard_rank.run_id, leaderboard_rank.place,
+                                             leaderboard_rank.reached_at,
                                              leaderboard_rank.app_user_id) as b (n));
 end $$;
 comment on function internal.leaderboard_rank is
-  'The rank that a key (place, reached_at, user) has in a run: one more than the visible entries before it. Exact in its snapshot, however large the run.
-   Granted to nobody.';
+  'The rank that a key (place, reached_at, user) has in a run: one more than the visible entries before it. Exact in its
+   snapshot, however large the run. Granted to nobody.';
 
 create or replace function internal.leaderboard_waiting_from(run_id uuid) returns xid8
 language plpgsql stable security definer set search_path = '' as $$
 begin
-  return coalesce((select f.folded_to from app.leaderboard_folds f where f.run_id = leaderboard_waiting_from.run_id), '0');
+  return coalesce((select f.folded_to from app.leaderboard_folds f where f.run_id = leaderboard_waiting_from.run_id),
+                  '0');
 end $$;
-comment on function internal.leaderboard_waiting_from is 'The oldest transaction whose changes of a run may not be folded yet. Granted to nobody.';
+comment on function internal.leaderboard_waiting_from is
+  'The oldest transaction whose changes of a run may not be folded yet. Granted to nobody.';
 
 create or replace function internal.leaderboard_total(run_id uuid) returns bigint
-language plpgsql stable security definer set search_path = '' set plan_cache_mode = 'force_generic_plan' set enable_seqscan = off as $$
+language plpgsql stable security definer set search_path = '' set plan_cache_mode = 'force_generic_plan'
+  set enable_seqscan = off as $$
 begin
-  return (select (select coalesce(sum(k.entries), 0) from app.leaderboard_shelves k where k.run_id = leaderboard_total.run_id)
+  return (select (select coalesce(sum(k.entries), 0) from app.leaderboard_shelves k
+                   where k.run_id = leaderboard_total.run_id)
                + (select coalesce(sum(c.n), 0)
                     from app.leaderboard_changes c
                    where c.run_id = leaderboard_total.run_id
-                     and c.made >= coalesce((select f.folded_to from app.leaderboard_folds f where f.run_id = leaderboard_total.run_id), '0')));
+                     and c.made >= coalesce((select f.folded_to from app.leaderboard_folds f
+                                              where f.run_id = leaderboard_total.run_id), '0')));
 end $$;
 comment on function internal.leaderboard_total is 'How many visible entries a run has. Granted to nobody.';
 
-create or replace function internal.leaderboard_seek(run_id uuid, ahead bigint, out bound internal.leaderboard_bound, out before bigint)
-language plpgsql stable security definer set search_path = '' set plan_cache_mode = 'force_generic_plan' set enable_seqscan = off as $$
+create or replace function internal.leaderboard_seek(run_id uuid, ahead bigint, out bound internal.leaderboard_bound,
+                                                     out before bigint)
+language plpgsql stable security definer set search_path = '' set plan_cache_mode = 'force_generic_plan'
+  set enable_seqscan = off as $$
 declare
   target bigint := leaderboard_seek.ahead;
   shelf record;
@@ -99,7 +117,8 @@ begin
     target := target - (select count(*)
                           from app.leaderboard_changes c
                          where c.run_id = leaderboard_seek.run_id
-                           and c.made >= coalesce((select f.folded_to from app.leaderboard_folds f where f.run_id = leaderboard_seek.run_id), '0'));
+                           and c.made >= coalesce((select f.folded_to from app.leaderboard_folds f
+                                                    where f.run_id = leaderboard_seek.run_id), '0'));
   end if;
   if target <= 0 then
     return;
@@ -117,7 +136,8 @@ begin
     return;
   end if;
   select b.from_place, b.from_at, b.from_id into bound
-    from (select k.from_place, k.from_at, k.from_id, row_number() over w as n, sum(k.entries::int) over w - k.entries as before_it
+    from (select k.from_place, k.from_at, k.from_id, row_number() over w as n,
+          sum(k.entries::int) over w - k.entries as before_it
             from (select l.*
                     from app.leaderboard_buckets l
                    where l.run_id = leaderboard_seek.run_id
@@ -128,11 +148,12 @@ begin
    where shelf.before_it + b.before_it <= target
    order by b.n desc
    limit 1;
-  before := internal.leaderboard_rank(leaderboard_seek.run_id, (bound).from_place, (bound).from_at, (bound).from_id) - 1;
+  before := internal.leaderboard_rank(leaderboard_seek.run_id, (bound).from_place, (bound).from_at,
+                                      (bound).from_id) - 1;
 end $$;
 comment on function internal.leaderboard_seek is
-  'A bound with at most `ahead` entries before it, and their exact number: reading of a page starts there, so that every page costs the same.
-   Granted to nobody.';
+  'A bound with at most `ahead` entries before it, and their exact number: reading of a page starts there, so that every
+   page costs the same. Granted to nobody.';
 
 create or replace function internal.leaderboard_fold(run_id uuid) returns void
 language plpgsql volatile security definer set search_path = '' set plan_cache_mode = 'force_generic_plan' as $$
@@ -154,9 +175,11 @@ begin
     insert into app.leaderboard_folds (run_id, folded_to) values (leaderboard_fold.run_id, '0');
   end if;
   with moves as (
-    delete from app.leaderboard_changes c where c.run_id = leaderboard_fold.run_id and c.made >= waiting_from returning c.place, c.at, c.whose, c.n
+    delete from app.leaderboard_changes c where c.run_id = leaderboard_fold.run_id and c.made >= waiting_from
+      returning c.place, c.at, c.whose, c.n
   ), placed as (
-    select b.from_place, b.from_at, b.from_id, s.from_place as shelf_place, s.from_at as shelf_at, s.from_id as shelf_id, sum(m.n) as n
+    select b.from_place, b.from_at, b.from_id, s.from_place as shelf_place, s.from_at as shelf_at,
+           s.from_id as shelf_id, sum(m.n) as n
       from moves m
      cross join lateral (
        select k.from_place, k.from_at, k.from_id
@@ -173,20 +196,24 @@ begin
      group by 1, 2, 3, 4, 5, 6
   ), noted as (
     -- changes older than every running transaction were seen by this statement, and are deleted
-    update app.leaderboard_folds f set folded_to = pg_snapshot_xmin(pg_current_snapshot()) where f.run_id = leaderboard_fold.run_id
+    update app.leaderboard_folds f set folded_to = pg_snapshot_xmin(pg_current_snapshot())
+      where f.run_id = leaderboard_fold.run_id
   ), shelved as (
     update app.leaderboard_shelves k
        set entries = k.entries + p.n
       from (select l.shelf_place, l.shelf_at, l.shelf_id, sum(l.n) as n from placed l group by 1, 2, 3) p
-     where k.run_id = leaderboard_fold.run_id and (k.from_place, k.from_at, k.from_id) = (p.shelf_place, p.shelf_at, p.shelf_id) and p.n <> 0
+     where k.run_id = leaderboard_fold.run_id and (k.from_place, k.from_at, k.from_id) = (p.shelf_place, p.shelf_at,
+                                        p.shelf_id) and p.n <> 0
   ), counted as (
     update app.leaderboard_buckets k
        set entries = k.entries + p.n
       from placed p
-     where k.run_id = leaderboard_fold.run_id and (k.from_place, k.from_at, k.from_id) = (p.from_place, p.from_at, p.from_id) and p.n <> 0
+     where k.run_id = leaderboard_fold.run_id and (k.from_place, k.from_at, k.from_id) = (p.from_place, p.from_at,
+                                        p.from_id) and p.n <> 0
     returning k.from_place, k.from_at, k.from_id, k.entries
   )
-  select array_agg((c.from_place, c.from_at, c.from_id)::internal.leaderboard_bound order by c.from_place, c.from_at, c.from_id) into touched
+  select array_agg((c.from_place, c.from_at, c.from_id)::internal.leaderboard_bound order by c.from_place, c.from_at,
+                   c.from_id) into touched
     from counted c
    where c.entries > 256 or c.entries < 32;
   foreach bound in array coalesce(touched, '{}') loop
@@ -194,33 +221,39 @@ begin
   end loop;
 end $$;
 comment on function internal.leaderboard_fold is
-  'Adds the changes of a run that are committed, or this transaction''s own, to the counts of its buckets, and keeps each at about 32 to 256 entries. One fold
-   at a time for each run; a concurrent one returns at once. Granted to nobody.';
+  'Adds the changes of a run that are committed, or this transaction''s own, to the counts of its buckets, and keeps
+   each at about 32 to 256 entries. One fold at a time for each run; a concurrent one returns at once. Granted to
+   nobody.';
 
 create or replace function internal.leaderboard_fold_chance() returns double precision
 language sql immutable parallel safe
 return 0.0125;
 comment on function internal.leaderboard_fold_chance is
-  'The probability that a move of an entry requests a fold: a fold costs as much as some twenty moves, and each rank sums the changes that are not folded.';
+  'The probability that a move of an entry requests a fold: a fold costs as much as some twenty moves, and each rank
+   sums the changes that are not folded.';
 
 create or replace function internal.leaderboard_fold_later(run_id uuid) returns void
 language plpgsql volatile security definer set search_path = '' as $$
 declare
   queued_at constant timestamptz := (
-    select o.created_at from app.outbox o where o.task = 'leaderboards__fold' and o.key = leaderboard_fold_later.run_id::text and o.failed_at is null);
+    select o.created_at from app.outbox o where o.task = 'leaderboards__fold'
+       and o.key = leaderboard_fold_later.run_id::text and o.failed_at is null);
 begin
-  -- without a worker, or with one that is far behind, a few writers fold, so that the number of unfolded changes stays bounded
+  -- without a worker, or with one that is far behind, a few writers fold, so that the number of unfolded changes stays
+  -- bounded
   if queued_at < internal.now() - interval '10 seconds' then
     if random() < 0.1 then
       perform internal.leaderboard_fold(leaderboard_fold_later.run_id);
     end if;
   -- concurrent callers leave it to the first, so that none waits for the lock of the outbox row
-  elsif queued_at is null and internal.try_advisory_lock('leaderboard_fold_later', leaderboard_fold_later.run_id::text) then
+  elsif queued_at is null and internal.try_advisory_lock('leaderboard_fold_later',
+                                                         leaderboard_fold_later.run_id::text) then
     perform internal.enqueue('leaderboards__fold', leaderboard_fold_later.run_id::text);
   end if;
 end $$;
 comment on function internal.leaderboard_fold_later is
-  'Queues the fold of a run; when it has been queued for ten seconds, one in ten callers folds the run itself. Granted to nobody.';
+  'Queues the fold of a run; when it has been queued for ten seconds, one in ten callers folds the run itself. Granted
+   to nobody.';
 
 create or replace function internal.leaderboard_fold_by_chance(run_id uuid, moves bigint) returns void
 language plpgsql volatile as $$
@@ -239,7 +272,8 @@ begin
   perform internal.leaderboard_fold(leaderboard_fold.run_id);
   return internal.reply(200, 'true');
 end $$;
-comment on function api.leaderboard_fold is 'For the task: folds the changes of a run, where it still exists, into its counts.';
+comment on function api.leaderboard_fold is
+  'For the task: folds the changes of a run, where it still exists, into its counts.';
 
 create or replace function internal.leaderboard_shape(run_id uuid, bound internal.leaderboard_bound) returns void
 language plpgsql volatile security definer set search_path = '' as $$
@@ -256,22 +290,27 @@ begin
        = ((leaderboard_shape.bound).from_place, (leaderboard_shape.bound).from_at, (leaderboard_shape.bound).from_id);
   select k.* into shelf
     from app.leaderboard_shelves k
-   where k.run_id = here.run_id and (k.from_place, k.from_at, k.from_id) <= (here.from_place, here.from_at, here.from_id)
+   where k.run_id = here.run_id and (k.from_place, k.from_at, k.from_id) <= (here.from_place, here.from_at,
+                                        here.from_id)
    order by k.from_place desc, k.from_at desc, k.from_id desc
    limit 1;
   if here.entries > 256 then
     select k.* into other
       from app.leaderboard_buckets k
-     where k.run_id = here.run_id and (k.from_place, k.from_at, k.from_id) > (here.from_place, here.from_at, here.from_id)
+     where k.run_id = here.run_id and (k.from_place, k.from_at, k.from_id) > (here.from_place, here.from_at,
+                                        here.from_id)
      order by k.from_place, k.from_at, k.from_id
      limit 1;
-    -- entries and unfolded changes are read in one statement, hence in one snapshot; their difference is what has been folded
+    -- entries and unfolded changes are read in one statement, hence in one snapshot; their difference is what has been
+    -- folded
     with numbered as (
-      select e.place, e.reached_at, e.app_user_id, row_number() over (order by e.place, e.reached_at, e.app_user_id) as n
+      select e.place, e.reached_at, e.app_user_id,
+             row_number() over (order by e.place, e.reached_at, e.app_user_id) as n
         from app.leaderboard_entries e
        where e.run_id = here.run_id and not e.is_hidden
          and (e.place, e.reached_at, e.app_user_id) >= (here.from_place, here.from_at, here.from_id)
-         and (other.run_id is null or (e.place, e.reached_at, e.app_user_id) < (other.from_place, other.from_at, other.from_id))
+         and (other.run_id is null or (e.place, e.reached_at, e.app_user_id) < (other.from_place, other.from_at,
+                                        other.from_id))
     ), moves as materialized (
       select c.place, c.at, c.whose, c.n from app.leaderboard_changes c
        where c.run_id = here.run_id and c.made >= internal.leaderboard_waiting_from(here.run_id)
@@ -293,26 +332,32 @@ begin
     get diagnostics made = row_count;
     update app.leaderboard_shelves k
        set buckets = k.buckets + made - 1
-     where k.run_id = here.run_id and (k.from_place, k.from_at, k.from_id) = (shelf.from_place, shelf.from_at, shelf.from_id)
+     where k.run_id = here.run_id and (k.from_place, k.from_at, k.from_id) = (shelf.from_place, shelf.from_at,
+                                        shelf.from_id)
     returning k.* into shelf;
     while shelf.buckets > 256 loop
       shelf := internal.leaderboard_shelf_split(shelf);
     end loop;
-  elsif here.entries < 32 and (here.from_place, here.from_at, here.from_id) > (shelf.from_place, shelf.from_at, shelf.from_id) then
+  elsif here.entries < 32 and (here.from_place, here.from_at, here.from_id) > (shelf.from_place, shelf.from_at,
+                                        shelf.from_id) then
     select k.* into other
       from app.leaderboard_buckets k
-     where k.run_id = here.run_id and (k.from_place, k.from_at, k.from_id) < (here.from_place, here.from_at, here.from_id)
+     where k.run_id = here.run_id and (k.from_place, k.from_at, k.from_id) < (here.from_place, here.from_at,
+                                        here.from_id)
      order by k.from_place desc, k.from_at desc, k.from_id desc
      limit 1;
     if other.entries + here.entries <= 192 then
       delete from app.leaderboard_buckets k
-       where k.run_id = here.run_id and (k.from_place, k.from_at, k.from_id) = (here.from_place, here.from_at, here.from_id);
+       where k.run_id = here.run_id and (k.from_place, k.from_at, k.from_id) = (here.from_place, here.from_at,
+                                        here.from_id);
       update app.leaderboard_buckets k
          set entries = k.entries + here.entries
-       where k.run_id = other.run_id and (k.from_place, k.from_at, k.from_id) = (other.from_place, other.from_at, other.from_id);
+       where k.run_id = other.run_id and (k.from_place, k.from_at, k.from_id) = (other.from_place, other.from_at,
+                                        other.from_id);
       update app.leaderboard_shelves k
          set buckets = k.buckets - 1
-       where k.run_id = here.run_id and (k.from_place, k.from_at, k.from_id) = (shelf.from_place, shelf.from_at, shelf.from_id)
+       where k.run_id = here.run_id and (k.from_place, k.from_at, k.from_id) = (shelf.from_place, shelf.from_at,
+                                        shelf.from_id)
       returning k.* into shelf;
     end if;
   end if;
@@ -321,33 +366,40 @@ begin
   end if;
 end $$;
 comment on function internal.leaderboard_shape is
-  'Splits a bucket that has grown into pieces of 128 entries, or joins one that has shrunk to the one before; shelves likewise. The caller holds the
-   run''s fold. Granted to nobody.';
+  'Splits a bucket that has grown into pieces of 128 entries, or joins one that has shrunk to the one before; shelves
+   likewise. The caller holds the run''s fold. Granted to nobody.';
 
-create or replace function internal.leaderboard_shelf_split(shelf app.leaderboard_shelves) returns app.leaderboard_shelves
+create or replace function internal.leaderboard_shelf_split(shelf app.leaderboard_shelves)
+returns app.leaderboard_shelves
 language plpgsql volatile security definer set search_path = '' as $$
 declare
   here app.leaderboard_shelves := leaderboard_shelf_split.shelf;
   rest app.leaderboard_shelves;
 begin
   with first_ones as (
-    select k.entries, k.from_place, k.from_at, k.from_id, row_number() over (order by k.from_place, k.from_at, k.from_id) as n
+    select k.entries, k.from_place, k.from_at, k.from_id,
+           row_number() over (order by k.from_place, k.from_at, k.from_id) as n
       from (select b.* from app.leaderboard_buckets b
-             where b.run_id = here.run_id and (b.from_place, b.from_at, b.from_id) >= (here.from_place, here.from_at, here.from_id)
+             where b.run_id = here.run_id and (b.from_place, b.from_at, b.from_id) >= (here.from_place, here.from_at,
+                                        here.from_id)
              order by b.from_place, b.from_at, b.from_id
              limit 129) k
   )
   insert into app.leaderboard_shelves (run_id, from_place, from_at, from_id, entries, buckets)
-  select here.run_id, f.from_place, f.from_at, f.from_id, here.entries - (select sum(o.entries) from first_ones o where o.n <= 128), here.buckets - 128
+  select here.run_id, f.from_place, f.from_at, f.from_id,
+         here.entries - (select sum(o.entries) from first_ones o where o.n <= 128), here.buckets - 128
     from first_ones f
    where f.n = 129
   returning * into rest;
   update app.leaderboard_shelves k
      set entries = here.entries - rest.entries, buckets = 128
-   where k.run_id = here.run_id and (k.from_place, k.from_at, k.from_id) = (here.from_place, here.from_at, here.from_id);
+   where k.run_id = here.run_id and (k.from_place, k.from_at, k.from_id) = (here.from_place, here.from_at,
+                                        here.from_id);
   return rest;
 end $$;
-comment on function internal.leaderboard_shelf_split is 'Cuts a shelf behind its first 128 buckets and answers the rest. The caller holds the run''s fold. Granted to nobody.';
+comment on function internal.leaderboard_shelf_split is
+  'Cuts a shelf behind its first 128 buckets and answers the rest. The caller holds the run''s fold. Granted to
+   nobody.';
 
 create or replace function internal.leaderboard_shelf_join(shelf app.leaderboard_shelves) returns void
 language plpgsql volatile security definer set search_path = '' as $$
@@ -364,13 +416,16 @@ begin
     return;
   end if;
   delete from app.leaderboard_shelves k
-   where k.run_id = here.run_id and (k.from_place, k.from_at, k.from_id) = (here.from_place, here.from_at, here.from_id);
+   where k.run_id = here.run_id and (k.from_place, k.from_at, k.from_id) = (here.from_place, here.from_at,
+                                        here.from_id);
   update app.leaderboard_shelves k
      set entries = k.entries + here.entries, buckets = k.buckets + here.buckets
-   where k.run_id = other.run_id and (k.from_place, k.from_at, k.from_id) = (other.from_place, other.from_at, other.from_id);
+   where k.run_id = other.run_id and (k.from_place, k.from_at, k.from_id) = (other.from_place, other.from_at,
+                                        other.from_id);
 end $$;
 comment on function internal.leaderboard_shelf_join is
-  'Adds a shelf that has shrunk to the one before, where both fit. The caller holds the run''s fold. Granted to nobody.';
+  'Adds a shelf that has shrunk to the one before, where both fit. The caller holds the run''s fold. Granted to
+   nobody.';
 
 create or replace function internal.tg_leaderboard_entries__tally() returns trigger
 language plpgsql volatile security definer set search_path = '' as $$
@@ -404,7 +459,8 @@ begin
   return null;
 end $$;
 comment on function internal.tg_leaderboard_entries__tally is
-  'Records each inserted or deleted entry in app.leaderboard_changes, whichever role wrote it, so that ranks are exact after deletions of users and merges too.';
+  'Records each inserted or deleted entry in app.leaderboard_changes, whichever role wrote it, so that ranks are exact
+   after deletions of users and merges too.';
 
 create or replace function internal.tg_leaderboard_entries__moved() returns trigger
 language plpgsql volatile security definer set search_path = '' as $$
@@ -416,7 +472,8 @@ begin
   insert into app.leaderboard_changes (run_id, place, at, whose, n)
   select m.run_id, m.place, m.reached_at, m.app_user_id, m.n
     from (values (old.run_id, old.place, old.reached_at, old.app_user_id, -1, old.is_hidden),
-                 (new.run_id, new.place, new.reached_at, new.app_user_id, 1, new.is_hidden)) as m (run_id, place, reached_at, app_user_id, n, is_hidden)
+                 (new.run_id, new.place, new.reached_at, new.app_user_id, 1, new.is_hidden)) as m (run_id, place,
+                                        reached_at, app_user_id, n, is_hidden)
    where not m.is_hidden
      -- checked here instead of in the trigger's WHEN condition, which is parsed again for each statement
      and (old.place, old.reached_at, old.is_hidden, old.run_id, old.app_user_id)
@@ -424,8 +481,8 @@ begin
   return null;
 end $$;
 comment on function internal.tg_leaderboard_entries__moved is
-  'Records each move of an entry in app.leaderboard_changes. It does not fold, because entries and changes are inconsistent between the rows of one statement:
-   functions that move many entries fold afterwards.';
+  'Records each move of an entry in app.leaderboard_changes. It does not fold, because entries and changes are
+   inconsistent between the rows of one statement: functions that move many entries fold afterwards.';
 
 create or replace trigger tg_leaderboard_entries__tally_in
   after insert on app.leaderboard_entries
@@ -458,6 +515,8 @@ create or replace trigger tg_leaderboard_runs__sweep
 create or replace function internal.purge__leaderboards(most int default 5000) returns bigint
 language sql volatile security definer set search_path = '' as $$
   -- left by writers that were running when their run was deleted
-  select internal.purge_rows('app.leaderboard_changes', 'not exists (select from app.leaderboard_runs r where r.id = t.run_id)', purge__leaderboards.most)
+  select internal.purge_rows('app.leaderboard_changes',
+                             'not exists (select from app.leaderboard_runs r where r.id = t.run_id)',
+                               purge__leaderboards.most)
 $$;
 comment on function internal.purge__leaderboards is 'Daily: deletes changes of runs that no longer exist.';

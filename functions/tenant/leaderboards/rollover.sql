@@ -1,5 +1,5 @@
--- Rollover of boards by the clock, in small steps of a job: the next run is created ahead of time; an ended run is frozen, rewarded and its event emitted; old runs
--- are deleted. Responses to users do not depend on it.
+-- Rollover of boards by the clock, in small steps of a job: the next run is created ahead of time; an ended run is
+-- frozen, rewarded and its event emitted; old runs are deleted. Responses to users do not depend on it.
 
 create or replace function internal.leaderboard_fenced(run app.leaderboard_runs) returns boolean
 language plpgsql volatile security definer set search_path = '' as $$
@@ -8,13 +8,16 @@ begin
     update app.leaderboard_runs r set fence = pg_current_xact_id() where r.id = (leaderboard_fenced.run).id;
     return false;
   end if;
-  return not exists (select from internal.writing_transactions() as w (id) where age(w.id) > age((leaderboard_fenced.run).fence::xid));
+  return not exists (select from internal.writing_transactions() as w (id)
+                      where age(w.id) > age((leaderboard_fenced.run).fence::xid));
 end $$;
 comment on function internal.leaderboard_fenced is
-  'Whether every transaction of this database that may not have seen the last change of a run has ended: those older than a fence, the id of a transaction that began after
-   the change. Sets the fence if there is none. No transaction waits for a lock. Granted to nobody.';
+  'Whether every transaction of this database that may not have seen the last change of a run has ended: those older
+   than a fence, the id of a transaction that began after the change. Sets the fence if there is none. No transaction
+   waits for a lock. Granted to nobody.';
 
-create or replace function internal.leaderboard_freeze(board app.leaderboards, run app.leaderboard_runs, batch int) returns void
+create or replace function internal.leaderboard_freeze(board app.leaderboards, run app.leaderboard_runs, batch int)
+returns void
 language plpgsql volatile security definer set search_path = '' as $$
 declare
   r constant app.leaderboard_runs := leaderboard_freeze.run;
@@ -28,7 +31,8 @@ begin
     from (select e.app_user_id
             from app.leaderboard_entries e
            where e.run_id = r.id and not e.is_hidden
-             and (r.cursor_place is null or (e.place, e.reached_at, e.app_user_id) > (r.cursor_place, r.cursor_at, r.cursor_id))
+             and (r.cursor_place is null or (e.place, e.reached_at, e.app_user_id) > (r.cursor_place, r.cursor_at,
+                                        r.cursor_id))
            order by e.place, e.reached_at, e.app_user_id
            limit leaderboard_freeze.batch) w;
   -- who is deleted or banned while we wait has no rank
@@ -45,9 +49,11 @@ begin
      where (e.app_user_id, e.run_id) = (n.app_user_id, r.id)
     returning e.app_user_id, e.final_rank, e.score
   )
-  select array_agg(w.app_user_id order by w.final_rank) as users, array_agg(w.final_rank order by w.final_rank) as ranks,
+  select array_agg(w.app_user_id order by w.final_rank) as users,
+         array_agg(w.final_rank order by w.final_rank) as ranks,
          array_agg(jsonb_build_object(
-           'leaderboard_id', (leaderboard_freeze.board).id, 'key', (leaderboard_freeze.board).key, 'run_key', r.run_key, 'score', w.score,
+           'leaderboard_id', (leaderboard_freeze.board).id, 'key', (leaderboard_freeze.board).key, 'run_key', r.run_key,
+             'score', w.score,
            'rank', w.final_rank, 'total', total) order by w.final_rank) as properties
     into ranked
     from written w;
@@ -71,11 +77,14 @@ begin
   loop
     perform internal.grant_reward(given.id, given.reward, 'leaderboard', r.id || ' ' || given.n);
   end loop;
-  perform internal.emit_many(ranked.users, array_fill('svc.leaderboard.run_closed'::text, array[coalesce(cardinality(ranked.users), 0)]), ranked.properties);
+  perform internal.emit_many(ranked.users, array_fill('svc.leaderboard.run_closed'::text,
+                                                      array[coalesce(cardinality(ranked.users), 0)]),
+                                                        ranked.properties);
 end $$;
 comment on function internal.leaderboard_freeze is
-  'Assigns final ranks to the next entries of an ended run, pays their rewards and emits svc.leaderboard.run_closed. The progress is stored in the same
-   transaction: an interrupted step is repeated, a committed one never is. Locks the users. Granted to nobody.';
+  'Assigns final ranks to the next entries of an ended run, pays their rewards and emits svc.leaderboard.run_closed. The
+   progress is stored in the same transaction: an interrupted step is repeated, a committed one never is. Locks the
+   users. Granted to nobody.';
 
 create or replace function internal.leaderboard_sweep(board app.leaderboards) returns text
 language plpgsql volatile security definer set search_path = '' as $$
@@ -100,7 +109,8 @@ begin
   end if;
   delete from app.leaderboard_entries e
    where e.run_id = old.id
-     and e.app_user_id in (select x.app_user_id from app.leaderboard_entries x where x.run_id = old.id order by x.app_user_id limit 5000);
+     and e.app_user_id in (select x.app_user_id from app.leaderboard_entries x where x.run_id = old.id
+                            order by x.app_user_id limit 5000);
   get diagnostics deleted = row_count;
   if deleted < 5000 then
     perform internal.advisory_lock('leaderboard_fold', old.id::text);
@@ -109,7 +119,8 @@ begin
   return 'more';
 end $$;
 comment on function internal.leaderboard_sweep is
-  'Deletes a batch of entries of an obsolete run: beyond keep_runs, or replaced. Returns more, wait, or done. Granted to nobody.';
+  'Deletes a batch of entries of an obsolete run: beyond keep_runs, or replaced. Returns more, wait, or done. Granted to
+   nobody.';
 
 create or replace function api.leaderboard_rollover(leaderboard_id uuid, batch int) returns api.reply
 language plpgsql volatile security definer set search_path = '' as $$
@@ -157,7 +168,8 @@ begin
   end if;
   state := internal.leaderboard_sweep(board);
   if state = 'done' then
-    select min(case when r.ends_at - interval '10 minutes' > internal.now() then r.ends_at - interval '10 minutes' else r.ends_at + interval '5 minutes' end)
+    select min(case when r.ends_at - interval '10 minutes' > internal.now() then r.ends_at - interval '10 minutes'
+                    else r.ends_at + interval '5 minutes' end)
       into due
       from app.leaderboard_runs r
      where r.leaderboard_id = board.id and r.state = 'live' and not r.is_frozen;
@@ -165,10 +177,11 @@ begin
   return internal.reply(200, json_build_object('state', state, 'due_at', internal.iso(due)));
 end $$;
 comment on function api.leaderboard_rollover is
-  'For the worker: performs the next due step of a board: {state: more, wait (for running writers), or done, due_at}. One at a time for each board.
-   Locks the run.';
+  'For the worker: performs the next due step of a board: {state: more, wait (for running writers), or done, due_at}.
+   One at a time for each board. Locks the run.';
 
-create or replace function api.leaderboard_notify(run_id uuid, by uuid, passed json, displaced uuid default null, displaced_reason text default null)
+create or replace function api.leaderboard_notify(run_id uuid, by uuid, passed json, displaced uuid default null,
+                                                  displaced_reason text default null)
 returns api.reply
 language plpgsql volatile security definer set search_path = '' as $$
 declare
@@ -184,17 +197,23 @@ begin
   if board.id is null then
     return internal.reply(200, '0');
   end if;
-  perform internal.lock_users(array(select p::uuid from json_array_elements_text(leaderboard_notify.passed) p) || leaderboard_notify.displaced);
+  perform internal.lock_users(array(select p::uuid
+                                      from json_array_elements_text(leaderboard_notify.passed) p)
+                                        || leaderboard_notify.displaced);
   mover := internal.leaderboard_entry_of(run.id, leaderboard_notify.by);
   -- by the present ranks: a user who has passed again, or is back in the top 10, is not notified
-  select array_agg(n.id) as users, array_agg('svc.leaderboard.rank_changed'::text) as names, array_agg(jsonb_build_object(
-           'leaderboard_id', board.id, 'key', board.key, 'run_key', run.run_key, 'score', (n.mine).score, 'rank', n.rank, 'reason', n.reason,
+  select array_agg(n.id) as users, array_agg('svc.leaderboard.rank_changed'::text) as names,
+         array_agg(jsonb_build_object(
+           'leaderboard_id', board.id, 'key', board.key, 'run_key', run.run_key, 'score', (n.mine).score,
+             'rank', n.rank, 'reason', n.reason,
            'by_user_id', leaderboard_notify.by)) as properties
     into told
     from (select w.id, m.rank, m.entry as mine, w.reason
-            from (select p::uuid as id, 'passed_by_friend' as reason from json_array_elements_text(leaderboard_notify.passed) p
+            from (select p::uuid as id, 'passed_by_friend' as reason
+                    from json_array_elements_text(leaderboard_notify.passed) p
                   union all
-                  select leaderboard_notify.displaced, leaderboard_notify.displaced_reason where leaderboard_notify.displaced is not null) w
+                  select leaderboard_notify.displaced, leaderboard_notify.displaced_reason
+                   where leaderboard_notify.displaced is not null) w
            cross join lateral internal.leaderboard_entry_of(run.id, w.id) m
            where case w.reason when 'passed_by_friend' then m.rank > mover.rank
                                when 'left_top_10' then m.rank > 10
@@ -203,5 +222,5 @@ begin
   return internal.reply(200, to_json(coalesce(cardinality(told.users), 0)));
 end $$;
 comment on function api.leaderboard_notify is
-  'For the worker: emits svc.leaderboard.rank_changed for friends who were passed and for the user who was displaced from the top 10, if that still
-   holds; returns how many. Locks the users.';
+  'For the worker: emits svc.leaderboard.rank_changed for friends who were passed and for the user who was displaced
+   from the top 10, if that still holds; returns how many. Locks the users.';

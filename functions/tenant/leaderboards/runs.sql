@@ -1,7 +1,8 @@
--- Runs: the period that contains a time, and whether it accepts scores. Both follow from the clock; the job only freezes ended runs.
+-- Runs: the period that contains a time, and whether it accepts scores. Both follow from the clock; the job only
+-- freezes ended runs.
 
-create or replace function internal.leaderboard_period(board app.leaderboards, at timestamptz, out run_key text, out starts_at timestamptz,
-                                                       out ends_at timestamptz)
+create or replace function internal.leaderboard_period(board app.leaderboards, at timestamptz, out run_key text,
+                                                       out starts_at timestamptz, out ends_at timestamptz)
 language plpgsql stable as $$
 declare
   b constant app.leaderboards := leaderboard_period.board;
@@ -20,20 +21,25 @@ begin
   ends_at := internal.local_midnight(b.timezone, internal.period_date(unit, 1, number + 1));
 end $$;
 comment on function internal.leaderboard_period is
-  'The period of a board that a time is in, by its zone: key, and bounds (null: none). A board of all time has one, from its starts_at to its ends_at.';
+  'The period of a board that a time is in, by its zone: key, and bounds (null: none). A board of all time has one, from
+   its starts_at to its ends_at.';
 
-create or replace function internal.leaderboard_runs_at(leaderboard_id uuid, at timestamptz) returns setof app.leaderboard_runs
+create or replace function internal.leaderboard_runs_at(leaderboard_id uuid, at timestamptz)
+returns setof app.leaderboard_runs
 language sql stable rows 1 as $$
   select r.*
     from app.leaderboard_runs r
    where r.leaderboard_id = leaderboard_runs_at.leaderboard_id and r.state = 'live'
-     and (r.starts_at is null or r.starts_at <= leaderboard_runs_at.at) and (r.ends_at is null or r.ends_at > leaderboard_runs_at.at)
+     and (r.starts_at is null or r.starts_at <= leaderboard_runs_at.at)
+     and (r.ends_at is null or r.ends_at > leaderboard_runs_at.at)
    order by r.starts_at desc nulls last, r.id desc
    limit 1
 $$;
-comment on function internal.leaderboard_runs_at is 'The run that contains a time, if its row exists. Inlined into the calling statement. Granted to nobody.';
+comment on function internal.leaderboard_runs_at is
+  'The run that contains a time, if its row exists. Inlined into the calling statement. Granted to nobody.';
 
-create or replace function internal.leaderboard_run_at(board app.leaderboards, at timestamptz) returns app.leaderboard_runs
+create or replace function internal.leaderboard_run_at(board app.leaderboards, at timestamptz)
+returns app.leaderboard_runs
 language plpgsql stable security definer set search_path = '' as $$
 declare
   run app.leaderboard_runs;
@@ -57,15 +63,18 @@ begin
   end if;
   return run;
 end $$;
-comment on function internal.leaderboard_run_at is 'The run that contains a time; a run without id has no row yet. Granted to nobody.';
+comment on function internal.leaderboard_run_at is
+  'The run that contains a time; a run without id has no row yet. Granted to nobody.';
 
 create or replace function internal.leaderboard_is_open(run app.leaderboard_runs) returns boolean
 language sql stable as $$
   -- five minutes for what was on its way
   select (leaderboard_is_open.run).closed_at is null
-     and ((leaderboard_is_open.run).ends_at is null or internal.now() < (leaderboard_is_open.run).ends_at + interval '5 minutes')
+     and ((leaderboard_is_open.run).ends_at is null
+          or internal.now() < (leaderboard_is_open.run).ends_at + interval '5 minutes')
 $$;
-comment on function internal.leaderboard_is_open is 'Whether a run takes scores: until five minutes after its end, or until it was closed by hand.';
+comment on function internal.leaderboard_is_open is
+  'Whether a run takes scores: until five minutes after its end, or until it was closed by hand.';
 
 create or replace function internal.leaderboard_run_make(requested app.leaderboard_runs) returns app.leaderboard_runs
 language plpgsql volatile security definer set search_path = '' as $$
@@ -85,13 +94,15 @@ begin
   on conflict (leaderboard_id, run_key) where state = 'live' do nothing;
   select r.* into run
     from app.leaderboard_runs r
-   where r.leaderboard_id = (leaderboard_run_make.requested).leaderboard_id and r.run_key = (leaderboard_run_make.requested).run_key and r.state = 'live';
-  perform internal.enqueue('leaderboards__rollover', run.leaderboard_id::text, '{}', run.ends_at - interval '10 minutes');
+   where r.leaderboard_id = (leaderboard_run_make.requested).leaderboard_id
+     and r.run_key = (leaderboard_run_make.requested).run_key and r.state = 'live';
+  perform internal.enqueue('leaderboards__rollover', run.leaderboard_id::text, '{}',
+                           run.ends_at - interval '10 minutes');
   return run;
 end $$;
 comment on function internal.leaderboard_run_make is
-  'The row of a run, created at its first use; the job creates the next one ahead of time, so that no request waits here. Null when the board was deleted
-   concurrently. Granted to nobody.';
+  'The row of a run, created at its first use; the job creates the next one ahead of time, so that no request waits
+   here. Null when the board was deleted concurrently. Granted to nobody.';
 
 create or replace function internal.leaderboard_run_missing(board app.leaderboards) returns void
 language plpgsql volatile security definer set search_path = '' as $$
@@ -102,14 +113,16 @@ begin
   perform internal.fail(404, 'NOT_FOUND', 'The leaderboard was deleted just now.');
 end $$;
 comment on function internal.leaderboard_run_missing is
-  'For a caller whose run was deleted while it waited for the lock. Refuses 404 NOT_FOUND, or 409 LEADERBOARD_NOT_ACTIVE where the board still exists. Granted to nobody.';
+  'For a caller whose run was deleted while it waited for the lock. Refuses 404 NOT_FOUND, or 409 LEADERBOARD_NOT_ACTIVE
+   where the board still exists. Granted to nobody.';
 
 create or replace function internal.leaderboard_run_json(run app.leaderboard_runs) returns json
 language sql stable as $$
   select json_build_object(
     'key', (leaderboard_run_json.run).run_key,
     'status', case when internal.leaderboard_is_open(leaderboard_run_json.run) then 'open' else 'closed' end,
-    'starts_at', internal.iso((leaderboard_run_json.run).starts_at), 'ends_at', internal.iso((leaderboard_run_json.run).ends_at))
+    'starts_at', internal.iso((leaderboard_run_json.run).starts_at),
+    'ends_at', internal.iso((leaderboard_run_json.run).ends_at))
 $$;
 comment on function internal.leaderboard_run_json is 'A run as every answer shows it.';
 
@@ -133,4 +146,5 @@ begin
   return found_one;
 end $$;
 comment on function internal.leaderboard_run_find is
-  'A run by its key, current (by default), or previous, the last one that there was before. Refuses 404 NOT_FOUND. Granted to nobody.';
+  'A run by its key, current (by default), or previous, the last one that there was before. Refuses 404 NOT_FOUND.
+   Granted to nobody.';

@@ -1,10 +1,13 @@
 -- Keys of files read as paths: what a folder of a key's path holds, as storage-js lists it.
-create or replace function api.media_names(folder text, beginning text, is_descending boolean, page_offset int, page_limit int) returns api.reply
+create or replace function api.media_names(folder text, beginning text, is_descending boolean, page_offset int,
+                                           page_limit int)
+returns api.reply
 language plpgsql stable security definer set search_path = '' as $$
 declare
   base constant text := case when media_names.folder = '' then '' else media_names.folder || '/' end;
   wanted constant text := base || media_names.beginning;
-  own constant text := case when internal.caller() = 'server_key' then '' else concat('user/', internal.user_id(), '/') end;
+  own constant text := case when internal.caller() = 'server_key' then ''
+                            else concat('user/', internal.user_id(), '/') end;
   part constant text := case when own ^@ wanted then own when wanted ^@ own then wanted end;
   low text := part;
   -- no key has this character after the part, and none is above it
@@ -48,12 +51,13 @@ begin
       entries := entries || case
         when entry <> tail then json_build_object('name', entry)
         else json_build_object(
-          'name', entry, 'id', found_asset.id, 'version', found_asset.object_version, 'mime_type', found_asset.mime_type, 'size_bytes', found_asset.size_bytes,
+          'name', entry, 'id', found_asset.id, 'version', found_asset.object_version,
+            'mime_type', found_asset.mime_type, 'size_bytes', found_asset.size_bytes,
           'created_at', internal.iso(found_asset.created_at), 'updated_at', internal.iso(found_asset.updated_at)) end;
     end if;
   end loop;
   return internal.reply(200, to_json(entries));
 end $$;
 comment on function api.media_names is
-  'What is in a folder of keys, of those that the caller reads: [{name, id, version, mime_type, size_bytes, created_at, updated_at}] for files,
-   [{name}] for folders, by name. beginning: only names that begin so.';
+  'What is in a folder of keys, of those that the caller reads: [{name, id, version, mime_type, size_bytes, created_at,
+   updated_at}] for files, [{name}] for folders, by name. beginning: only names that begin so.';

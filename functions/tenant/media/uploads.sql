@@ -2,27 +2,35 @@
 create or replace function internal.media_type(mime_type text) returns text
 language plpgsql volatile as $$
 declare
-  charset constant text := (regexp_match(lower(media_type.mime_type), '^(?:text/plain|application/json)\s*;\s*charset=([a-z0-9._-]{1,40})$'))[1];
-  normal constant text := case when charset is null then lower(media_type.mime_type) else btrim(split_part(lower(media_type.mime_type), ';', 1)) end;
+  charset constant text := (regexp_match(lower(media_type.mime_type),
+                                         '^(?:text/plain|application/json)\s*;\s*charset=([a-z0-9._-]{1,40})$'))[1];
+  normal constant text := case when charset is null then lower(media_type.mime_type)
+                               else btrim(split_part(lower(media_type.mime_type), ';', 1)) end;
 begin
   if normal !~ '^(image|audio|video)/[a-z0-9][a-z0-9.+-]{0,99}$'
-     and normal not in ('application/pdf', 'text/plain', 'application/json', 'application/zip', 'application/octet-stream') then
-    perform internal.fail(400, 'MIME_NOT_ALLOWED', 'Files of this type are not stored: images, audio, video, PDF, plain text, JSON, ZIP and octet streams are.',
+     and normal not in ('application/pdf', 'text/plain', 'application/json', 'application/zip',
+                        'application/octet-stream') then
+    perform internal.fail(400, 'MIME_NOT_ALLOWED',
+                          'Files of this type are not stored: images, audio, video, PDF, plain text, JSON, ZIP and '
+                          'octet streams are.',
                           '{"field": "mime_type", "reason": "is no type that is stored"}');
   end if;
   return normal || coalesce(';charset=' || charset, '');
 end $$;
-comment on function internal.media_type is 'A media type in lower case; a text keeps its charset. Refuses 400 MIME_NOT_ALLOWED.';
+comment on function internal.media_type is
+  'A media type in lower case; a text keeps its charset. Refuses 400 MIME_NOT_ALLOWED.';
 
 create or replace function internal.media_safe_name(filename text) returns text
 language sql immutable parallel safe as $$
-  select coalesce(nullif(left(regexp_replace(regexp_replace(media_safe_name.filename, '^.*[/\\]', ''), '[^A-Za-z0-9._-]', '_', 'g'), 200), ''), 'file')
+  select coalesce(nullif(left(regexp_replace(regexp_replace(media_safe_name.filename, '^.*[/\\]', ''),
+                                             '[^A-Za-z0-9._-]', '_', 'g'), 200), ''), 'file')
 $$;
 comment on function internal.media_safe_name is
-  'The last component of a path with each character other than ASCII letters, digits, ".", "_" and "-" replaced by "_", as keys of uploads have it.';
+  'The last component of a path with each character other than ASCII letters, digits, ".", "_" and "-" replaced by "_",
+   as keys of uploads have it.';
 
-create or replace function internal.media_insert(owner uuid, filename text, mime_type text, size_bytes bigint, is_free boolean, seconds int,
-                                                is_public boolean)
+create or replace function internal.media_insert(owner uuid, filename text, mime_type text, size_bytes bigint,
+                                                 is_free boolean, seconds int, is_public boolean)
 returns app.media_assets
 language plpgsql volatile security definer set search_path = '' as $$
 declare
@@ -42,11 +50,13 @@ begin
     perform internal.media_budget_check(media_insert.size_bytes);
   end if;
   insert into app.media_assets as a
-    (id, key, filename, mime_type, source, size_bytes, object_version, upload_version, upload_mime_type, upload_expires_at, uploaded_by,
+    (id, key, filename, mime_type, source, size_bytes, object_version, upload_version, upload_mime_type,
+     upload_expires_at, uploaded_by,
      is_public)
   values (
     id,
-    concat(coalesce('user/' || media_insert.owner, 'project'), '/', floor(extract(epoch from internal.now()) * 1000)::bigint, '_', id, '_',
+    concat(coalesce('user/' || media_insert.owner, 'project'), '/',
+           floor(extract(epoch from internal.now()) * 1000)::bigint, '_', id, '_',
            internal.media_safe_name(media_insert.filename)),
     media_insert.filename, type, 'upload', media_insert.size_bytes, version, version, type,
     internal.now() + make_interval(secs => media_insert.seconds), media_insert.owner, media_insert.is_public)
@@ -54,44 +64,51 @@ begin
   return made;
 end $$;
 comment on function internal.media_insert is
-  'Registers an upload: a pending asset of a user, or of the project. Refuses 400 MIME_NOT_ALLOWED, SIZE_REQUIRED, 402 FREE_TIER_LIMIT_REACHED, 404 USER_NOT_FOUND.
-   Locks the user, and in a free project the budget. Granted to nobody.';
+  'Registers an upload: a pending asset of a user, or of the project. Refuses 400 MIME_NOT_ALLOWED, SIZE_REQUIRED, 402
+   FREE_TIER_LIMIT_REACHED, 404 USER_NOT_FOUND. Locks the user, and in a free project the budget. Granted to nobody.';
 
-create or replace function internal.media_register(filename text, mime_type text, size_bytes bigint, is_free boolean, seconds int, is_public boolean)
+create or replace function internal.media_register(filename text, mime_type text, size_bytes bigint, is_free boolean,
+                                                   seconds int, is_public boolean)
 returns app.media_assets
 language plpgsql volatile security definer set search_path = '' as $$
 begin
   if internal.user_id() is null and internal.caller() <> 'developer' then
     raise exception 'uploads are registered by users and administrators, not by %', internal.caller();
   end if;
-  return internal.media_insert(internal.user_id(), media_register.filename, media_register.mime_type, media_register.size_bytes, media_register.is_free,
+  return internal.media_insert(internal.user_id(), media_register.filename, media_register.mime_type,
+                               media_register.size_bytes, media_register.is_free,
                                media_register.seconds, media_register.is_public);
 end $$;
-comment on function internal.media_register is 'internal.media_insert for the caller: an asset of the user, or of the project for an administrator.';
+comment on function internal.media_register is
+  'internal.media_insert for the caller: an asset of the user, or of the project for an administrator.';
 
-create or replace function api.media_upload(filename text, mime_type text, nonce text, is_free boolean, seconds int, size_bytes bigint default null,
-                                            is_public boolean default false)
+create or replace function api.media_upload(filename text, mime_type text, nonce text, is_free boolean, seconds int,
+                                            size_bytes bigint default null, is_public boolean default false)
 returns api.reply
 language plpgsql volatile as $$
 declare
   made app.media_assets;
 begin
   perform internal.media_links_begin(media_upload.nonce);
-  made := internal.media_register(media_upload.filename, media_upload.mime_type, media_upload.size_bytes, media_upload.is_free, media_upload.seconds,
+  made := internal.media_register(media_upload.filename, media_upload.mime_type, media_upload.size_bytes,
+                                  media_upload.is_free, media_upload.seconds,
                                   media_upload.is_public);
   return internal.reply(201, json_build_object(
     'asset', json_build_object('id', made.id, 'filename', made.filename,
-                               'storage_url', internal.media_link(made, made.object_version, made.mime_type), 'uploaded_by', made.uploaded_by),
+                               'storage_url', internal.media_link(made, made.object_version, made.mime_type),
+                               'uploaded_by', made.uploaded_by),
     'upload', internal.media_upload_json(made)));
 end $$;
-comment on function api.media_upload is 'Registers an upload, {asset, upload} for the server. Refuses as internal.media_insert.';
+comment on function api.media_upload is
+  'Registers an upload, {asset, upload} for the server. Refuses as internal.media_insert.';
 
 create or replace function internal.media_key(key text, out path text, out owner text) returns record
 language plpgsql volatile as $$
 declare
   reason text;
 begin
-  path := case when media_key.key ^@ (internal.project_id() || '/') then substr(media_key.key, length(internal.project_id()::text) + 2) else media_key.key end;
+  path := case when media_key.key ^@ (internal.project_id() || '/') then substr(media_key.key,
+                                        length(internal.project_id()::text) + 2) else media_key.key end;
   owner := split_part(path, '/', 2);
   reason := case
     when octet_length(path) > 1024 then 'must have at most 1024 bytes'
@@ -106,10 +123,12 @@ begin
   end if;
 end $$;
 comment on function internal.media_key is
-  'The path of a key without the id of the project, and the id that its owner''s folder is named by. Refuses 400 INVALID_INPUT for a key that is no path of a file.';
+  'The path of a key without the id of the project, and the id that its owner''s folder is named by. Refuses 400
+   INVALID_INPUT for a key that is no path of a file.';
 
-create or replace function internal.media_presign_put(key text, content_type text, is_free boolean, seconds int, size_bytes bigint default null,
-                                                      replaces boolean default true) returns app.media_assets
+create or replace function internal.media_presign_put(key text, content_type text, is_free boolean, seconds int,
+                                                      size_bytes bigint default null, replaces boolean default true)
+returns app.media_assets
 language plpgsql volatile security definer set search_path = '' as $$
 declare
   k record;
@@ -125,7 +144,8 @@ begin
   elsif internal.caller() <> 'server_key' and k.owner is distinct from internal.user_id()::text then
     perform internal.fail(403, 'FORBIDDEN', 'The key is in the folder of another user.');
   elsif media_presign_put.is_free and media_presign_put.size_bytes is null then
-    perform internal.fail(400, 'PRESIGN_PUT_NOT_AVAILABLE', 'Free projects register uploads with POST /v1/client/media/upload.');
+    perform internal.fail(400, 'PRESIGN_PUT_NOT_AVAILABLE',
+                          'Free projects register uploads with POST /v1/client/media/upload.');
   elsif k.owner is distinct from owner::text or internal.lock_users(array[owner]) is null then
     perform internal.fail(404, 'USER_NOT_FOUND', 'There is no such user.');
   elsif internal.caller() <> 'server_key' then
@@ -137,8 +157,10 @@ begin
   end if;
   if a.id is null then
     insert into app.media_assets as m
-      (key, filename, mime_type, source, size_bytes, object_version, upload_version, upload_mime_type, upload_expires_at, uploaded_by)
-    select k.path, regexp_replace(k.path, '^.*/', ''), type, 'presign', media_presign_put.size_bytes, v.version, v.version, type,
+      (key, filename, mime_type, source, size_bytes, object_version, upload_version, upload_mime_type,
+       upload_expires_at, uploaded_by)
+    select k.path, regexp_replace(k.path, '^.*/', ''), type, 'presign', media_presign_put.size_bytes, v.version,
+           v.version, type,
            internal.now() + make_interval(secs => media_presign_put.seconds), owner
       from (select internal.media_new_version() as version) v
     returning m.* into a;
@@ -148,12 +170,14 @@ begin
   else
     update app.media_assets m
        -- bytes that came as another type are no upload of this one
-       set upload_version = case when m.upload_mime_type = type then coalesce(m.upload_version, internal.media_new_version())
+       set upload_version = case when m.upload_mime_type = type then coalesce(m.upload_version,
+                                        internal.media_new_version())
                                  else internal.media_new_version() end,
            upload_mime_type = type,
            size_bytes = case when m.status = 'pending' then media_presign_put.size_bytes else m.size_bytes end,
            mime_type = case when m.status = 'pending' then type else m.mime_type end,
-           upload_expires_at = greatest(m.upload_expires_at, internal.now() + make_interval(secs => media_presign_put.seconds)),
+           upload_expires_at = greatest(m.upload_expires_at,
+                                        internal.now() + make_interval(secs => media_presign_put.seconds)),
            updated_at = case when m.status = 'pending' then internal.now() else m.updated_at end
      where m.id = a.id
     returning m.* into a;
@@ -161,10 +185,11 @@ begin
   return a;
 end $$;
 comment on function internal.media_presign_put is
-  'The asset of a key with an open upload: a new one, or the one of the key, whose bytes the next commit replaces. size_bytes is the exact size, where it is known. Refuses
-   400 INVALID_INPUT, MIME_NOT_ALLOWED, PRESIGN_PUT_NOT_AVAILABLE (a free project, without a size), 402 FREE_TIER_LIMIT_REACHED, 403 FORBIDDEN, USER_BANNED,
-   404 USER_NOT_FOUND, 409 KEY_IN_USE (a file that was uploaded in another way, of another user, or blocked; without replaces any file that is there). Locks the user, the asset, and in a free
-   project the budget.';
+  'The asset of a key with an open upload: a new one, or the one of the key, whose bytes the next commit replaces.
+   size_bytes is the exact size, where it is known. Refuses 400 INVALID_INPUT, MIME_NOT_ALLOWED,
+   PRESIGN_PUT_NOT_AVAILABLE (a free project, without a size), 402 FREE_TIER_LIMIT_REACHED, 403 FORBIDDEN, USER_BANNED,
+   404 USER_NOT_FOUND, 409 KEY_IN_USE (a file that was uploaded in another way, of another user, or blocked; without
+   replaces any file that is there). Locks the user, the asset, and in a free project the budget.';
 
 create or replace function internal.media_presign_get(key text) returns app.media_assets
 language plpgsql volatile security definer set search_path = '' as $$
@@ -182,10 +207,13 @@ begin
   end if;
   perform internal.check_found(false, 'file');
 end $$;
-comment on function internal.media_presign_get is 'The committed asset of a key. Refuses 400 INVALID_INPUT, 403 FORBIDDEN, 404 NOT_FOUND.';
+comment on function internal.media_presign_get is
+  'The committed asset of a key. Refuses 400 INVALID_INPUT, 403 FORBIDDEN, 404 NOT_FOUND.';
 
-create or replace function api.media_presign(bucket text, key text, method text, is_free boolean, seconds int, content_type text default null, size_bytes bigint default null,
-                                             replaces boolean default true) returns api.reply
+create or replace function api.media_presign(bucket text, key text, method text, is_free boolean, seconds int,
+                                             content_type text default null, size_bytes bigint default null,
+                                             replaces boolean default true)
+returns api.reply
 language plpgsql volatile as $$
 declare
   a app.media_assets;
@@ -193,7 +221,8 @@ begin
   if media_presign.bucket <> 'media' then
     perform internal.fail(404, 'BUCKET_NOT_FOUND', 'There is no such bucket: apps use media.');
   elsif media_presign.method not in ('GET', 'PUT') then
-    perform internal.fail(400, 'INVALID_METHOD', 'method must be GET or PUT.', '{"field": "method", "reason": "must be GET or PUT"}');
+    perform internal.fail(400, 'INVALID_METHOD', 'method must be GET or PUT.',
+                          '{"field": "method", "reason": "must be GET or PUT"}');
   elsif media_presign.method = 'GET' then
     a := internal.media_presign_get(media_presign.key);
     return internal.reply(200, json_build_object(
@@ -202,14 +231,16 @@ begin
   elsif media_presign.content_type is null then
     perform internal.invalid('content_type', 'is required for PUT', 'INVALID_INPUT');
   end if;
-  a := internal.media_presign_put(media_presign.key, media_presign.content_type, media_presign.is_free, media_presign.seconds, media_presign.size_bytes,
+  a := internal.media_presign_put(media_presign.key, media_presign.content_type, media_presign.is_free,
+                                  media_presign.seconds, media_presign.size_bytes,
                                   media_presign.replaces);
   return internal.reply(200, internal.json_merge(internal.media_upload_json(a), json_build_object(
     'expires_at', internal.iso(internal.now() + make_interval(secs => media_presign.seconds)))));
 end $$;
 comment on function api.media_presign is
-  'What a signed URL for a key leads to, for the server: an object for GET, an upload for PUT. Refuses 404 BUCKET_NOT_FOUND, 400 INVALID_METHOD, INVALID_INPUT, and as
-   internal.media_presign_get and internal.media_presign_put do.';
+  'What a signed URL for a key leads to, for the server: an object for GET, an upload for PUT. Refuses 404
+   BUCKET_NOT_FOUND, 400 INVALID_METHOD, INVALID_INPUT, and as internal.media_presign_get and internal.media_presign_put
+   do.';
 
 create or replace function internal.media_found(asset_id uuid) returns app.media_assets
 language plpgsql stable security definer set search_path = '' as $$
@@ -222,7 +253,8 @@ begin
 end $$;
 comment on function internal.media_found is 'An asset of the caller, pending or committed. Refuses 404 NOT_FOUND.';
 
-create or replace function api.media_lookup(asset_id uuid, nonce text, with_upload boolean default false) returns api.reply
+create or replace function api.media_lookup(asset_id uuid, nonce text, with_upload boolean default false)
+returns api.reply
 language plpgsql volatile as $$
 declare
   a constant app.media_assets := internal.media_found(media_lookup.asset_id);
@@ -234,9 +266,11 @@ begin
   return internal.reply(200, internal.media_asset_json(a));
 end $$;
 comment on function api.media_lookup is
-  'An asset of the caller: 200 with the asset; 202, for the server, with its open upload when the asset is pending, or with_upload. Refuses 404 NOT_FOUND.';
+  'An asset of the caller: 200 with the asset; 202, for the server, with its open upload when the asset is pending, or
+   with_upload. Refuses 404 NOT_FOUND.';
 
-create or replace function internal.media_commit(asset_id uuid, version text, size_bytes bigint, keeps_window boolean, is_free boolean default false)
+create or replace function internal.media_commit(asset_id uuid, version text, size_bytes bigint, keeps_window boolean,
+                                                 is_free boolean default false)
 returns app.media_assets
 language plpgsql volatile security definer set search_path = '' as $$
 declare
@@ -246,7 +280,8 @@ begin
     raise exception 'assets are committed by their owners and by the server, not by %', internal.caller();
   end if;
   select m.* into a from app.media_assets m where m.id = media_commit.asset_id and m.status <> 'deleted' for update;
-  perform internal.check_found(a.id is not null and (internal.media_is_mine(a) or internal.caller() = 'worker'), 'asset');
+  perform internal.check_found(a.id is not null and (internal.media_is_mine(a) or internal.caller() = 'worker'),
+                               'asset');
   -- the bytes may have come by a URL that is older than the ban, and a GET commits them too
   if internal.caller() not in ('server_key', 'developer') then
     perform internal.check_not_banned(a.uploaded_by);
@@ -259,7 +294,8 @@ begin
     perform internal.media_budget_check(media_commit.size_bytes - coalesce(a.size_bytes, 0));
   end if;
   update app.media_assets m
-     set status = 'committed', size_bytes = media_commit.size_bytes, object_version = m.upload_version, mime_type = m.upload_mime_type,
+     set status = 'committed', size_bytes = media_commit.size_bytes, object_version = m.upload_version,
+       mime_type = m.upload_mime_type,
          upload_version = null, upload_mime_type = null,
          upload_expires_at = case when media_commit.keeps_window then m.upload_expires_at end,
          committed_at = coalesce(m.committed_at, internal.now()), updated_at = internal.now()
@@ -268,19 +304,23 @@ begin
   return a;
 end $$;
 comment on function internal.media_commit is
-  'Notes that the bytes of an upload are stored under its version: the asset is committed. keeps_window: upload URLs that are out cannot be ended, so they count until they
-   expire. is_free: a file that is larger than the one that it replaces must fit the budget. Does nothing where another commit was faster. Refuses
-   402 FREE_TIER_LIMIT_REACHED, 403 USER_BANNED, 404 NOT_FOUND. Locks the asset.';
+  'Notes that the bytes of an upload are stored under its version: the asset is committed. keeps_window: upload URLs
+   that are out cannot be ended, so they count until they expire. is_free: a file that is larger than the one that it
+   replaces must fit the budget. Does nothing where another commit was faster. Refuses 402 FREE_TIER_LIMIT_REACHED, 403
+   USER_BANNED, 404 NOT_FOUND. Locks the asset.';
 
-create or replace function api.media_commit(asset_id uuid, version text, size_bytes bigint, keeps_window boolean, nonce text, is_free boolean default false)
+create or replace function api.media_commit(asset_id uuid, version text, size_bytes bigint, keeps_window boolean,
+                                            nonce text, is_free boolean default false)
 returns api.reply
 language plpgsql volatile as $$
 begin
   perform internal.media_links_begin(media_commit.nonce);
   return internal.reply(200, internal.media_asset_json(
-    internal.media_commit(media_commit.asset_id, media_commit.version, media_commit.size_bytes, media_commit.keeps_window, media_commit.is_free)));
+    internal.media_commit(media_commit.asset_id, media_commit.version, media_commit.size_bytes,
+                          media_commit.keeps_window, media_commit.is_free)));
 end $$;
-comment on function api.media_commit is 'Commits an upload that the server has verified. Refuses as internal.media_commit.';
+comment on function api.media_commit is
+  'Commits an upload that the server has verified. Refuses as internal.media_commit.';
 
 create or replace function api.media_upload_open(asset_id uuid, version text, mime_type text) returns api.reply
 language sql stable security definer set search_path = '' as $$
@@ -290,5 +330,5 @@ language sql stable security definer set search_path = '' as $$
        and m.upload_mime_type = media_upload_open.mime_type)))
 $$;
 comment on function api.media_upload_open is
-  'For the server, before it takes the bytes of a signed upload URL: whether bytes of this type may be uploaded as this version of an asset: it is
-   neither committed nor deleted.';
+  'For the server, before it takes the bytes of a signed upload URL: whether bytes of this type may be uploaded as this
+   version of an asset: it is neither committed nor deleted.';

@@ -1,4 +1,5 @@
--- Messages as subjects of moderation: rules evaluate their bodies in the transaction that writes them, and participants report them. See docs/moderation.md.
+-- Messages as subjects of moderation: rules evaluate their bodies in the transaction that writes them, and participants
+-- report them. See docs/moderation.md.
 
 create or replace trigger tg_messages__moderated
   after insert on app.messages
@@ -10,11 +11,13 @@ create or replace trigger tg_messages__moderated_change
 
 create or replace function internal.moderation_subject__message(id uuid, out user_id uuid, out snapshot jsonb)
 language sql stable security definer set search_path = '' as $$
-  select m.sender_id, jsonb_build_object('conversation_id', m.conversation_id, 'body', m.body, 'attachments', m.attachments)
+  select m.sender_id, jsonb_build_object('conversation_id', m.conversation_id, 'body', m.body, 'attachments',
+                                         m.attachments)
     from app.messages m
    where m.id = moderation_subject__message.id and m.conversation_id in (select internal.my_conversation_ids())
 $$;
-comment on function internal.moderation_subject__message is 'A message in a conversation of the caller; its author is its sender.';
+comment on function internal.moderation_subject__message is
+  'A message in a conversation of the caller; its author is its sender.';
 
 create or replace function internal.moderation_lock__message(id uuid) returns void
 language sql volatile security definer set search_path = '' as $$
@@ -23,9 +26,11 @@ language sql volatile security definer set search_path = '' as $$
       for no key update
 $$;
 comment on function internal.moderation_lock__message is
-  'Locks the conversation of a message before its moderation item: writing a message locks them in this order. Granted to nobody.';
+  'Locks the conversation of a message before its moderation item: writing a message locks them in this order. Granted
+   to nobody.';
 
-create or replace function internal.moderation_apply__message(id uuid, act text, snapshot jsonb, kept jsonb) returns jsonb
+create or replace function internal.moderation_apply__message(id uuid, act text, snapshot jsonb, kept jsonb)
+returns jsonb
 language plpgsql volatile security definer set search_path = '' as $$
 declare
   message app.messages;
@@ -45,5 +50,5 @@ begin
   return jsonb_build_object('body', message.body, 'metadata', message.metadata, 'attachments', message.attachments);
 end $$;
 comment on function internal.moderation_apply__message is
-  'Hides a message: its body becomes an ellipsis, metadata and attachments become empty. show restores them; remove deletes the message, and its replies
-   become messages without a parent. Locks the message. Granted to nobody.';
+  'Hides a message: its body becomes an ellipsis, metadata and attachments become empty. show restores them; remove
+   deletes the message, and its replies become messages without a parent. Locks the message. Granted to nobody.';

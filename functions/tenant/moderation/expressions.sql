@@ -1,8 +1,10 @@
--- Regular expressions that developers write. Postgres matches expressions without captures and back-references by a DFA, which it builds lazily: the time is
--- linear in the text, times the size of the automaton. So the syntax is a subset of RE2's, which has no back-references and no lookaround, and the size
--- of the automaton is limited before it is built. The limits are proved by test/moderation/expressions.test.ts, which attacks them.
+-- Regular expressions that developers write. Postgres matches expressions without captures and back-references by a
+-- DFA, which it builds lazily: the time is linear in the text, times the size of the automaton. So the syntax is a
+-- subset of RE2's, which has no back-references and no lookaround, and the size of the automaton is limited before it
+-- is built. The limits are proved by test/moderation/expressions.test.ts, which attacks them.
 
-create or replace function internal.moderation_class(pattern text, inout place int, out translated text, out items text[])
+create or replace function internal.moderation_class(pattern text, inout place int, out translated text,
+                                                     out items text[])
 language plpgsql immutable as $$
 declare
   c text;
@@ -24,7 +26,8 @@ begin
     end if;
     exit when c = ']' and not is_first;
     is_first := false;
-    if c = '[' and substr(moderation_class.pattern, place) ~ '^\[:(alpha|digit|alnum|upper|lower|space|punct|xdigit):\]' then
+    if c = '[' and substr(moderation_class.pattern,
+                          place) ~ '^\[:(alpha|digit|alnum|upper|lower|space|punct|xdigit):\]' then
       escaped := substring(substr(moderation_class.pattern, place) from '^\[:[a-z]+:\]');
       place := place + char_length(escaped);
     elsif c = '\' then
@@ -36,7 +39,8 @@ begin
       place := place + internal.moderation_escape_length(moderation_class.pattern, place);
     elsif c = '-' then
       -- a range between two characters, or a hyphen
-      if translated ~ '^\[\^?$' or substr(moderation_class.pattern, place + 1, 1) in (']', '') or translated ~ '\\[dswDSW]$|:\]$|[^\\]-.$' then
+      if translated ~ '^\[\^?$' or substr(moderation_class.pattern, place + 1, 1) in (']', '')
+        or translated ~ '\\[dswDSW]$|:\]$|[^\\]-.$' then
         escaped := '\-';
       else
         escaped := '-';
@@ -56,8 +60,8 @@ begin
   place := place + 1;
 end $$;
 comment on function internal.moderation_class is
-  'A bracket expression that begins at place, in the syntax of Postgres, with the number of its items; items is null when it is invalid. place then
-   follows it.';
+  'A bracket expression that begins at place, in the syntax of Postgres, with the number of its items; items is null
+   when it is invalid. place then follows it.';
 
 create or replace function internal.moderation_escape_length(pattern text, place int) returns int
 language sql immutable parallel safe as $$
@@ -82,9 +86,11 @@ language sql immutable parallel safe as $$
     when e.sent ~ '^\\[^[:alnum:]]$' and ascii(substr(e.sent, 2)) <= 126 then e.sent
   end
     from (select substr(moderation_escape.pattern, moderation_escape.place,
-                        internal.moderation_escape_length(moderation_escape.pattern, moderation_escape.place)) as sent) e
+                        internal.moderation_escape_length(moderation_escape.pattern,
+                                                          moderation_escape.place)) as sent) e
 $$;
-comment on function internal.moderation_escape is 'An escape in the syntax of Postgres; null for one that is not supported, such as a back-reference.';
+comment on function internal.moderation_escape is
+  'An escape in the syntax of Postgres; null for one that is not supported, such as a back-reference.';
 
 create or replace function internal.moderation_expression(pattern text, out expression text, out refusal text)
 language plpgsql immutable as $$
@@ -124,7 +130,8 @@ begin
   end if;
   while place <= length loop
     c := substr(moderation_expression.pattern, place, 1);
-    bounds := case when c = '{' then regexp_match(substr(moderation_expression.pattern, place), '^\{(\d{1,4})(,?)(\d{0,4})\}') end;
+    bounds := case when c = '{' then regexp_match(substr(moderation_expression.pattern, place),
+                                                  '^\{(\d{1,4})(,?)(\d{0,4})\}') end;
     if c in ('*', '+', '?') or bounds is not null then
       if not is_repeatable then
         refusal := 'has a quantifier without anything to repeat, or two at once';
@@ -132,19 +139,24 @@ begin
       end if;
       least := case c when '*' then 0 when '+' then 1 when '?' then 0 else bounds[1]::int end;
       most := case c when '*' then null when '+' then null when '?' then 1
-                     else case when bounds[2] = '' then bounds[1]::int when bounds[3] = '' then null else bounds[3]::int end end;
+                     else case when bounds[2] = '' then bounds[1]::int when bounds[3] = '' then null
+                               else bounds[3]::int end end;
       if least > 200 or most > 200 or most < least then
         refusal := 'repeats at most 200 times, the lower bound first';
         return;
       end if;
       made := made || case when bounds is null then c
-                           else '{' || bounds[1] || bounds[2] || case when bounds[2] = '' then '' else bounds[3] end || '}' end;
-      place := place + case when bounds is null then 1 else char_length(substring(substr(moderation_expression.pattern, place) from '^\{[^}]*\}')) end;
+                           else '{' || bounds[1] || bounds[2] || case when bounds[2] = '' then ''
+                                                                      else bounds[3] end || '}' end;
+      place := place + case when bounds is null then 1
+                            else char_length(substring(substr(moderation_expression.pattern,
+                                                              place) from '^\{[^}]*\}')) end;
       -- greediness does not matter: a text matches or not
       if substr(moderation_expression.pattern, place, 1) = '?' then
         place := place + 1;
       end if;
-      atom := array(select a * greatest(coalesce(most, least + 1), 1) from unnest(atom) with ordinality as x (a, n) order by n);
+      atom := array(select a * greatest(coalesce(most, least + 1), 1) from unnest(atom) with ordinality as x (a, n)
+                     order by n);
       atom[2] := atom[2] + coalesce(most - least, 1) + case when least = 0 then 1 else 0 end;
       positions[depth + 1] := positions[depth + 1] + atom[1];
       empties[depth + 1] := empties[depth + 1] + atom[2];
@@ -162,9 +174,11 @@ begin
       is_repeatable := c not in ('(', '|', '^', '$');
       if c = '(' then
         if substr(moderation_expression.pattern, place) ~ '^\(\?' then
-          bounds := regexp_match(substr(moderation_expression.pattern, place), '^(\(\?:|\(\?P?<[A-Za-z_][A-Za-z0-9_]{0,31}>)');
+          bounds := regexp_match(substr(moderation_expression.pattern, place),
+                                 '^(\(\?:|\(\?P?<[A-Za-z_][A-Za-z0-9_]{0,31}>)');
           if bounds is null then
-            refusal := 'has a group that is not supported: lookaround, or flags other than (?i) and (?s) at the beginning';
+            refusal := 'has a group that is not supported: lookaround, or flags other than (?i) and (?s) at the '
+                       'beginning';
             return;
           end if;
           place := place + char_length(bounds[1]);
@@ -187,7 +201,8 @@ begin
           refusal := 'has a ) without a (';
           return;
         end if;
-        atom := array[positions[depth + 1], empties[depth + 1] + case when branch_is_empty[depth + 1] then 1 else 0 end, classes[depth + 1]];
+        atom := array[positions[depth + 1], empties[depth + 1] + case when branch_is_empty[depth + 1] then 1 else 0 end,
+                      classes[depth + 1]];
         depth := depth - 1;
         branch_is_empty[depth + 1] := false;
         made := made || ')';
@@ -219,7 +234,8 @@ begin
         place := place + internal.moderation_escape_length(moderation_expression.pattern, place);
         made := made || escaped;
         is_repeatable := escaped !~ '^\\[yYAZ]$';
-        atom := case when escaped ~ '^\\[yYAZ]$' then array[0, 1, 0] when escaped ~ '^\\[dswDSW]$' then array[1, 0, 1] else array[1, 0, 0] end;
+        atom := case when escaped ~ '^\\[yYAZ]$' then array[0, 1, 0] when escaped ~ '^\\[dswDSW]$' then array[1, 0, 1]
+                     else array[1, 0, 0] end;
         distinct_items := distinct_items || escaped;
         branch_is_empty[depth + 1] := false;
       elsif c in ('^', '$') then
@@ -255,7 +271,8 @@ begin
     refusal := 'must have at most 30 optional parts and assertions, each repetition counted';
   elsif depth > 0 then
     refusal := 'has a ( without a )';
-  elsif positions[1] + classes[1] * (2 + cardinality(array(select distinct d from unnest(distinct_items) d))) > most_transitions then
+  elsif positions[1] + classes[1] * (2 + cardinality(array(select distinct d
+                                                             from unnest(distinct_items) d))) > most_transitions then
     refusal := 'has too many bracket expressions for so many different characters';
   else
     -- the remaining invalid ranges: from a later character to an earlier one, or from a class
@@ -268,5 +285,6 @@ begin
   end if;
 end $$;
 comment on function internal.moderation_expression is
-  'Translates a regular expression of RE2''s syntax (no back-references, no lookaround) to the syntax of Postgres, without captures; or returns the
-   problem. The size of its automaton is limited: 150 positions, 30 parts that may be empty, 2,000 transitions, each repetition counted.';
+  'Translates a regular expression of RE2''s syntax (no back-references, no lookaround) to the syntax of Postgres,
+   without captures; or returns the problem. The size of its automaton is limited: 150 positions, 30 parts that may be
+   empty, 2,000 transitions, each repetition counted.';

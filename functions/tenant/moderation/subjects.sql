@@ -1,18 +1,21 @@
--- Subjects of moderation. Each subject type has two hooks: internal.moderation_subject__<type>(id) finds it for the caller,
--- internal.moderation_apply__<type>(id, act, snapshot, kept) hides, shows or removes it.
+-- Subjects of moderation. Each subject type has two hooks: internal.moderation_subject__<type>(id) finds it for the
+-- caller, internal.moderation_apply__<type>(id, act, snapshot, kept) hides, shows or removes it.
 
-create or replace function internal.moderation_subject(subject_type text, subject_id uuid, out user_id uuid, out snapshot jsonb)
+create or replace function internal.moderation_subject(subject_type text, subject_id uuid, out user_id uuid,
+                                                       out snapshot jsonb)
 language plpgsql stable as $$
 declare
   hook constant text := 'moderation_subject__' || moderation_subject.subject_type;
 begin
   if to_regprocedure(format('internal.%I(uuid)', hook)) is not null then
-    execute format('select s.user_id, s.snapshot from internal.%I($1) s', hook) into user_id, snapshot using moderation_subject.subject_id;
+    execute format('select s.user_id, s.snapshot from internal.%I($1) s', hook) into user_id,
+      snapshot using moderation_subject.subject_id;
   end if;
   perform internal.check_found(snapshot is not null, 'subject', 'SUBJECT_NOT_FOUND');
 end $$;
 comment on function internal.moderation_subject is
-  'The author of a subject that the caller can see, and a copy of its content. Refuses 404 SUBJECT_NOT_FOUND, also for types whose area has no hook.';
+  'The author of a subject that the caller can see, and a copy of its content. Refuses 404 SUBJECT_NOT_FOUND, also for
+   types whose area has no hook.';
 
 create or replace function internal.moderation_subject__user(id uuid, out user_id uuid, out snapshot jsonb)
 language sql stable security definer set search_path = '' as $$
@@ -32,7 +35,8 @@ begin
   if moderation_apply__user.act = 'show' then
     -- a name that the user has chosen since then is kept
     update app.users k
-       set display_name = case when k.display_name = moderation_apply__user.kept ->> 'shown_name' then moderation_apply__user.kept ->> 'display_name'
+       set display_name = case when k.display_name = moderation_apply__user.kept ->> 'shown_name'
+                                 then moderation_apply__user.kept ->> 'display_name'
                                else k.display_name end,
            avatar_url = coalesce(k.avatar_url, moderation_apply__user.kept ->> 'avatar_url')
      where k.id = u.id;
@@ -46,7 +50,8 @@ begin
                        'avatar_url', coalesce(u.avatar_url, moderation_apply__user.kept ->> 'avatar_url')) end;
 end $$;
 comment on function internal.moderation_apply__user is
-  'Hides or removes a profile: a generated name replaces the name, and the avatar is removed; show restores both. Locks the user. Granted to nobody.';
+  'Hides or removes a profile: a generated name replaces the name, and the avatar is removed; show restores both. Locks
+   the user. Granted to nobody.';
 
 create or replace function internal.moderation_subject__group(id uuid, out user_id uuid, out snapshot jsonb)
 language sql stable security definer set search_path = '' as $$
@@ -80,12 +85,13 @@ begin
   update app.groups k set name = 'Group', description = null, avatar_url = null where k.id = g.id;
   return case moderation_apply__group.act when 'hide' then
     -- hidden again: what was hidden before is still kept
-    jsonb_build_object('name', g.name, 'description', coalesce(g.description, moderation_apply__group.kept ->> 'description'),
+    jsonb_build_object('name', g.name, 'description',
+                       coalesce(g.description, moderation_apply__group.kept ->> 'description'),
                        'avatar_url', coalesce(g.avatar_url, moderation_apply__group.kept ->> 'avatar_url')) end;
 end $$;
 comment on function internal.moderation_apply__group is
-  'Hides or removes the texts of a group: its name becomes Group, its description and avatar are removed; show restores them. The group and its members stay.
-   Locks the group. Granted to nobody.';
+  'Hides or removes the texts of a group: its name becomes Group, its description and avatar are removed; show restores
+   them. The group and its members stay. Locks the group. Granted to nobody.';
 
 create or replace function internal.moderation_subject__collection_row(id uuid, out user_id uuid, out snapshot jsonb)
 language plpgsql stable as $$
@@ -93,14 +99,17 @@ declare
   c record;
 begin
   for c in
-    select o.name, array(select k.name from app.collection_columns k where k.collection_id = o.id order by k.position) as columns
+    select o.name, array(select k.name from app.collection_columns k where k.collection_id = o.id
+                          order by k.position) as columns
       from app.collections o order by o.name
   loop
     -- under the policies of the collection: a row that the caller cannot read cannot be reported
-    execute format('select t.user_id, to_jsonb(t) from collections.%I t where t.id = $1 and t.deleted_at is null', c.name)
+    execute format('select t.user_id, to_jsonb(t) from collections.%I t where t.id = $1 and t.deleted_at is null',
+                   c.name)
        into user_id, snapshot using moderation_subject__collection_row.id;
     if snapshot is not null then
-      select jsonb_build_object('collection', c.name, 'row', coalesce(jsonb_object_agg(n, case when octet_length(snapshot ->> n) > 10000
+      select jsonb_build_object('collection', c.name, 'row',
+                                coalesce(jsonb_object_agg(n, case when octet_length(snapshot ->> n) > 10000
                then to_jsonb(left(snapshot ->> n, 10000)) else snapshot -> n end), '{}')) into snapshot
         from unnest(c.columns) n;
       return;
@@ -108,7 +117,8 @@ begin
   end loop;
 end $$;
 comment on function internal.moderation_subject__collection_row is
-  'A row of any collection that the caller can read, looked up by its id in each; values of more than 10,000 bytes are truncated.';
+  'A row of any collection that the caller can read, looked up by its id in each; values of more than 10,000 bytes are
+   truncated.';
 
 create or replace function internal.moderation_lock__collection_row(id uuid) returns void
 language plpgsql volatile security definer set search_path = '' as $$
@@ -117,20 +127,24 @@ declare
   locked int;
 begin
   for c in select o.name from app.collections o order by o.name loop
-    execute format('select from collections.%I t where t.id = $1 for no key update', c.name) using moderation_lock__collection_row.id;
+    execute format('select from collections.%I t where t.id = $1 for no key update',
+                   c.name) using moderation_lock__collection_row.id;
     get diagnostics locked = row_count;
     exit when locked > 0;
   end loop;
 end $$;
-comment on function internal.moderation_lock__collection_row is 'Locks a row of any collection, before its item. Granted to nobody.';
+comment on function internal.moderation_lock__collection_row is
+  'Locks a row of any collection, before its item. Granted to nobody.';
 
-create or replace function internal.moderation_apply__collection_row(id uuid, act text, snapshot jsonb, kept jsonb) returns jsonb
+create or replace function internal.moderation_apply__collection_row(id uuid, act text, snapshot jsonb, kept jsonb)
+returns jsonb
 language plpgsql volatile security definer set search_path = '' as $$
 declare
   reached int;
 begin
   if to_regclass(format('collections.%I', moderation_apply__collection_row.snapshot ->> 'collection')) is null
-     or moderation_apply__collection_row.act = 'show' and (moderation_apply__collection_row.kept ->> 'was_live')::boolean is not true then
+     or moderation_apply__collection_row.act = 'show'
+     and (moderation_apply__collection_row.kept ->> 'was_live')::boolean is not true then
     return null;
   end if;
   execute format('update collections.%I t set deleted_at = %s where t.id = $1 and t.deleted_at is %s null',
@@ -139,7 +153,9 @@ begin
                  case moderation_apply__collection_row.act when 'show' then 'not' else '' end)
     using moderation_apply__collection_row.id;
   get diagnostics reached = row_count;
-  return jsonb_build_object('was_live', reached > 0 or coalesce((moderation_apply__collection_row.kept ->> 'was_live')::boolean, false));
+  return jsonb_build_object('was_live', reached > 0
+                            or coalesce((moderation_apply__collection_row.kept ->> 'was_live')::boolean, false));
 end $$;
 comment on function internal.moderation_apply__collection_row is
-  'Hides or removes a row by soft deletion, which its author cannot undo; show restores it, unless it was deleted before. Granted to nobody.';
+  'Hides or removes a row by soft deletion, which its author cannot undo; show restores it, unless it was deleted
+   before. Granted to nobody.';

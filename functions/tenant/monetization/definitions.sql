@@ -1,15 +1,19 @@
--- Declaring and adopting: what the plan takes the provider to. Definitions are replaced whole; adopting writes what the provider holds into them.
+-- Declaring and adopting: what the plan takes the provider to. Definitions are replaced whole; adopting writes what the
+-- provider holds into them.
 comment on constraint monetization_definitions_identifier_1_to_300 on app.monetization_definitions is
-  '400 INVALID_BODY objects: an object of the provider has no key, or one of more than 300 characters, so that it cannot be declared.';
+  '400 INVALID_BODY objects: an object of the provider has no key, or one of more than 300 characters, so that it '
+  'cannot be declared.';
 comment on constraint monetization_applied_objects_identifier_1_to_300 on app.monetization_applied_objects is
-  '400 INVALID_BODY objects: an object of the provider has no key, or one of more than 300 characters, so that it cannot be declared.';
+  '400 INVALID_BODY objects: an object of the provider has no key, or one of more than 300 characters, so that it '
+  'cannot be declared.';
 
 -- a declaration of thousands of objects is written by one statement of each kind
 create or replace trigger tg_monetization_definitions__audit_insert
   after insert on app.monetization_definitions referencing new table as new_rows for each statement
   execute function internal.tg_statement__audit('monetization');
 create or replace trigger tg_monetization_definitions__audit_update
-  after update on app.monetization_definitions referencing old table as old_rows new table as new_rows for each statement
+  after update on app.monetization_definitions referencing old table as old_rows new table as new_rows
+    for each statement
   execute function internal.tg_statement__audit('monetization');
 create or replace trigger tg_monetization_definitions__audit_delete
   after delete on app.monetization_definitions referencing old table as old_rows for each statement
@@ -25,15 +29,18 @@ language plpgsql volatile as $$
 declare
   problem record;
 begin
-  -- maps and hashed subqueries instead of joins, which are planned for a hundred items: the largest declaration has 100,000 references
+  -- maps and hashed subqueries instead of joins, which are planned for a hundred items: the largest declaration has
+  -- 100,000 references
   with items as materialized (
     select s.kind, e.value, e.n - 1 as at, e.value ->> 'key' as key
       from (values ('entitlements'), ('products'), ('offerings'), ('paywalls')) as s (kind)
      cross join lateral jsonb_array_elements(monetization_check.config -> s.kind) with ordinality as e (value, n)),
   stores as materialized (
-    select coalesce(jsonb_object_agg(i.key, i.value -> 'store'), '{}') as by_key from items i where i.kind = 'products'),
+    select coalesce(jsonb_object_agg(i.key, i.value -> 'store'), '{}') as by_key from items i
+     where i.kind = 'products'),
   packages as materialized (
-    select f.at as offering_at, f.key as offering_key, g.n - 1 as at, g.value ->> 'offering_key' as named_offering, g.value ->> 'key' as key,
+    select f.at as offering_at, f.key as offering_key, g.n - 1 as at, g.value ->> 'offering_key' as named_offering,
+           g.value ->> 'key' as key,
            g.value ->> 'product_key' as product_key, coalesce(g.value ->> 'position', '') as position,
            stores.by_key ->> (g.value ->> 'product_key') as store
       from stores
@@ -44,7 +51,8 @@ begin
     select g.*, min(g.position) over same <> max(g.position) over same as has_two_positions,
            row_number() over (partition by g.offering_at, g.key, g.product_key order by g.at) > 1 as is_repeated,
            g.store is not null
-             and first_value(g.product_key) over (partition by g.offering_at, g.key, g.store order by g.at) <> g.product_key as is_second_of_store
+             and first_value(g.product_key) over (partition by g.offering_at, g.key,
+                                                  g.store order by g.at) <> g.product_key as is_second_of_store
       from packages g
     window same as (partition by g.offering_at, g.key))
   select c.field, c.reason into problem
@@ -54,7 +62,8 @@ begin
        where k.n > 1
       union all
       select format('products[%s].store_identifier', k.at), 'is declared twice for this store'
-        from (select i.at, row_number() over (partition by i.value ->> 'store', i.value ->> 'store_identifier' order by i.at) as n
+        from (select i.at, row_number() over (partition by i.value ->> 'store',
+                                              i.value ->> 'store_identifier' order by i.at) as n
                 from items i where i.kind = 'products') k
        where k.n > 1
       union all
@@ -78,7 +87,8 @@ begin
                      row_number() over (partition by i.value ->> 'offering_key' order by i.at) as n
                 from items i where i.kind = 'paywalls') w
         left join items f on f.kind = 'offerings' and f.key = w.offering_key
-       cross join lateral (values ('is no declared offering', f.key is null), ('has another paywall', w.n > 1)) as r (reason, applies)
+       cross join lateral (values ('is no declared offering', f.key is null),
+                           ('has another paywall', w.n > 1)) as r (reason, applies)
        where r.applies) c
    order by c.field
    limit 1;
@@ -87,15 +97,18 @@ begin
   end if;
 end $$;
 comment on function internal.monetization_check is
-  'Refuses 400 INVALID_BODY for a declaration that contradicts itself: keys used twice, references to what is not declared, two products of one store in a package.';
+  'Refuses 400 INVALID_BODY for a declaration that contradicts itself: keys used twice, references to what is not
+   declared, two products of one store in a package.';
 
-create or replace function internal.monetization_rows(config jsonb) returns table (object_type text, identifier text, definition jsonb)
+create or replace function internal.monetization_rows(config jsonb)
+returns table (object_type text, identifier text, definition jsonb)
 language sql immutable parallel safe as $$
   select 'product', (p.value ->> 'store') || ':' || (p.value ->> 'store_identifier'), p.value
     from jsonb_array_elements(monetization_rows.config -> 'products') p
   union all
   select k.object_type, e.value ->> 'key', e.value
-    from (values ('entitlement', 'entitlements'), ('offering', 'offerings'), ('paywall', 'paywalls')) as k (object_type, list)
+    from (values ('entitlement', 'entitlements'), ('offering', 'offerings'), ('paywall', 'paywalls')) as k (object_type,
+                                        list)
    cross join lateral jsonb_array_elements(monetization_rows.config -> k.list) e
 $$;
 comment on function internal.monetization_rows is 'The objects of a config as rows of app.monetization_definitions.';
@@ -116,7 +129,8 @@ language sql stable as $$
   select internal.reply(200, json_build_object('monetization', internal.monetization_config(s.declared, s.declared)))
     from s
 $$;
-comment on function api.monetization_definitions_get is 'What is declared: {monetization: {entitlements, products, offerings, paywalls}}.';
+comment on function api.monetization_definitions_get is
+  'What is declared: {monetization: {entitlements, products, offerings, paywalls}}.';
 
 create or replace function api.monetization_definitions_put(monetization jsonb) returns api.reply
 language plpgsql volatile as $$
@@ -124,14 +138,18 @@ begin
   perform internal.monetization_check(monetization_definitions_put.monetization);
   perform internal.advisory_lock('monetization');
   delete from app.monetization_definitions d
-   where (d.object_type, d.identifier) not in (select r.object_type, r.identifier from internal.monetization_rows(monetization_definitions_put.monetization) r);
+   where (d.object_type, d.identifier) not in (select r.object_type, r.identifier
+                                                 from internal.monetization_rows(
+                                                   monetization_definitions_put.monetization) r);
   perform internal.monetization_write(monetization_definitions_put.monetization);
   return api.monetization_definitions_get();
 end $$;
 comment on function api.monetization_definitions_put is
-  'Replaces what is declared and returns it. Touches no provider. Refuses 400 INVALID_BODY. Two at once come one after the other.';
+  'Replaces what is declared and returns it. Touches no provider. Refuses 400 INVALID_BODY. Two at once come one after
+   the other.';
 
-create or replace function internal.monetization_closure(config jsonb, objects jsonb) returns table (object_type text, identifier text)
+create or replace function internal.monetization_closure(config jsonb, objects jsonb)
+returns table (object_type text, identifier text)
 language sql stable as $$
   with recursive identifiers as materialized (
     select p.value ->> 'key' as key, (p.value ->> 'store') || ':' || (p.value ->> 'store_identifier') as identifier
@@ -160,7 +178,8 @@ language sql stable as $$
   select n.object_type, n.identifier from needed n
 $$;
 comment on function internal.monetization_closure is
-  'Objects and what they refer to: the products of an entitlement, the products in the packages of an offering, the offering of a paywall.';
+  'Objects and what they refer to: the products of an entitlement, the products in the packages of an offering, the
+   offering of a paywall.';
 
 create or replace function internal.monetization_remember(objects jsonb) returns void
 language plpgsql volatile security definer set search_path = '' as $$
@@ -170,13 +189,17 @@ begin
   end if;
   insert into app.monetization_applied_objects as a (object_type, identifier, document, more, hash, is_pushed)
   select o.object_type, o.identifier, o.document, o.more, internal.monetization_hash(o.document), o.is_pushed
-    from jsonb_to_recordset(monetization_remember.objects) as o (object_type text, identifier text, document jsonb, more jsonb, is_pushed boolean)
+    from jsonb_to_recordset(monetization_remember.objects) as o (object_type text, identifier text, document jsonb,
+                                                                 more jsonb, is_pushed boolean)
   on conflict (object_type, identifier) do update
-     set document = excluded.document, more = excluded.more, hash = excluded.hash, is_pushed = a.is_pushed or excluded.is_pushed, applied_at = internal.now()
-   where (a.hash, a.more, a.is_pushed) is distinct from (excluded.hash, excluded.more, a.is_pushed or excluded.is_pushed);
+     set document = excluded.document, more = excluded.more, hash = excluded.hash, is_pushed = a.is_pushed
+       or excluded.is_pushed, applied_at = internal.now()
+   where (a.hash, a.more, a.is_pushed) is distinct
+     from (excluded.hash, excluded.more, a.is_pushed or excluded.is_pushed);
 end $$;
 comment on function internal.monetization_remember is
-  'Stores live objects [{object_type, identifier, document, more, is_pushed}] as applied. A product that is in its store stays so. The caller holds the lock.';
+  'Stores live objects [{object_type, identifier, document, more, is_pushed}] as applied. A product that is in its store
+   stays so. The caller holds the lock.';
 
 create or replace function internal.monetization_adopt(live jsonb, objects jsonb) returns json
 language plpgsql volatile as $$
@@ -188,37 +211,54 @@ begin
   select jsonb_object_agg(k.list, coalesce((
            -- what the provider does not have stays as declared
            select jsonb_agg(r.definition || case r.object_type
-                              when 'product' then jsonb_build_object('store_metadata', coalesce(d.definition -> 'store_metadata', '{}'))
-                              when 'entitlement' then jsonb_build_object('description', coalesce(d.definition -> 'description', 'null'))
-                              when 'paywall' then jsonb_build_object('template', coalesce(d.definition -> 'template', r.definition -> 'template'),
-                                                                     'display', coalesce(d.definition -> 'display', r.definition -> 'display'))
+                              when 'product' then jsonb_build_object('store_metadata',
+                                                                     coalesce(d.definition -> 'store_metadata', '{}'))
+                              when 'entitlement' then jsonb_build_object('description',
+                                                                         coalesce(d.definition -> 'description',
+                                                                           'null'))
+                              when 'paywall' then jsonb_build_object('template',
+                                                                     coalesce(d.definition -> 'template',
+                                                                       r.definition -> 'template'),
+                                                                     'display', coalesce(d.definition -> 'display',
+                                                                       r.definition -> 'display'))
                               else '{}' end)
              from internal.monetization_rows(config) r
-             join internal.monetization_closure(config, monetization_adopt.objects) c on (c.object_type, c.identifier) = (r.object_type, r.identifier)
+             join internal.monetization_closure(config, monetization_adopt.objects) c on (c.object_type,
+                                        c.identifier) = (r.object_type, r.identifier)
              left join app.monetization_definitions d on (d.object_type, d.identifier) = (r.object_type, r.identifier)
             where r.object_type = k.object_type), '[]'))
     into chosen
-    from (values ('product', 'products'), ('entitlement', 'entitlements'), ('offering', 'offerings'), ('paywall', 'paywalls')) as k (object_type, list);
+    from (values ('product', 'products'), ('entitlement', 'entitlements'), ('offering', 'offerings'),
+          ('paywall', 'paywalls')) as k (object_type, list);
   perform internal.monetization_write(chosen);
   perform internal.monetization_remember((
     select jsonb_agg(jsonb_build_object(
              'object_type', l.object_type, 'identifier', l.identifier, 'document', l.document,
-             'more', l.more || case l.object_type when 'paywall' then jsonb_build_object('key', w.key) else '{}' end, 'is_pushed', l.object_type = 'product'))
+             'more', l.more || case l.object_type when 'paywall' then jsonb_build_object('key', w.key) else '{}' end,
+             'is_pushed', l.object_type = 'product'))
       from internal.monetization_objects(monetization_adopt.live) l
-      left join internal.monetization_paywalls(monetization_adopt.live, declared) w on l.object_type = 'paywall' and w.offering = l.identifier
+      left join internal.monetization_paywalls(monetization_adopt.live, declared) w on l.object_type = 'paywall'
+        and w.offering = l.identifier
      where exists (select from internal.monetization_rows(chosen) r
-                    where (r.object_type, r.identifier) = (l.object_type, case l.object_type when 'paywall' then w.key else l.identifier end))));
+                    where (r.object_type, r.identifier) = (l.object_type,
+                                                           case l.object_type when 'paywall' then w.key
+                                                                else l.identifier end))));
   return (
-    select json_build_object('adopted', n.entitlements + n.products + n.offerings + n.packages + n.paywalls, 'entitlements', n.entitlements,
-                             'products', n.products, 'offerings', n.offerings, 'packages', n.packages, 'paywalls', n.paywalls)
-      from (select jsonb_array_length(chosen -> 'entitlements') as entitlements, jsonb_array_length(chosen -> 'products') as products,
-                   jsonb_array_length(chosen -> 'offerings') as offerings, jsonb_array_length(chosen -> 'paywalls') as paywalls,
+    select json_build_object('adopted', n.entitlements + n.products + n.offerings + n.packages + n.paywalls,
+                             'entitlements', n.entitlements,
+                             'products', n.products, 'offerings', n.offerings, 'packages', n.packages,
+                             'paywalls', n.paywalls)
+      from (select jsonb_array_length(chosen -> 'entitlements') as entitlements,
+            jsonb_array_length(chosen -> 'products') as products,
+                   jsonb_array_length(chosen -> 'offerings') as offerings,
+                   jsonb_array_length(chosen -> 'paywalls') as paywalls,
                    (select count(distinct (f.value ->> 'key', g.value ->> 'key'))
                       from jsonb_array_elements(chosen -> 'offerings') f
                      cross join lateral jsonb_array_elements(f.value -> 'packages') g) as packages) n);
 end $$;
 comment on function internal.monetization_adopt is
-  'Declares live objects, with what they refer to, as the provider holds them, and remembers them as applied. Returns the counts. The caller holds the lock.';
+  'Declares live objects, with what they refer to, as the provider holds them, and remembers them as applied. Returns
+   the counts. The caller holds the lock.';
 
 create or replace function api.monetization_adopt(live jsonb, adopt_all boolean, objects jsonb) returns api.reply
 language plpgsql volatile as $$
@@ -230,7 +270,8 @@ begin
   perform internal.advisory_lock('monetization');
   config := internal.monetization_config(monetization_adopt.live, internal.monetization_declared());
   if monetization_adopt.adopt_all then
-    select coalesce(jsonb_agg(jsonb_build_object('object_type', r.object_type, 'identifier', r.identifier)), '[]') into asked
+    select coalesce(jsonb_agg(jsonb_build_object('object_type', r.object_type, 'identifier', r.identifier)),
+                    '[]') into asked
       from internal.monetization_rows(config) r;
   else
     select min(o.n) - 1 into absent
@@ -244,5 +285,6 @@ begin
   return internal.reply(200, internal.monetization_adopt(monetization_adopt.live, asked));
 end $$;
 comment on function api.monetization_adopt is
-  'Adopts all live objects, or those that are named, with what they refer to: {adopted, entitlements, products, offerings, packages, paywalls}. A repetition
-   writes nothing and returns the same. Refuses 400 INVALID_BODY for an object that is not at the provider.';
+  'Adopts all live objects, or those that are named, with what they refer to: {adopted, entitlements, products,
+   offerings, packages, paywalls}. A repetition writes nothing and returns the same. Refuses 400 INVALID_BODY for an
+   object that is not at the provider.';

@@ -1,4 +1,5 @@
--- The differences of a document of definitions, that of another project or of a repository, and the definitions of this project.
+-- The differences of a document of definitions, that of another project or of a repository, and the definitions of this
+-- project.
 create or replace function internal.promotion_diff(was jsonb, wanted jsonb) returns jsonb
 language sql immutable as $$
   select coalesce(jsonb_object_agg(coalesce(t.key, s.key), jsonb_build_array(t.value, s.value)), '{}')
@@ -13,7 +14,8 @@ returns table (op text, kind text, key text, diff jsonb, wanted jsonb, was jsonb
 -- lists of a document have no statistics: a nested loop over them would be quadratic
 language sql stable set enable_nestloop = off as $$
   with here as materialized (
-    select h.kind, h.key, h.configuration, h.code, h.reason from internal.promotion_definitions(promotion_differences.kinds) h
+    select h.kind, h.key, h.configuration, h.code, h.reason
+      from internal.promotion_definitions(promotion_differences.kinds) h
   ), there as materialized (
     select k.key as kind, r.key, r.value as configuration
       from jsonb_each(promotion_differences.document -> 'definitions') k, jsonb_each(k.value) r
@@ -24,14 +26,16 @@ language sql stable set enable_nestloop = off as $$
   select case when h.configuration is null then 'create' when t.configuration is null then 'delete' else 'update' end,
          coalesce(t.kind, h.kind), coalesce(t.key, h.key), internal.promotion_diff(coalesce(h.configuration, '{}'),
            -- a field that the document does not name stays as it is
-           case when t.configuration is null then '{}' when h.configuration is null then t.configuration else m.configuration end),
+           case when t.configuration is null then '{}' when h.configuration is null then t.configuration
+                else m.configuration end),
          t.configuration, h.configuration, h.code, h.reason
     from (select distinct on (h.kind, h.key) h.* from here h) h
     full join there t on t.kind = h.kind and t.key = h.key
     left join left_out l on l.kind = h.kind and l.key = h.key
     left join internal.composed_definitions c on c.promoted_as = coalesce(t.kind, h.kind)
    cross join lateral (select case when c.kind is null then h.configuration || t.configuration
-                                   else internal.promotion_merged(c.kind, h.configuration, t.configuration) end as configuration) m
+                                   else internal.promotion_merged(c.kind, h.configuration,
+                                                                  t.configuration) end as configuration) m
    where case when t.key is null then promotion_differences.is_pruning and l.key is null and c.is_additive is not true
               else h.key is null or h.configuration is distinct from m.configuration end
      and (promotion_differences.kinds is null or coalesce(t.kind, h.kind) = any (promotion_differences.kinds))
@@ -39,7 +43,8 @@ language sql stable set enable_nestloop = off as $$
           or promotion_differences.keys -> coalesce(t.kind, h.kind) ? coalesce(t.key, h.key))
 $$;
 comment on function internal.promotion_differences is
-  'The rows that differ, in no order: op, and the row as the document has it and as it is here. Deletions only when pruning. Refuses 400 INVALID_BODY.';
+  'The rows that differ, in no order: op, and the row as the document has it and as it is here. Deletions only when
+   pruning. Refuses 400 INVALID_BODY.';
 
 create or replace function internal.promotion_compared(document jsonb, kinds text[], keys jsonb, is_pruning boolean)
 returns table (op text, kind text, key text, diff jsonb, wanted jsonb, was jsonb, code text, reason text)
@@ -47,13 +52,16 @@ returns table (op text, kind text, key text, diff jsonb, wanted jsonb, was jsonb
 language sql stable set enable_nestloop = off as $$
   with differences as materialized (
     select c.op, c.kind, c.key, c.diff, c.wanted, c.was, c.code, c.reason
-      from internal.promotion_differences(promotion_compared.document, promotion_compared.kinds, promotion_compared.keys, promotion_compared.is_pruning) c
+      from internal.promotion_differences(promotion_compared.document, promotion_compared.kinds,
+                                          promotion_compared.keys, promotion_compared.is_pruning) c
   ), declared as materialized (
-    select d.kind, internal.promoted_as(d) as name, d.singular, d.plural, d.fixed_columns, d.max_count, d.create_order, internal.promotion_references(d) as paths
+    select d.kind, internal.promoted_as(d) as name, d.singular, d.plural, d.fixed_columns, d.max_count, d.create_order,
+           internal.promotion_references(d) as paths
       from internal.definitions d
      where d.kept_back is null
      union all
-    select c.kind, c.promoted_as, c.singular, c.plural, c.fixed_columns, c.max_count, c.create_order, c.refs from internal.composed_definitions c
+    select c.kind, c.promoted_as, c.singular, c.plural, c.fixed_columns, c.max_count, c.create_order, c.refs
+      from internal.composed_definitions c
   ), taken as materialized (
     select distinct d.name, i.value as key from declared d, jsonb_each_text(internal.promotion_names(d.kind)) i
   ), counted as (
@@ -68,7 +76,8 @@ language sql stable set enable_nestloop = off as $$
       join declared d on d.name = c.kind
      cross join lateral jsonb_array_elements(d.paths) p
       join declared o on o.kind = p.value ->> 'kind'
-     cross join lateral jsonb_path_query(case c.op when 'delete' then c.was else c.wanted end, (p.value ->> 'path')::jsonpath) v (value)
+     cross join lateral jsonb_path_query(case c.op when 'delete' then c.was else c.wanted end,
+                                         (p.value ->> 'path')::jsonpath) v (value)
      -- a row that refers to itself waits for no other
      where v.value <> 'null' and not (o.name = c.kind and v.value #>> '{}' = c.key)
   ), missing as (
@@ -83,7 +92,8 @@ language sql stable set enable_nestloop = off as $$
     select e.kind, e.is_deletion, x.key, x.depth
       from (select c.kind, c.op = 'delete' as is_deletion, jsonb_object_agg(c.key, coalesce(r.others, '[]')) as edges
               from differences c
-              left join (select r.op, r.kind, r.key, jsonb_agg(r.other) as others from referred r where r.other_kind = r.kind group by r.op, r.kind, r.key) r
+              left join (select r.op, r.kind, r.key, jsonb_agg(r.other) as others from referred r
+                          where r.other_kind = r.kind group by r.op, r.kind, r.key) r
                 on r.op = c.op and r.kind = c.kind and r.key = c.key
              where exists (select from referred r where r.other_kind = r.kind and r.kind = c.kind)
              group by c.kind, c.op = 'delete') e
@@ -95,10 +105,17 @@ language sql stable set enable_nestloop = off as $$
              when c.code = 'AMBIGUOUS_NAME' then array[c.code, c.reason]
              when c.op = 'update' and c.diff ?| d.fixed_columns
                then array['FIELD_FIXED', format('The target has this %s, and its %s cannot change.', d.singular,
-                                                (select min(f.name) from unnest(d.fixed_columns) f (name) where c.diff ? f.name))]
-             when m.key is not null then array['REFERENCE_MISSING', format('The target has no %s %s, and this plan creates none.', m.singular, m.other)]
-             when p.key is not null and p.depth is null then array['REFERENCE_CYCLE', format('Its references to other %s form a circle.', d.plural)]
-             when c.op = 'create' and n.is_full then array['LIMIT_REACHED', format('A project has at most %s %s.', d.max_count, d.plural)]
+                                                (select min(f.name) from unnest(d.fixed_columns) f (name)
+                                                  where c.diff ? f.name))]
+             when m.key is not null then array['REFERENCE_MISSING',
+                                               format('The target has no %s %s, and this plan creates none.',
+                                                      m.singular, m.other)]
+             when p.key is not null and p.depth is null then array['REFERENCE_CYCLE',
+                                                                   format('Its references to other %s form a circle.',
+                                                                          d.plural)]
+             when c.op = 'create' and n.is_full then array['LIMIT_REACHED',
+                                                           format('A project has at most %s %s.', d.max_count,
+                                                                  d.plural)]
              when z.kind is not null then internal.promotion_refusal(z.kind, c.op, c.wanted, c.was) end as problem
       from differences c
       join declared d on d.name = c.kind
@@ -116,16 +133,21 @@ language sql stable set enable_nestloop = off as $$
   select o.op, o.kind, o.key, o.diff, o.wanted, o.was, o.code, o.reason
     from (select j.op, j.kind, j.key, j.diff, j.wanted, j.was, j.problem[1] as code, j.problem[2] as reason,
                  -- what others refer to is created first and deleted last
-                 row_number() over (order by j.op = 'delete', case when j.op = 'delete' then -j.create_order else j.create_order end, j.kind collate "C",
-                                             case when j.op = 'delete' then -j.depth else j.depth end, j.key collate "C") as n
+                 row_number() over (order by j.op = 'delete',
+                                    case when j.op = 'delete' then -j.create_order else j.create_order end,
+                                      j.kind collate "C",
+                                             case when j.op = 'delete' then -j.depth else j.depth end,
+                                             j.key collate "C") as n
             from judged j
            union all
-          select 'create', b.value ->> 'kind', b.value ->> 'key', '{}', null, null, b.value ->> 'code', b.value ->> 'reason', 1000000000 + b.n from blocked b) o
+          select 'create', b.value ->> 'kind', b.value ->> 'key', '{}', null, null, b.value ->> 'code',
+                 b.value ->> 'reason', 1000000000 + b.n from blocked b) o
    order by o.n
 $$;
 comment on function internal.promotion_compared is
-  'What must change here to equal the document, in the order of its execution, and what is blocked, with a code: AMBIGUOUS_NAME, FIELD_FIXED,
-   REFERENCE_MISSING, REFERENCE_CYCLE, LIMIT_REACHED, or one of a composed kind. Deletions only when pruning. Refuses 400 INVALID_BODY.';
+  'What must change here to equal the document, in the order of its execution, and what is blocked, with a code:
+   AMBIGUOUS_NAME, FIELD_FIXED, REFERENCE_MISSING, REFERENCE_CYCLE, LIMIT_REACHED, or one of a composed kind. Deletions
+   only when pruning. Refuses 400 INVALID_BODY.';
 
 create or replace function internal.promotion_document_check(document jsonb) returns void
 language plpgsql stable as $$
@@ -135,7 +157,8 @@ declare
   first record;
 begin
   with kinds as (
-    select k.key as kind, k.value as rows, d, c.fields, internal.promotion_parts(c.kind) as parts, d.kind is not null or c.kind is not null as is_known
+    select k.key as kind, k.value as rows, d, c.fields, internal.promotion_parts(c.kind) as parts, d.kind is not null
+        or c.kind is not null as is_known
       from jsonb_each(promotion_document_check.document -> 'definitions') k
       left join internal.definitions d on d.kept_back is null and internal.promoted_as(d) = k.key
       left join internal.composed_definitions c on c.promoted_as = k.key
@@ -145,7 +168,8 @@ begin
      where not k.is_known
      union all
     select k.kind, r.key, f.key as field,
-           case when o.fields ? f.key then 'has a value of the wrong type' else 'is not a field of this kind' end as reason
+           case when o.fields ? f.key then 'has a value of the wrong type'
+                else 'is not a field of this kind' end as reason
       from kinds k
      cross join lateral (select coalesce(k.fields, jsonb_object_agg(s.name, s.types)) as fields
                            from (select s.name, case
@@ -153,10 +177,12 @@ begin
                                           when t.oid = 'numeric'::regtype then '{number,string}'
                                           when t.typcategory = 'N' then '{number}'
                                           when t.typcategory = 'A' then '{array}'
-                                          when t.oid in ('json'::regtype, 'jsonb'::regtype) then '{boolean,number,string,array,object}'
+                                          when t.oid in ('json'::regtype,
+                                                         'jsonb'::regtype) then '{boolean,number,string,array,object}'
                                           else '{string}' end as types
                                    from internal.definition_columns(k.d) s
-                                   join pg_catalog.pg_attribute a on a.attrelid = to_regclass((k.d).table_name) and a.attname = s.name
+                                   join pg_catalog.pg_attribute a on a.attrelid = to_regclass((k.d).table_name)
+                                     and a.attname = s.name
                                    join pg_catalog.pg_type t on t.oid = a.atttypid
                                   where s.is_settable and s.name <> internal.promotion_key_column(k.d)
                                  union all
@@ -166,36 +192,43 @@ begin
                                   where p.value ->> 'path' like '$.%[*].%') s) o
      cross join lateral jsonb_each(k.rows) r
      cross join lateral jsonb_each(r.value) f
-     where k.is_known and (not o.fields ? f.key or jsonb_typeof(f.value) <> 'null' and not o.fields -> f.key ? jsonb_typeof(f.value))
+     where k.is_known and (not o.fields ? f.key
+                           or jsonb_typeof(f.value) <> 'null' and not o.fields -> f.key ? jsonb_typeof(f.value))
      union all
     -- what is left out of a row would differ from the document for ever
     select k.kind, r.key, format('%s.%s.%s', p.key, e.n - 1, f.key), 'is not a field of this kind'
       from kinds k
      cross join lateral jsonb_each(k.parts) p
      cross join lateral jsonb_each(k.rows) r
-     cross join lateral jsonb_array_elements(case when jsonb_typeof(r.value -> p.key) = 'array' then r.value -> p.key else '[]' end) with ordinality e (value, n)
+     cross join lateral jsonb_array_elements(case when jsonb_typeof(r.value -> p.key) = 'array' then r.value -> p.key
+                                                  else '[]' end) with ordinality e (value, n)
      cross join lateral jsonb_object_keys(case when jsonb_typeof(e.value) = 'object' then e.value else '{}' end) f (key)
      where not p.value ? f.key
   ), named as (
     select left(f.kind, 63) as kind, left(f.key, 100) as key, left(f.field, 100) as field, f.reason,
-           row_number() over (order by f.key is not null, f.kind collate "C", f.key collate "C", f.field collate "C") as n
+           row_number() over (order by f.key is not null, f.kind collate "C", f.key collate "C",
+                              f.field collate "C") as n
       from found f
   )
-  select json_agg(json_build_object('kind', n.kind, 'key', n.key, 'field', n.field, 'reason', n.reason) order by n.n) into problems
+  select json_agg(json_build_object('kind', n.kind, 'key', n.key, 'field', n.field, 'reason', n.reason) order by n.n)
+    into problems
     from named n
    where n.n <= most;
   if problems is null then
     return;
   end if;
-  select case when p.key is null then 'document.definitions' else format('document.definitions.%s.%s.%s', p.kind, p.key, p.field) end as field,
+  select case when p.key is null then 'document.definitions'
+              else format('document.definitions.%s.%s.%s', p.kind, p.key, p.field) end as field,
          case when p.key is null then p.kind || ' ' else '' end || p.reason as reason
     into first
     from json_to_record(problems -> 0) p (kind text, key text, field text, reason text);
-  perform internal.fail(400, 'INVALID_BODY', first.field || ': ' || first.reason, json_build_object('field', first.field, 'reason', first.reason, 'problems', problems));
+  perform internal.fail(400, 'INVALID_BODY', first.field || ': ' || first.reason,
+                        json_build_object('field', first.field, 'reason', first.reason, 'problems', problems));
 end $$;
 comment on function internal.promotion_document_check is
-  'Whether a document has only kinds that are copied, with fields that they have, of the types of their columns: values are checked by the functions of
-   the kinds, when it is applied. Refuses 400 INVALID_BODY, with the first problem as its field and reason, and the first hundred as problems.';
+  'Whether a document has only kinds that are copied, with fields that they have, of the types of their columns: values
+   are checked by the functions of the kinds, when it is applied. Refuses 400 INVALID_BODY, with the first problem as
+   its field and reason, and the first hundred as problems.';
 
 create or replace function internal.promotion_selection_check(kinds text[], keys jsonb) returns void
 language plpgsql stable as $$
@@ -221,11 +254,13 @@ begin
     perform internal.invalid('keys.' || unknown, 'is not among kinds', 'INVALID_BODY');
   end if;
 end $$;
-comment on function internal.promotion_selection_check is 'Refuses 400 INVALID_BODY for keys of a kind that is not copied, or not among the kinds that are named.';
+comment on function internal.promotion_selection_check is
+  'Refuses 400 INVALID_BODY for keys of a kind that is not copied, or not among the kinds that are named.';
 
 create or replace function internal.promotion_hash(source_project_id uuid, ops jsonb, blocked jsonb) returns text
 language sql stable
-return encode(sha256(convert_to(concat_ws(' ', promotion_hash.source_project_id, internal.project_id(), promotion_hash.ops, promotion_hash.blocked), 'UTF8')), 'hex');
+return encode(sha256(convert_to(concat_ws(' ', promotion_hash.source_project_id, internal.project_id(),
+                                          promotion_hash.ops, promotion_hash.blocked), 'UTF8')), 'hex');
 comment on function internal.promotion_hash is 'The hash of a plan: of both projects and of all that it would change.';
 
 create or replace function internal.promotion_rehearse(todo jsonb) returns jsonb
@@ -250,7 +285,8 @@ begin
             perform internal.promotion_hook('begin', promotion_rehearse.todo -> n ->> 'kind');
           end if;
           outcome := outcome || internal.promotion_try(
-            promotion_rehearse.todo -> n, promotion_rehearse.todo -> n -> 'kind' is distinct from promotion_rehearse.todo -> (n + 1) -> 'kind');
+            promotion_rehearse.todo -> n, promotion_rehearse.todo -> n -> 'kind' is distinct
+              from promotion_rehearse.todo -> (n + 1) -> 'kind');
         end loop;
       end if;
       raise exception using errcode = 'TR003', message = 'a rehearsal';
@@ -266,11 +302,12 @@ begin
   return outcome;
 end $$;
 comment on function internal.promotion_rehearse is
-  'What applying the ops would do, [{code, reason, is_same}] in their order: they are executed by the functions that an apply calls, and undone. A refusal has
-   code and reason; is_same says that an update leaves its row as it is, because the fields that a document leaves out have their defaults.';
+  'What applying the ops would do, [{code, reason, is_same}] in their order: they are executed by the functions that an
+   apply calls, and undone. A refusal has code and reason; is_same says that an update leaves its row as it is, because
+   the fields that a document leaves out have their defaults.';
 
-create or replace function internal.promotion_plan(source_project_id uuid, document jsonb, kinds jsonb, keys jsonb, prune boolean, is_rehearsed boolean,
-                                                   out plan json, out todo jsonb)
+create or replace function internal.promotion_plan(source_project_id uuid, document jsonb, kinds jsonb, keys jsonb,
+                                                   prune boolean, is_rehearsed boolean, out plan json, out todo jsonb)
 language plpgsql volatile as $$
 declare
   named constant text[] := internal.promotion_kinds_named(promotion_plan.kinds);
@@ -281,11 +318,15 @@ declare
   hash text;
 begin
   perform internal.promotion_selection_check(named, promotion_plan.keys);
-  select coalesce(jsonb_agg(jsonb_build_object('op', c.op, 'kind', c.kind, 'key', c.key, 'diff', c.diff) order by c.n) filter (where c.code is null), '[]'),
-         coalesce(jsonb_agg(jsonb_build_object('kind', c.kind, 'key', c.key, 'code', c.code, 'reason', c.reason) order by c.n)
+  select coalesce(jsonb_agg(jsonb_build_object('op', c.op, 'kind', c.kind, 'key', c.key, 'diff',
+                                               c.diff) order by c.n) filter (where c.code is null), '[]'),
+         coalesce(jsonb_agg(jsonb_build_object('kind', c.kind, 'key', c.key, 'code', c.code, 'reason',
+                                               c.reason) order by c.n)
                     filter (where c.code is not null), '[]'),
-         coalesce(jsonb_agg(jsonb_build_object('op', c.op, 'kind', c.kind, 'key', c.key, 'wanted', c.wanted, 'was', case when z.kind is not null then c.was end, 'fields',
-                                               (select jsonb_agg(f) from jsonb_object_keys(c.diff) f)) order by c.n) filter (where c.code is null), '[]')
+         coalesce(jsonb_agg(jsonb_build_object('op', c.op, 'kind', c.kind, 'key', c.key, 'wanted', c.wanted, 'was',
+                                               case when z.kind is not null then c.was end, 'fields',
+                                               (select jsonb_agg(f) from jsonb_object_keys(c.diff) f))
+                                                 order by c.n) filter (where c.code is null), '[]')
     into ops, blocked, promotion_plan.todo
     from internal.promotion_compared(promotion_plan.document, named, promotion_plan.keys, promotion_plan.prune)
          with ordinality c (op, kind, key, diff, wanted, was, code, reason, n)
@@ -293,9 +334,11 @@ begin
   hash := internal.promotion_hash(promotion_plan.source_project_id, ops, blocked);
   if promotion_plan.is_rehearsed and promotion_plan.todo <> '[]' then
     rehearsed := internal.promotion_rehearse(promotion_plan.todo);
-    select jsonb_agg(jsonb_build_object('kind', o.value ->> 'kind', 'key', o.value ->> 'key', 'code', r.value -> 'code', 'reason', r.value -> 'reason') order by o.n)
+    select jsonb_agg(jsonb_build_object('kind', o.value ->> 'kind', 'key', o.value ->> 'key', 'code', r.value -> 'code',
+                                        'reason', r.value -> 'reason') order by o.n)
              filter (where r.value ->> 'code' is not null),
-           coalesce(jsonb_agg(o.value order by o.n) filter (where r.value ->> 'code' is null and r.value ->> 'is_same' is distinct from 'true'), '[]')
+           coalesce(jsonb_agg(o.value order by o.n) filter (where r.value ->> 'code' is null
+                                                              and r.value ->> 'is_same' is distinct from 'true'), '[]')
       into refused, ops
       from jsonb_array_elements(ops) with ordinality o (value, n)
       left join jsonb_array_elements(rehearsed) with ordinality r (value, n) on r.n = o.n;
@@ -305,20 +348,24 @@ begin
       hash := internal.promotion_hash(promotion_plan.source_project_id, ops, blocked);
     end if;
   end if;
-  promotion_plan.plan := json_build_object('plan_hash', hash, 'clean', ops = '[]' and blocked = '[]', 'ops', ops, 'blocked', blocked);
+  promotion_plan.plan := json_build_object('plan_hash', hash, 'clean', ops = '[]' and blocked = '[]', 'ops', ops,
+                                           'blocked', blocked);
 end $$;
 comment on function internal.promotion_plan is
-  'The plan as responses show it, and what applying it does: [{op, kind, key, wanted, was, fields}]. With is_rehearsed, blocked has what an apply would be
-   refused, and ops are without updates that change nothing. Refuses 400 INVALID_BODY.';
+  'The plan as responses show it, and what applying it does: [{op, kind, key, wanted, was, fields}]. With is_rehearsed,
+   blocked has what an apply would be refused, and ops are without updates that change nothing. Refuses 400
+   INVALID_BODY.';
 
-create or replace function api.promotion_plan(source_project_id uuid, document text, kinds jsonb default null, keys jsonb default '{}', prune boolean default false)
+create or replace function api.promotion_plan(source_project_id uuid, document text, kinds jsonb default null,
+                                              keys jsonb default '{}', prune boolean default false)
 returns api.reply
 language sql volatile as $$
   select internal.reply(200, internal.promotion_fitting(p.plan))
-    from internal.promotion_plan(promotion_plan.source_project_id, promotion_plan.document::jsonb -> 'data', promotion_plan.kinds, promotion_plan.keys,
+    from internal.promotion_plan(promotion_plan.source_project_id, promotion_plan.document::jsonb -> 'data',
+                                 promotion_plan.kinds, promotion_plan.keys,
                                  promotion_plan.prune, true) p
 $$;
 comment on function api.promotion_plan is
-  'The plan that makes this project equal to the export of another one, whose envelope is document: {plan_hash, clean, ops[{op, kind, key, diff {field:
-   [here, there]}}], blocked[{kind, key, code, reason}]}. Applying is tried and undone, so that blocked has what it would be refused. Refuses 400 INVALID_BODY,
-   409 LIMIT_REACHED (8 MB).';
+  'The plan that makes this project equal to the export of another one, whose envelope is document: {plan_hash, clean,
+   ops[{op, kind, key, diff {field: [here, there]}}], blocked[{kind, key, code, reason}]}. Applying is tried and undone,
+   so that blocked has what it would be refused. Refuses 400 INVALID_BODY, 409 LIMIT_REACHED (8 MB).';

@@ -1,6 +1,8 @@
 -- Templates and automations, which developers define, and what is common to messages: their categories.
-comment on constraint push_templates_key_unique on app.push_templates is '409 CONFLICT key: A template with this key exists.';
-comment on constraint push_automations_key_unique on app.push_automations is '409 CONFLICT key: An automation with this key exists.';
+comment on constraint push_templates_key_unique on app.push_templates is
+  '409 CONFLICT key: A template with this key exists.';
+comment on constraint push_automations_key_unique on app.push_automations is
+  '409 CONFLICT key: An automation with this key exists.';
 comment on constraint push_automations_delay_0_to_30_days on app.push_automations is
   '400 VALIDATION_ERROR delay_seconds: must be a whole number of 0 to 2592000.';
 comment on constraint push_automations_message_or_template on app.push_automations is
@@ -12,10 +14,12 @@ select internal.audit_declare('app.push_automations', 'push');
 create or replace function internal.push_categories_note(messages jsonb[]) returns void
 language sql volatile security definer set search_path = '' as $$
   insert into app.push_categories (key)
-  select distinct m ->> 'category' from unnest(push_categories_note.messages) m where m ->> 'category' is not null order by 1
+  select distinct m ->> 'category' from unnest(push_categories_note.messages) m where m ->> 'category' is not null
+   order by 1
   on conflict do nothing
 $$;
-comment on function internal.push_categories_note is 'Remembers the categories of messages, for the list that users choose from.';
+comment on function internal.push_categories_note is
+  'Remembers the categories of messages, for the list that users choose from.';
 
 create or replace function internal.push_titles_check(message jsonb) returns void
 language plpgsql volatile as $$
@@ -25,8 +29,10 @@ begin
   select t.place into part
     from (select 'title' as place, push_titles_check.message ->> 'title' as title
            union all
-          select 'localized.' || l.key || '.title', case jsonb_typeof(l.value) when 'object' then l.value ->> 'title' end
-            from jsonb_each(case jsonb_typeof(push_titles_check.message -> 'localized') when 'object' then push_titles_check.message -> 'localized' else '{}' end) l) t
+          select 'localized.' || l.key || '.title',
+                 case jsonb_typeof(l.value) when 'object' then l.value ->> 'title' end
+            from jsonb_each(case jsonb_typeof(push_titles_check.message -> 'localized')
+                                 when 'object' then push_titles_check.message -> 'localized' else '{}' end) l) t
    where not internal.is_line(t.title)
    order by t.place
    limit 1;
@@ -34,17 +40,23 @@ begin
     perform internal.invalid('message.' || part.place, 'must be one line of text');
   end if;
 end $$;
-comment on function internal.push_titles_check is 'Refuses 400 VALIDATION_ERROR for a message with a title, in any of its locales, that is not one line of text.';
+comment on function internal.push_titles_check is
+  'Refuses 400 VALIDATION_ERROR for a message with a title, in any of its locales, that is not one line of text.';
 
-create or replace function internal.push_template_check(requested app.push_templates, was app.push_templates, sent jsonb) returns app.push_templates
+create or replace function internal.push_template_check(requested app.push_templates, was app.push_templates,
+                                                        sent jsonb)
+returns app.push_templates
 language plpgsql volatile as $$
 begin
   perform internal.push_titles_check((push_template_check.requested).message);
   return push_template_check.requested;
 end $$;
-comment on function internal.push_template_check is 'Refuses 400 VALIDATION_ERROR for a title that is not one line of text.';
+comment on function internal.push_template_check is
+  'Refuses 400 VALIDATION_ERROR for a title that is not one line of text.';
 
-create or replace function internal.push_template_after_write(stored app.push_templates, was app.push_templates, sent jsonb) returns void
+create or replace function internal.push_template_after_write(stored app.push_templates, was app.push_templates,
+                                                              sent jsonb)
+returns void
 language sql volatile as $$
   select internal.push_categories_note(array[(push_template_after_write.stored).message])
 $$;
@@ -59,9 +71,11 @@ begin
     perform internal.fail(409, 'CONFLICT', 'An automation names this template.', '{"field": "key"}');
   end if;
 end $$;
-comment on function internal.push_template_before_delete is 'Refuses 409 CONFLICT while an automation names the template. Locks the template.';
+comment on function internal.push_template_before_delete is
+  'Refuses 409 CONFLICT while an automation names the template. Locks the template.';
 
-create or replace function internal.push_automation_check(requested app.push_automations, was app.push_automations, sent jsonb)
+create or replace function internal.push_automation_check(requested app.push_automations, was app.push_automations,
+                                                          sent jsonb)
 returns app.push_automations
 language plpgsql volatile security definer set search_path = '' as $$
 declare
@@ -97,11 +111,13 @@ begin
   return made;
 end $$;
 comment on function internal.push_automation_check is
-  'Refuses 400 VALIDATION_ERROR: a template or a segment that does not exist, an invalid filter, an event of push itself, svc.message.received in any other than the automation
-   message. Locks the template and the segment
-   against deletion.';
+  'Refuses 400 VALIDATION_ERROR: a template or a segment that does not exist, an invalid filter, an event of push
+   itself, svc.message.received in any other than the automation message. Locks the template and the segment against
+   deletion.';
 
-create or replace function internal.push_automation_after_write(stored app.push_automations, was app.push_automations, sent jsonb) returns void
+create or replace function internal.push_automation_after_write(stored app.push_automations, was app.push_automations,
+                                                                sent jsonb)
+returns void
 language sql volatile as $$
   select internal.push_categories_note(array[(push_automation_after_write.stored).message])
 $$;

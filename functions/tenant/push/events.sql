@@ -13,16 +13,19 @@ begin
     return;
   end if;
   update app.campaign_deliveries d
-     set status = case when d.sent_at is null then 'skipped' else 'sent' end, reason = case when d.sent_at is null then 'cancelled' end
+     set status = case when d.sent_at is null then 'skipped' else 'sent' end,
+       reason = case when d.sent_at is null then 'cancelled' end
     from unnest(on_events__88_push.events) i
     join app.push_automations a on a.cancel_if_event = i.event_name
    where d.automation_id = a.id and d.app_user_id = i.app_user_id and d.status = 'pending';
   insert into app.campaign_deliveries (queue_id, channel, automation_id, app_user_id, context, inbox, due_at)
-  select '00000000-0000-0000-0000-000000000000', 'push', a.id, i.app_user_id, i.properties, a.inbox, internal.now() + make_interval(secs => a.delay_seconds)
+  select '00000000-0000-0000-0000-000000000000', 'push', a.id, i.app_user_id, i.properties, a.inbox,
+         internal.now() + make_interval(secs => a.delay_seconds)
     from unnest(on_events__88_push.events) i
     join app.push_automations a on a.is_active and internal.push_trigger_event(a.trigger) = i.event_name
    where (not a.trigger ? 'segment_id' or i.properties ->> 'segment_id' = a.trigger ->> 'segment_id')
-     and (coalesce(a.trigger -> 'filter', 'null') = 'null' or internal.filter_truth(a.trigger -> 'filter', i.properties))
+     and (coalesce(a.trigger -> 'filter', 'null') = 'null'
+          or internal.filter_truth(a.trigger -> 'filter', i.properties))
    order by i.app_user_id, a.id;
   if found then
     perform internal.enqueue('push__direct', due_at => d.due_at)

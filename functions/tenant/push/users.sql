@@ -4,14 +4,16 @@ language plpgsql volatile security definer set search_path = '' as $$
 declare
   moved int;
 begin
-  update app.push_inbox_items i set app_user_id = merge__push_inbox_items.survivor where i.app_user_id = merge__push_inbox_items.other;
+  update app.push_inbox_items i set app_user_id = merge__push_inbox_items.survivor
+    where i.app_user_id = merge__push_inbox_items.other;
   get diagnostics moved = row_count;
   delete from app.push_inbox_items i
    where i.id in (select x.id from app.push_inbox_items x where x.app_user_id = merge__push_inbox_items.survivor
                    order by x.created_at desc, x.id desc offset 500);
   return moved;
 end $$;
-comment on function internal.merge__push_inbox_items is 'Unites two inboxes; the newest 500 items stay. Granted to nobody.';
+comment on function internal.merge__push_inbox_items is
+  'Unites two inboxes; the newest 500 items stay. Granted to nobody.';
 
 create or replace function internal.purge__push(most int default 5000) returns bigint
 language sql volatile security definer set search_path = '' as $$

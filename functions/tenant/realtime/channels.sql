@@ -1,5 +1,6 @@
--- The kinds of channels. Each is a function internal.channel__<kind>(item, params), which says whether the caller may listen: name is the channel as events are published
--- to it, scope is what its server keeps: presence, publish, and for rows of collections whose they must be. An area joins in by adding one, see docs/realtime.md.
+-- The kinds of channels. Each is a function internal.channel__<kind>(item, params), which says whether the caller may
+-- listen: name is the channel as events are published to it, scope is what its server keeps: presence, publish, and for
+-- rows of collections whose they must be. An area joins in by adding one, see docs/realtime.md.
 
 create or replace function internal.channel_refused() returns void
 language sql volatile
@@ -45,5 +46,5 @@ begin
                     else internal.has_role(substr(rule.publish, 6)) end);
 end $$;
 comment on function internal.channel__room is
-  'room:<name>: any signed-in user listens; who publishes, and whether there is presence, its rule says. Without a rule everybody who listens may publish. Refuses 404 NOT_FOUND
-   for a name that is none.';
+  'room:<name>: any signed-in user listens; who publishes, and whether there is presence, its rule says. Without a rule
+   everybody who listens may publish. Refuses 404 NOT_FOUND for a name that is none.';

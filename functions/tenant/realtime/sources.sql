@@ -38,7 +38,8 @@ begin
     perform internal.on_event__92_realtime(event, true);
   end loop;
 end $$;
-comment on function internal.on_events__92_realtime is 'Publishes the system events that areas declare to their users. Granted to nobody.';
+comment on function internal.on_events__92_realtime is
+  'Publishes the system events that areas declare to their users. Granted to nobody.';
 
 create or replace function internal.on_event__92_realtime(event app.engagement_events, plan boolean) returns void
 language plpgsql volatile as $$

@@ -1,26 +1,31 @@
--- Claiming a code, and the referrer's reward: paid at once, or when the claimer is verified and has met the conditions of the defaults. Rewards are
--- paid only here. Lock order: users, then the code.
+-- Claiming a code, and the referrer's reward: paid at once, or when the claimer is verified and has met the conditions
+-- of the defaults. Rewards are paid only here. Lock order: users, then the code.
 
 create or replace function internal.referral_known(app_user_id uuid) returns boolean
 language sql stable security definer set search_path = '' as $$
-  select exists (select from app.users u where u.id = referral_known.app_user_id and (u.email_verified or u.phone_verified))
+  select exists (select from app.users u where u.id = referral_known.app_user_id
+                    and (u.email_verified or u.phone_verified))
       -- identities of providers count as verified; an email or a phone counts when it is verified
-      or exists (select from app.user_identities i where i.app_user_id = referral_known.app_user_id and i.provider not in ('email', 'phone'))
+      or exists (select from app.user_identities i
+                  where i.app_user_id = referral_known.app_user_id and i.provider not in ('email', 'phone'))
 $$;
-comment on function internal.referral_known is 'Whether a user has a verified identity, so that nobody is paid for invented users. Granted to nobody.';
+comment on function internal.referral_known is
+  'Whether a user has a verified identity, so that nobody is paid for invented users. Granted to nobody.';
 
 create or replace function internal.referral_installs(app_user_id uuid) returns setof text
 language sql stable security definer set search_path = '' as $$
   select u.anonymous_id from app.users u where u.id = referral_installs.app_user_id and u.anonymous_id is not null
   union
-  select s.original_anonymous_id from app.user_sessions s where s.app_user_id = referral_installs.app_user_id and s.original_anonymous_id is not null
+  select s.original_anonymous_id from app.user_sessions s
+   where s.app_user_id = referral_installs.app_user_id and s.original_anonymous_id is not null
 $$;
 comment on function internal.referral_installs is
   'The anonymous ids, one for each install of an app, that a user has or has signed in with. Granted to nobody.';
 
 create or replace function internal.referral_claim_json(c app.referral_claims) returns json
 language sql stable as $$
-  select json_build_object('claim', json_build_object('id', (referral_claim_json.c).id, 'code', (referral_claim_json.c).code,
+  select json_build_object('claim', json_build_object('id', (referral_claim_json.c).id,
+                                                      'code', (referral_claim_json.c).code,
                                                       'claimed_at', internal.iso((referral_claim_json.c).claimed_at)),
                            'reward', (referral_claim_json.c).reward_referee)
 $$;
@@ -40,7 +45,8 @@ begin
   returning k.* into c;
   return c;
 end $$;
-comment on function internal.referral_pay is 'Pays the reward of a claim''s referrer, once. Claimer and referrer must be locked. Granted to nobody.';
+comment on function internal.referral_pay is
+  'Pays the reward of a claim''s referrer, once. Claimer and referrer must be locked. Granted to nobody.';
 
 create or replace function api.referral_claim(code text) returns api.reply
 language plpgsql volatile security definer set search_path = '' as $$
@@ -83,8 +89,10 @@ begin
   if c.app_user_id = me then
     return internal.refuse(400, 'SELF_REFERRAL', 'This is your own code.', '{"field": "code", "reason": "same_user"}');
   end if;
-  if is_personal and exists (select from internal.referral_installs(me) i where i in (select o from internal.referral_installs(c.app_user_id) o)) then
-    return internal.refuse(400, 'SELF_REFERRAL', 'This code is of another account on the same device.', '{"field": "code", "reason": "same_device"}');
+  if is_personal and exists (select from internal.referral_installs(me) i
+                              where i in (select o from internal.referral_installs(c.app_user_id) o)) then
+    return internal.refuse(400, 'SELF_REFERRAL', 'This code is of another account on the same device.',
+                           '{"field": "code", "reason": "same_device"}');
   end if;
 
   owner_id := c.app_user_id;
@@ -109,13 +117,15 @@ begin
   select k.* into d from app.referral_defaults k;
   update app.referral_codes k set uses = k.uses + 1 where k.id = c.id;
   insert into app.referral_claims as l
-    (code_id, code, claimer_id, referrer_id, is_personal, state, reward_referrer, reward_referee, qualify_event, qualify_by)
+    (code_id, code, claimer_id, referrer_id, is_personal, state, reward_referrer, reward_referee, qualify_event,
+     qualify_by)
   values (c.id, c.code, me, c.app_user_id, is_personal, 'pending', c.reward_referrer, c.reward_referee,
           case when is_personal then d.qualify_event end,
           case when is_personal then internal.now() + make_interval(days => d.qualify_within_days) end)
   returning l.* into claim;
   -- a user gets one reward for users' codes, whichever code it is, so that two merged accounts have one
-  perform internal.grant_reward(me, claim.reward_referee, 'referral_referee', case when is_personal then 'user' else c.id::text end);
+  perform internal.grant_reward(me, claim.reward_referee, 'referral_referee',
+                                case when is_personal then 'user' else c.id::text end);
   if not is_personal or claim.qualify_event is null and internal.referral_known(me) then
     claim := internal.referral_pay(claim);
   elsif claim.qualify_by is not null then
@@ -126,8 +136,9 @@ begin
   return internal.reply(201, internal.referral_claim_json(claim));
 end $$;
 comment on function api.referral_claim is
-  'The caller claims a code: 201, or 200 for a code that they have claimed already. Refuses 404 REFERRAL_NOT_FOUND, USER_NOT_FOUND, 400 SELF_REFERRAL, 409
-   REFERRAL_INACTIVE, REFERRAL_ALREADY_CLAIMED, REFERRAL_EXHAUSTED, 429 RATE_LIMITED. Locks the claimer and the owner, then the limit, then the code.';
+  'The caller claims a code: 201, or 200 for a code that they have claimed already. Refuses 404 REFERRAL_NOT_FOUND,
+   USER_NOT_FOUND, 400 SELF_REFERRAL, 409 REFERRAL_INACTIVE, REFERRAL_ALREADY_CLAIMED, REFERRAL_EXHAUSTED, 429
+   RATE_LIMITED. Locks the claimer and the owner, then the limit, then the code.';
 
 create or replace function api.referral_release(claim_id uuid) returns api.reply
 language plpgsql volatile security definer set search_path = '' as $$
@@ -142,7 +153,8 @@ begin
   if c.state is distinct from 'pending' then
     return internal.reply(200, null);
   end if;
-  if c.referrer_id is null or c.referrer_id = c.claimer_id or c.qualify_event is not null and c.qualified_at is null and c.qualify_by <= internal.now() then
+  if c.referrer_id is null or c.referrer_id = c.claimer_id
+    or c.qualify_event is not null and c.qualified_at is null and c.qualify_by <= internal.now() then
     update app.referral_claims k set state = 'expired' where k.id = c.id;
     return internal.reply(200, null);
   end if;
@@ -154,8 +166,9 @@ begin
   return internal.reply(200, to_json(internal.iso(case when c.qualified_at is null then c.qualify_by end)));
 end $$;
 comment on function api.referral_release is
-  'For the task referrals__release: pays the referrer of a claim whose conditions are met, or ends a claim that expired, or whose referrer was
-   deleted or merged with the claimer. Returns the next due time, or null. Idempotent. Locks claimer and referrer.';
+  'For the task referrals__release: pays the referrer of a claim whose conditions are met, or ends a claim that expired,
+   or whose referrer was deleted or merged with the claimer. Returns the next due time, or null. Idempotent. Locks
+   claimer and referrer.';
 
 create or replace function internal.on_events__80_referrals(events app.engagement_events[]) returns void
 language plpgsql volatile set plan_cache_mode = 'auto' as $$
@@ -163,7 +176,8 @@ declare
   ready uuid;
 begin
   if not internal.event_hooks_may_run()
-     or not exists (select from app.referral_claims c where c.state = 'pending' and c.qualified_at is null and c.qualify_event is not null) then
+     or not exists (select from app.referral_claims c
+                     where c.state = 'pending' and c.qualified_at is null and c.qualify_event is not null) then
     return;
   end if;
   -- the claimers are locked; their referrers are not, so the worker pays the reward
@@ -184,14 +198,15 @@ begin
   end loop;
 end $$;
 comment on function internal.on_events__80_referrals is
-  'Records that claimers sent the event that their referrer''s reward requires, after the claim and in time; for events of a device the time of receipt
-   counts.';
+  'Records that claimers sent the event that their referrer''s reward requires, after the claim and in time; for events
+   of a device the time of receipt counts.';
 
 create or replace function internal.on_event__80_referrals(event app.engagement_events, plan boolean) returns void
 language plpgsql volatile as $$
 begin
   if exists (select from app.referral_claims c
-              where c.claimer_id = (on_event__80_referrals.event).app_user_id and c.qualify_event = (on_event__80_referrals.event).event_name
+              where c.claimer_id = (on_event__80_referrals.event).app_user_id
+                and c.qualify_event = (on_event__80_referrals.event).event_name
                 and c.state = 'pending' and c.qualified_at is null and c.qualify_event is not null) then
     perform internal.on_events__80_referrals(array[on_event__80_referrals.event]);
   end if;
@@ -209,7 +224,8 @@ language sql stable as $$
     from app.referral_claims c
    where c.state = 'pending' and c.qualified_at is null and c.qualify_event is not null
 $$;
-comment on function internal.event_plan__referrals is 'The events that referrers'' rewards require, now or formerly. Granted to nobody.';
+comment on function internal.event_plan__referrals is
+  'The events that referrers'' rewards require, now or formerly. Granted to nobody.';
 
 create or replace trigger tg_referral_defaults__event_plans
   after insert or update of qualify_event on app.referral_defaults
@@ -229,7 +245,8 @@ begin
   perform internal.referral_queue(new.id);
   return null;
 end $$;
-comment on function internal.tg_users__referrals is 'When a user''s email or phone is verified, queues the check of their claim.';
+comment on function internal.tg_users__referrals is
+  'When a user''s email or phone is verified, queues the check of their claim.';
 
 create or replace trigger tg_users__referrals
   after update of email_verified, phone_verified on app.users
@@ -242,7 +259,8 @@ begin
   perform internal.referral_queue(new.app_user_id);
   return null;
 end $$;
-comment on function internal.tg_user_identities__referrals is 'When a user links a provider, queues the check of their claim.';
+comment on function internal.tg_user_identities__referrals is
+  'When a user links a provider, queues the check of their claim.';
 
 create or replace trigger tg_user_identities__referrals
   after insert on app.user_identities
@@ -263,17 +281,21 @@ begin
                       where mine.claimer_id = merge__referral_claims.survivor
                         and (mine.code_id = c.code_id or mine.is_personal and c.is_personal));
   get diagnostics moved = row_count;
-  update app.referral_claims c set referrer_id = merge__referral_claims.survivor where c.referrer_id = merge__referral_claims.other;
+  update app.referral_claims c set referrer_id = merge__referral_claims.survivor
+    where c.referrer_id = merge__referral_claims.other;
   get diagnostics brought = row_count;
   perform internal.referral_queue(merge__referral_claims.survivor);
   return moved + brought;
 end $$;
 comment on function internal.merge__referral_claims is
-  'Merges two users'' claims, both as claimers and as referrers. A user who thereby became their own referrer is not paid. Granted to nobody.';
+  'Merges two users'' claims, both as claimers and as referrers. A user who thereby became their own referrer is not
+   paid. Granted to nobody.';
 
 create or replace function internal.account_reclaim__referrals(app_user_id uuid) returns void
 language sql volatile security definer set search_path = '' as $$
-  delete from app.referral_claims c where c.claimer_id = account_reclaim__referrals.app_user_id and c.state = 'pending' and c.is_personal
+  delete from app.referral_claims c where c.claimer_id = account_reclaim__referrals.app_user_id and c.state = 'pending'
+    and c.is_personal
 $$;
 comment on function internal.account_reclaim__referrals is
-  'When an account is reclaimed, deletes its pending claims: a claim on another person''s address pays no referrer. Granted to nobody.';
+  'When an account is reclaimed, deletes its pending claims: a claim on another person''s address pays no referrer.
+   Granted to nobody.';

@@ -1,7 +1,8 @@
 -- Reads of codes and claims, for users, apps and administrators.
 create or replace function internal.referral_state(c app.referral_claims) returns text
 language sql stable as $$
-  select case when (referral_state.c).state = 'pending' and (referral_state.c).qualified_at is null and (referral_state.c).qualify_by <= internal.now()
+  select case when (referral_state.c).state = 'pending' and (referral_state.c).qualified_at is null
+              and (referral_state.c).qualify_by <= internal.now()
               then 'expired' else (referral_state.c).state end
 $$;
 comment on function internal.referral_state is 'pending, rewarded or expired, by the clock.';
@@ -32,7 +33,8 @@ begin
   select l.* into mine from app.referral_claims l where l.claimer_id = me and l.is_personal;
   return internal.reply(200, (
     select json_build_object(
-             'code', c.code, 'url', replace(d.share_url, '{code}', replace(c.code, ' ', '%20')), 'claims', count(l.id), 'max_uses', c.max_uses,
+             'code', c.code, 'url', replace(d.share_url, '{code}', replace(c.code, ' ', '%20')), 'claims', count(l.id),
+               'max_uses', c.max_uses,
              'rewards_granted', count(l.id) filter (where l.state = 'rewarded'),
              'claimed', case when mine.id is not null
                              then json_build_object('code', mine.code, 'claimed_at', internal.iso(mine.claimed_at)) end)
@@ -40,30 +42,38 @@ begin
      where l.referrer_id = me));
 end $$;
 comment on function api.referral_mine is
-  'The caller''s code, created at the first call with the defaults of that time, and the counts of its claims. Refuses 404 USER_NOT_FOUND.';
+  'The caller''s code, created at the first call with the defaults of that time, and the counts of its claims. Refuses
+   404 USER_NOT_FOUND.';
 
 create or replace function internal.referral_claim_mine_json(c app.referral_claims) returns json
 language sql stable as $$
   select json_build_object(
-    'id', (referral_claim_mine_json.c).id, 'code', (referral_claim_mine_json.c).code, 'state', internal.referral_state(referral_claim_mine_json.c),
-    'claimed_at', internal.iso((referral_claim_mine_json.c).claimed_at), 'qualify_by', internal.iso((referral_claim_mine_json.c).qualify_by),
+    'id', (referral_claim_mine_json.c).id, 'code', (referral_claim_mine_json.c).code,
+      'state', internal.referral_state(referral_claim_mine_json.c),
+    'claimed_at', internal.iso((referral_claim_mine_json.c).claimed_at),
+    'qualify_by', internal.iso((referral_claim_mine_json.c).qualify_by),
     'rewarded_at', internal.iso((referral_claim_mine_json.c).rewarded_at),
     'claimer', (select json_build_object('display_name', u.display_name, 'avatar_url', u.avatar_url)
                   from app.users u where u.id = (referral_claim_mine_json.c).claimer_id))
 $$;
-comment on function internal.referral_claim_mine_json is 'A claim as its referrer sees it: the claimer''s name, and the state.';
+comment on function internal.referral_claim_mine_json is
+  'A claim as its referrer sees it: the claimer''s name, and the state.';
 
-select internal.list_declare('referral_claims_page', null::app.referral_claims, 'referral_claim_mine_json', '{claimed_at,id}', required => '{referrer_id}');
+select internal.list_declare('referral_claims_page', null::app.referral_claims, 'referral_claim_mine_json',
+                             '{claimed_at,id}', required => '{referrer_id}');
 
-create or replace function api.referral_claims_mine(page_limit int default 50, page_offset bigint default 0) returns api.reply
+create or replace function api.referral_claims_mine(page_limit int default 50, page_offset bigint default 0)
+returns api.reply
 language plpgsql stable security definer set search_path = '' as $$
 begin
   if internal.caller() not in ('user', 'server_key_user') or internal.user_id() is null then
     raise exception 'users ask whom they brought, not %', internal.caller();
   end if;
-  return internal.referral_claims_page(internal.user_id(), referral_claims_mine.page_offset, referral_claims_mine.page_limit);
+  return internal.referral_claims_page(internal.user_id(), referral_claims_mine.page_offset,
+                                       referral_claims_mine.page_limit);
 end $$;
-comment on function api.referral_claims_mine is 'A page of the users whom the caller referred: names and states, newest first.';
+comment on function api.referral_claims_mine is
+  'A page of the users whom the caller referred: names and states, newest first.';
 
 create or replace function api.referral_show(code text) returns api.reply
 language plpgsql stable security definer set search_path = '' as $$
@@ -79,14 +89,16 @@ begin
   select k.* into u from app.users k where k.id = c.app_user_id;
   return internal.reply(200, json_build_object(
     'valid', c.is_active and (c.max_uses is null or c.uses < c.max_uses) and not coalesce(u.is_banned, false),
-    'referrer', case when u.id is not null then json_build_object('display_name', u.display_name, 'avatar_url', u.avatar_url) end,
+    'referrer', case when u.id is not null then json_build_object('display_name', u.display_name,
+                                                                  'avatar_url', u.avatar_url) end,
     'reward_referee', c.reward_referee));
 end $$;
 comment on function api.referral_show is 'A code as an invitation screen shows it. Refuses 404 REFERRAL_NOT_FOUND.';
 
 select internal.count_declare('referral_claims', 'app.referral_claims', key => 'code_id');
 
-create or replace function api.referral_stats(code_id text, page_limit int default 200, page_offset bigint default 0) returns api.reply
+create or replace function api.referral_stats(code_id text, page_limit int default 200, page_offset bigint default 0)
+returns api.reply
 language plpgsql stable as $$
 declare
   c constant app.referral_codes := internal.definition_find(null::app.referral_codes, referral_stats.code_id);
@@ -97,8 +109,10 @@ begin
                              (select count(*) from app.referral_claims l where l.code_id = c.id)),
     'claims', coalesce((
       select json_agg(json_build_object(
-               'id', (l.k).id, 'claimer_id', (l.k).claimer_id, 'claimed_at', internal.iso((l.k).claimed_at), 'state', internal.referral_state(l.k),
-               'qualify_event', (l.k).qualify_event, 'qualify_by', internal.iso((l.k).qualify_by), 'qualified_at', internal.iso((l.k).qualified_at),
+               'id', (l.k).id, 'claimer_id', (l.k).claimer_id, 'claimed_at', internal.iso((l.k).claimed_at),
+                 'state', internal.referral_state(l.k),
+               'qualify_event', (l.k).qualify_event, 'qualify_by', internal.iso((l.k).qualify_by),
+               'qualified_at', internal.iso((l.k).qualified_at),
                'rewarded_at', internal.iso((l.k).rewarded_at)) order by (l.k).claimed_at desc, (l.k).id desc)
         from (select k
                 from app.referral_claims k
@@ -106,4 +120,5 @@ begin
                order by k.claimed_at desc, k.id desc
                limit referral_stats.page_limit offset referral_stats.page_offset) l), '[]')));
 end $$;
-comment on function api.referral_stats is 'A code and a page of its claims, newest first. Refuses 404 NOT_FOUND. Contract, referrals.';
+comment on function api.referral_stats is
+  'A code and a page of its claims, newest first. Refuses 404 NOT_FOUND. Contract, referrals.';

@@ -1,4 +1,5 @@
--- What runs in the transactions of PostgREST: the settings that every other call has, and the rules of rows that its statements need.
+-- What runs in the transactions of PostgREST: the settings that every other call has, and the rules of rows that its
+-- statements need.
 
 create or replace function internal.rest_begin() returns int
 language sql volatile as $$
@@ -6,7 +7,8 @@ language sql volatile as $$
   select num_nonnulls(
            set_config('app.caller', c.caller, true), set_config('app.user_id', c.user_id, true),
            set_config('app.session_id', c.session_id, true), set_config('app.developer_id', '', true),
-           set_config('app.project_id', c.project_id, true), set_config('app.actor', '', true), set_config('app.clock', c.clock, true),
+           set_config('app.project_id', c.project_id, true), set_config('app.actor', '', true),
+           set_config('app.clock', c.clock, true),
            set_config('app.due_at', '', true), set_config('app.changed', '', true), set_config('app.effects', '', true),
            set_config('statement_timeout', c.timeout_ms, true),
            -- a request could name another one (Prefer: timezone), and times without a zone are UTC
@@ -17,28 +19,32 @@ language sql volatile as $$
          as c (caller text, user_id text, session_id text, project_id text, clock text, timeout_ms text)
 $$;
 comment on function internal.rest_begin is
-  'The first statement of each request of PostgREST, after it has taken the role: sets what the server sets in every other call, from the claims of the
-   server''s own token.';
+  'The first statement of each request of PostgREST, after it has taken the role: sets what the server sets in every
+   other call, from the claims of the server''s own token.';
 
 create or replace function internal.tg_rest_rows__delete() returns trigger
 language plpgsql volatile set search_path = '' as $$
 declare
   done uuid;
 begin
-  execute format('update collections.%I t set deleted_at = internal.now() where t.id = $1 and t.deleted_at is null returning t.id', tg_table_name)
+  execute format('update collections.%I t set deleted_at = internal.now() where t.id = $1 and t.deleted_at is null '
+                 'returning t.id', tg_table_name)
     into done using old.id;
   return case when done is not null then old end;
 end $$;
 comment on function internal.tg_rest_rows__delete is
-  'Instead of the deletion of a row through the door: marks it deleted, under the policies of the caller. A row that the write policy keeps is not counted.';
+  'Instead of the deletion of a row through the door: marks it deleted, under the policies of the caller. A row that the
+   write policy keeps is not counted.';
 
 create or replace function internal.tg_rest_rows__id_stays() returns trigger
 language plpgsql volatile set search_path = '' as $$
 begin
-  perform internal.fail(400, 'VALIDATION_ERROR', 'id: cannot be changed.', '{"field": "id", "reason": "cannot be changed"}');
+  perform internal.fail(400, 'VALIDATION_ERROR', 'id: cannot be changed.',
+                        '{"field": "id", "reason": "cannot be changed"}');
   return null;
 end $$;
-comment on function internal.tg_rest_rows__id_stays is 'Before the id of a row changes: refuses 400 VALIDATION_ERROR. An upsert by id names it without changing it.';
+comment on function internal.tg_rest_rows__id_stays is
+  'Before the id of a row changes: refuses 400 VALIDATION_ERROR. An upsert by id names it without changing it.';
 
 create or replace function api.rest_reference(collection text, constraint_name text) returns api.reply
 language sql stable as $$
@@ -48,8 +54,9 @@ language sql stable as $$
       join pg_catalog.pg_class r on r.oid = c.conrelid and r.relname = rest_reference.collection
       join pg_catalog.pg_class target on target.oid = c.confrelid and target.relnamespace = 'collections'::regnamespace
       join pg_catalog.pg_attribute a on a.attrelid = c.conrelid and a.attnum = c.conkey[1]
-     where c.connamespace = 'collections'::regnamespace and c.conname = rest_reference.constraint_name and c.contype = 'f'))
+     where c.connamespace = 'collections'::regnamespace and c.conname = rest_reference.constraint_name
+       and c.contype = 'f'))
 $$;
 comment on function api.rest_reference is
-  'The reference of a collection that a foreign key belongs to, {column, collection}; null when the key is none. Postgres finds a missing row before the
-   triggers of references do, and both are refused in the same words.';
+  'The reference of a collection that a foreign key belongs to, {column, collection}; null when the key is none.
+   Postgres finds a missing row before the triggers of references do, and both are refused in the same words.';

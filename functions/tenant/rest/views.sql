@@ -1,10 +1,11 @@
--- Schema rest: a view of each collection, for PostgREST. They belong to the tenant, like the tables: no policy file contains them. A project that
--- has never used the door has none, and pays nothing for it.
+-- Schema rest: a view of each collection, for PostgREST. They belong to the tenant, like the tables: no policy file
+-- contains them. A project that has never used the door has none, and pays nothing for it.
 
 create or replace function internal.rest_generator() returns int
 language sql immutable parallel safe
 return 1;
-comment on function internal.rest_generator is 'The version of internal.rest_view_sql. If you change its output, increase it here.';
+comment on function internal.rest_generator is
+  'The version of internal.rest_view_sql. If you change its output, increase it here.';
 
 create or replace function internal.rest_view_drop_sql(collection text) returns text[]
 language sql stable security definer set search_path = '' as $$
@@ -14,37 +15,47 @@ language sql stable security definer set search_path = '' as $$
      where r.oid = to_regclass(format('rest.%I', rest_view_drop_sql.collection)) and r.relkind = 'v'), '{}')
 $$;
 comment on function internal.rest_view_drop_sql is
-  'The statement that drops the view of a collection, or none: a view would prevent changes of the columns that it shows. Granted to nobody.';
+  'The statement that drops the view of a collection, or none: a view would prevent changes of the columns that it
+   shows. Granted to nobody.';
 
 create or replace function internal.rest_view_sql(c app.collections) returns setof text
 language sql stable as $$
   select unnest(internal.rest_view_drop_sql((rest_view_sql.c).name))
   union all
   -- it has its reader's privileges and policies; deleted rows are neither shown nor reached by an upsert
-  select format('create view rest.%1$I with (security_invoker = true, check_option = local) as select %2$s from collections.%1$I t where t.deleted_at is null',
+  select format('create view rest.%1$I with (security_invoker = true, check_option = local) as select %2$s from '
+                'collections.%1$I t where t.deleted_at is null',
                 (rest_view_sql.c).name,
                 (select string_agg(format('t.%I', k.name), ', ' order by k.n)
-                   from unnest(array['id', 'user_id'] || case (rest_view_sql.c).owner_scope when 'group' then array['group_id'] else '{}' end
-                               || array['created_at', 'updated_at'] || internal.collection_column_names((rest_view_sql.c).id)) with ordinality as k (name, n)))
+                   from unnest(array['id', 'user_id'] || case (rest_view_sql.c).owner_scope
+                                                              when 'group' then array['group_id'] else '{}' end
+                               || array['created_at', 'updated_at']
+                                 || internal.collection_column_names((rest_view_sql.c).id)) with ordinality as k (name,
+                                        n)))
   union all
   -- PostgREST reads the defaults of the view where a request asks for them (Prefer: missing=default)
-  select format('alter view rest.%I alter column %I set default %s', (rest_view_sql.c).name, k.name, internal.collection_column_default(k))
+  select format('alter view rest.%I alter column %I set default %s', (rest_view_sql.c).name, k.name,
+                internal.collection_column_default(k))
     from app.collection_columns k
    where k.collection_id = (rest_view_sql.c).id and internal.collection_column_default(k) is not null
   union all
-  select format('comment on view rest.%I is %L', (rest_view_sql.c).name, coalesce((rest_view_sql.c).description, 'A collection of the project''s own.'))
+  select format('comment on view rest.%I is %L', (rest_view_sql.c).name,
+                coalesce((rest_view_sql.c).description, 'A collection of the project''s own.'))
   union all
-  select format('create trigger rest_delete instead of delete on rest.%I for each row execute function internal.tg_rest_rows__delete()', (rest_view_sql.c).name)
+  select format('create trigger rest_delete instead of delete on rest.%I for each row execute function '
+                'internal.tg_rest_rows__delete()', (rest_view_sql.c).name)
   union all
   select format('grant select, insert, update, delete on rest.%I to app_rest, app_server', (rest_view_sql.c).name)
   union all
   -- PostgREST names id in an upsert by id; whose row it is, the insert policies decide
   select format('grant insert (id, user_id), update (id) on collections.%I to app_rest', (rest_view_sql.c).name)
   union all
-  select format('create or replace trigger rest_id_stays before update of id on collections.%I for each row when (old.id is distinct from new.id) '
+  select format('create or replace trigger rest_id_stays before update of id on collections.%I for each row when '
+                '(old.id is distinct from new.id) '
                 'execute function internal.tg_rest_rows__id_stays()', (rest_view_sql.c).name)
 $$;
-comment on function internal.rest_view_sql is 'The statements that make the view of a collection, its privileges and its triggers. Granted to nobody.';
+comment on function internal.rest_view_sql is
+  'The statements that make the view of a collection, its privileges and its triggers. Granted to nobody.';
 
 create or replace function internal.rest_view_follow(collection_id uuid) returns void
 language plpgsql volatile security definer set search_path = '' as $$
@@ -62,13 +73,16 @@ begin
   perform internal.rest_reload();
 end $$;
 comment on function internal.rest_view_follow is
-  'After a collection was created or changed: makes its view again, if this project uses the door, and has PostgREST read the schema. Granted to nobody.';
+  'After a collection was created or changed: makes its view again, if this project uses the door, and has PostgREST
+   read the schema. Granted to nobody.';
 
 create or replace function internal.rest_reload() returns void
 language sql volatile security definer set search_path = '' as $$
   select pg_catalog.pg_notify('pgrst', 'reload schema') from app.rest_doors
 $$;
-comment on function internal.rest_reload is 'Has PostgREST read the schema again when this transaction commits, if this project uses the door. Granted to nobody.';
+comment on function internal.rest_reload is
+  'Has PostgREST read the schema again when this transaction commits, if this project uses the door. Granted to
+   nobody.';
 
 create or replace function api.rest_prepare() returns api.reply
 language plpgsql volatile security definer set search_path = '' as $$
@@ -101,5 +115,5 @@ begin
   return internal.reply(200, json_build_object('views', made));
 end $$;
 comment on function api.rest_prepare is
-  'Before a process of PostgREST starts: makes the views of schema rest that are missing, or all of them when an older program made them: {views},
-   how many. Serialised with creations of collections.';
+  'Before a process of PostgREST starts: makes the views of schema rest that are missing, or all of them when an older
+   program made them: {views}, how many. Serialised with creations of collections.';

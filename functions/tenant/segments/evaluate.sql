@@ -1,4 +1,5 @@
--- Evaluation of dynamic segments: of one user on demand, of all every five minutes, and of a user at once after an event that a rule depends on.
+-- Evaluation of dynamic segments: of one user on demand, of all every five minutes, and of a user at once after an
+-- event that a rule depends on.
 create or replace function internal.segments_holding(segment_ids uuid[], app_user_id uuid) returns uuid[]
 language plpgsql volatile security definer set search_path = '' as $$
 declare
@@ -9,7 +10,8 @@ begin
   holding := array(select m.segment_id
                      from app.segment_members m
                      join app.segments s on s.id = m.segment_id and s.is_active and s.kind = 'static'
-                    where m.app_user_id = segments_holding.app_user_id and m.segment_id = any (segments_holding.segment_ids));
+                    where m.app_user_id = segments_holding.app_user_id
+                      and m.segment_id = any (segments_holding.segment_ids));
   for segment in
     select t.segment_id, t.condition, t.parameters
       from app.segment_states t
@@ -24,9 +26,11 @@ begin
   end loop;
   return array(select h from unnest(holding) h order by h);
 end $$;
-comment on function internal.segments_holding is 'Those of these segments that a user is in now, sorted. Granted to nobody.';
+comment on function internal.segments_holding is
+  'Those of these segments that a user is in now, sorted. Granted to nobody.';
 
-create or replace function internal.segment_update_members(segment_id uuid, app_user_ids uuid[], out entered uuid[], out exited uuid[])
+create or replace function internal.segment_update_members(segment_id uuid, app_user_ids uuid[], out entered uuid[],
+                                                           out exited uuid[])
 language plpgsql volatile security definer set search_path = '' as $$
 declare
   state app.segment_states;
@@ -44,7 +48,8 @@ begin
      into inside using internal.segment_bind(state.parameters), segment_update_members.app_user_ids;
   with gone as (
     delete from app.segment_members m
-     where m.segment_id = segment_update_members.segment_id and m.app_user_id = any (segment_update_members.app_user_ids)
+     where m.segment_id = segment_update_members.segment_id
+       and m.app_user_id = any (segment_update_members.app_user_ids)
        -- a hashed subquery: of an array the generic plan would compare each element
        and m.app_user_id not in (select i from unnest(inside) i)
     returning m.app_user_id
@@ -59,12 +64,13 @@ begin
   select array_agg(c.app_user_id order by c.app_user_id) into entered from come c;
 end $$;
 comment on function internal.segment_update_members is
-  'Updates the stored membership of these users in a dynamic segment to its present rules; returns who entered and exited. The users must be locked.
-   Granted to nobody.';
+  'Updates the stored membership of these users in a dynamic segment to its present rules; returns who entered and
+   exited. The users must be locked. Granted to nobody.';
 
 create or replace function internal.segment_event(segment_id uuid) returns jsonb
 language sql stable security definer set search_path = '' as $$
-  select jsonb_build_object('segment_id', s.id, 'key', s.key, 'name', s.name) from app.segments s where s.id = segment_event.segment_id
+  select jsonb_build_object('segment_id', s.id, 'key', s.key, 'name', s.name) from app.segments s
+   where s.id = segment_event.segment_id
 $$;
 comment on function internal.segment_event is 'The properties of svc.segment.entered and exited. Granted to nobody.';
 
@@ -80,12 +86,14 @@ declare
   properties jsonb[] := '{}';
 begin
   foreach segment_id in array segments_update_members.segment_ids loop
-    select s.entered, s.exited into moved from internal.segment_update_members(segment_id, segments_update_members.app_user_ids) s;
+    select s.entered, s.exited into moved from internal.segment_update_members(segment_id,
+                                        segments_update_members.app_user_ids) s;
     entered := coalesce(cardinality(moved.entered), 0);
     exited := coalesce(cardinality(moved.exited), 0);
     if entered + exited > 0 then
       users := users || coalesce(moved.entered, '{}') || coalesce(moved.exited, '{}');
-      names := names || array_fill('svc.segment.entered'::text, array[entered]) || array_fill('svc.segment.exited'::text, array[exited]);
+      names := names || array_fill('svc.segment.entered'::text,
+                                   array[entered]) || array_fill('svc.segment.exited'::text, array[exited]);
       properties := properties || array_fill(internal.segment_event(segment_id), array[entered + exited]);
     end if;
   end loop;
@@ -95,7 +103,9 @@ begin
   end if;
   return cardinality(users);
 end $$;
-comment on function internal.segments_update_members is 'Calls segment_update_members for several segments and emits an event for each user who entered or exited. Returns how many did. The users must be locked. Granted to nobody.';
+comment on function internal.segments_update_members is
+  'Calls segment_update_members for several segments and emits an event for each user who entered or exited. Returns how
+   many did. The users must be locked. Granted to nobody.';
 
 create or replace function internal.on_events__80_segments(events app.engagement_events[]) returns void
 language plpgsql volatile set plan_cache_mode = 'auto' as $$
@@ -115,12 +125,14 @@ begin
     perform internal.segments_update_members(watching, array(
       select distinct i.app_user_id
         from unnest(on_events__80_segments.events) i
-       where exists (select from app.segment_states t where t.segment_id = any (watching) and i.event_name = any (t.event_names))
+       where exists (select from app.segment_states t
+                      where t.segment_id = any (watching) and i.event_name = any (t.event_names))
        order by i.app_user_id));
   end if;
 end $$;
 comment on function internal.on_events__80_segments is
-  'Evaluates the users of an event at once in the segments whose rules depend on it, after all other effects of the event.';
+  'Evaluates the users of an event at once in the segments whose rules depend on it, after all other effects of the
+   event.';
 
 create or replace function internal.event_plan__segments() returns table (event_name text, plan uuid[])
 language sql stable as $$
@@ -130,7 +142,8 @@ language sql stable as $$
    cross join lateral unnest(t.event_names) as w (event_name)
    group by 1
 $$;
-comment on function internal.event_plan__segments is 'The active segments whose rules ask for an event. Granted to nobody.';
+comment on function internal.event_plan__segments is
+  'The active segments whose rules ask for an event. Granted to nobody.';
 
 create or replace trigger tg_segments__event_plans
   after delete or update of is_active on app.segments
@@ -146,7 +159,9 @@ begin
   delete from app.segment_members m where m.app_user_id = old.id;
   return null;
 end $$;
-comment on function internal.tg_users__segments is 'Takes a user who is deleted out of all segments. A foreign key would do the same, but would also check the user for each member.';
+comment on function internal.tg_users__segments is
+  'Takes a user who is deleted out of all segments. A foreign key would do the same, but would also check the user for
+   each member.';
 
 create or replace trigger tg_users__segments
   after delete on app.users
@@ -159,16 +174,18 @@ begin
   return null;
 end $$;
 comment on function internal.tg_segments__members is
-  'Deletes the members with their segment. A foreign key would do the same, but would also check the segment for each member.';
+  'Deletes the members with their segment. A foreign key would do the same, but would also check the segment for each
+   member.';
 
 create or replace trigger tg_segments__members
   after delete on app.segments
   for each row execute function internal.tg_segments__members();
 
-create or replace function internal.segment_differing(state app.segment_states, after_id uuid, last_id uuid, most int) returns uuid[]
+create or replace function internal.segment_differing(state app.segment_states, after_id uuid, last_id uuid, most int)
+returns uuid[]
 language plpgsql volatile security definer set search_path = ''
--- sets are hashed or merged: a nested loop over a set that the planner believes to be small would take hours. A step reads its range of users by
--- indexes, not whole tables, and uses one core
+-- sets are hashed or merged: a nested loop over a set that the planner believes to be small would take hours. A step
+-- reads its range of users by indexes, not whole tables, and uses one core
 set enable_nestloop = off set random_page_cost = 1.1 set max_parallel_workers_per_gather = 0 set jit = off as $$
 declare
   differing uuid[];
@@ -178,17 +195,20 @@ begin
            select array(select o.id
                           from app.users o
                           left join inside i on i.id = o.id
-                          left join app.segment_members m on m.segment_id = $4 and m.app_user_id = o.id and m.app_user_id > $2 and m.app_user_id <= $3
+                          left join app.segment_members m on m.segment_id = $4 and m.app_user_id = o.id
+                                                          and m.app_user_id > $2 and m.app_user_id <= $3
                          where o.id > $2 and o.id <= $3 and (i.id is null) <> (m.app_user_id is null)
                          order by o.id
                          limit $5)'
      into differing
-    using internal.segment_bind((segment_differing.state).parameters), segment_differing.after_id, segment_differing.last_id,
+    using internal.segment_bind((segment_differing.state).parameters), segment_differing.after_id,
+      segment_differing.last_id,
           (segment_differing.state).segment_id, segment_differing.most;
   return differing;
 end $$;
 comment on function internal.segment_differing is
-  'The first users in a range of ids whose stored membership is not what a segment''s rules say. Locks nothing. Granted to nobody.';
+  'The first users in a range of ids whose stored membership is not what a segment''s rules say. Locks nothing. Granted
+   to nobody.';
 
 create or replace function internal.segment_size(segment_id uuid) returns bigint
 language sql stable security definer set search_path = '' as $$
@@ -200,7 +220,8 @@ comment on function internal.segment_size is 'How many members a segment has, by
 create or replace function internal.segment_count(segment_id uuid) returns void
 language sql volatile security definer set search_path = '' as $$
   insert into app.segment_counts as c (segment_id, day, member_count)
-  values (segment_count.segment_id, (internal.now() at time zone 'UTC')::date, internal.segment_size(segment_count.segment_id))
+  values (segment_count.segment_id, (internal.now() at time zone 'UTC')::date,
+          internal.segment_size(segment_count.segment_id))
   on conflict on constraint segment_counts_pkey do update set member_count = excluded.member_count
    where c.member_count <> excluded.member_count
 $$;
@@ -208,7 +229,8 @@ comment on function internal.segment_count is 'Notes how many members a segment 
 
 create or replace function api.segments_due() returns api.reply
 language sql stable as $$
-  select internal.reply(200, coalesce(json_agg(s.id order by s.id), '[]')) from app.segments s where s.is_active and s.kind = 'dynamic'
+  select internal.reply(200, coalesce(json_agg(s.id order by s.id), '[]')) from app.segments s
+   where s.is_active and s.kind = 'dynamic'
 $$;
 comment on function api.segments_due is 'For the worker: the segments that are evaluated.';
 
@@ -225,7 +247,8 @@ declare
   evaluated int := segments_refresh.scanned;
 begin
   perform internal.check_caller('worker', 'segments are refreshed by workers');
-  select s.* into segment from app.segments s where s.id = segments_refresh.segment_id and s.is_active and s.kind = 'dynamic';
+  select s.* into segment from app.segments s
+   where s.id = segments_refresh.segment_id and s.is_active and s.kind = 'dynamic';
   if found and exists (select from app.segment_states t where t.segment_id = segment.id and t.query is null) then
     -- written before rules were compiled to queries
     perform internal.segments_compile();
@@ -236,7 +259,8 @@ begin
     return internal.reply(200, json_build_object('moved', 0, 'is_over', true, 'is_resumed', false));
   end if;
   after_id := coalesce(state.cursor_id, '00000000-0000-0000-0000-000000000000');
-  select u.id into last_id from app.users u where u.id > after_id order by u.id offset segments_refresh.scanned - 1 limit 1;
+  select u.id into last_id from app.users u where u.id > after_id order by u.id offset segments_refresh.scanned - 1
+   limit 1;
   is_last := last_id is null;
   last_id := coalesce(last_id, 'ffffffff-ffff-ffff-ffff-ffffffffffff');
   differing := internal.segment_differing(state, after_id, last_id, segments_refresh.batch + 1);
@@ -263,9 +287,11 @@ begin
   if found and is_last then
     perform internal.segment_count(segment.id);
   end if;
-  return internal.reply(200, json_build_object('moved', moved, 'is_over', found and is_last, 'is_resumed', state.cursor_id is not null, 'evaluated', evaluated));
+  return internal.reply(200, json_build_object('moved', moved, 'is_over', found and is_last,
+                                               'is_resumed', state.cursor_id is not null, 'evaluated', evaluated));
 end $$;
 comment on function api.segments_refresh is
-  'For the worker: one step of the evaluation of a segment for all users, {moved, is_over, is_resumed, evaluated}: the next scanned ones in the order
-   of their ids, of whom at most batch stored memberships are corrected. moved is how many were, evaluated among how many users at most, absent where
-   the segment is gone; is_resumed: an earlier step had come before it, a killed worker goes on where the last step ended. Locks the corrected users.';
+  'For the worker: one step of the evaluation of a segment for all users, {moved, is_over, is_resumed, evaluated}: the
+   next scanned ones in the order of their ids, of whom at most batch stored memberships are corrected. moved is how
+   many were, evaluated among how many users at most, absent where the segment is gone; is_resumed: an earlier step had
+   come before it, a killed worker goes on where the last step ended. Locks the corrected users.';

@@ -9,34 +9,42 @@ language sql stable security definer set search_path = '' as $$
     join app.segments s on s.id = m.segment_id and s.is_active
    where m.segment_id = segment_user_ids.segment_id
 $$;
-comment on function internal.segment_user_ids is 'The stored members of a segment, for lists: of a dynamic one those of the last evaluation.';
+comment on function internal.segment_user_ids is
+  'The stored members of a segment, for lists: of a dynamic one those of the last evaluation.';
 
 create or replace function internal.segment_member_json(m app.segment_members) returns json
 language sql stable as $$
-  select json_build_object('app_user_id', (segment_member_json.m).app_user_id, 'entered_at', internal.iso((segment_member_json.m).entered_at),
-                           'app_users', (select internal.segment_user_json(u) from app.users u where u.id = (segment_member_json.m).app_user_id))
+  select json_build_object('app_user_id', (segment_member_json.m).app_user_id,
+                           'entered_at', internal.iso((segment_member_json.m).entered_at),
+                           'app_users', (select internal.segment_user_json(u) from app.users u
+                                          where u.id = (segment_member_json.m).app_user_id))
 $$;
 comment on function internal.segment_member_json is 'A member with its user.';
 
-create or replace function api.segment_members(id_or_key text, page_offset int default 0, page_limit int default 50) returns api.reply
+create or replace function api.segment_members(id_or_key text, page_offset int default 0, page_limit int default 50)
+returns api.reply
 language plpgsql volatile as $$
 declare
   segment constant app.segments := internal.definition_find(null::app.segments, segment_members.id_or_key);
   rows_json json;
 begin
   -- rows are passed over in the index: users and JSON are those of the page only
-  select json_agg(internal.segment_member_json((p.segment_id, p.app_user_id, p.entered_at)::app.segment_members) order by p.entered_at desc, p.app_user_id desc)
+  select json_agg(internal.segment_member_json((p.segment_id, p.app_user_id,
+                                                p.entered_at)::app.segment_members) order by p.entered_at desc,
+                                                  p.app_user_id desc)
     into rows_json
     from (select m.segment_id, m.app_user_id, m.entered_at
             from app.segment_members m
            where m.segment_id = segment.id
            order by m.entered_at desc, m.app_user_id desc
            limit segment_members.page_limit offset segment_members.page_offset) p;
-  return internal.reply_page(rows_json, internal.segment_size(segment.id), segment_members.page_offset, segment_members.page_limit);
+  return internal.reply_page(rows_json, internal.segment_size(segment.id), segment_members.page_offset,
+                             segment_members.page_limit);
 end $$;
 comment on function api.segment_members is 'Members as they are stored, newest first. Refuses 404 NOT_FOUND.';
 
-create or replace function internal.segment_change(segment_id uuid, app_user_ids uuid[], is_added boolean) returns uuid[]
+create or replace function internal.segment_change(segment_id uuid, app_user_ids uuid[], is_added boolean)
+returns uuid[]
 language plpgsql volatile security definer set search_path = '' as $$
 declare
   segment app.segments;
@@ -73,21 +81,25 @@ begin
   end if;
   update app.segment_states t set last_evaluated_at = internal.now() where t.segment_id = segment.id;
   perform internal.segment_count(segment.id);
-  perform internal.emit_many(moved, array_fill('svc.segment.' || case when segment_change.is_added then 'entered' else 'exited' end, array[cardinality(moved)]),
+  perform internal.emit_many(moved, array_fill('svc.segment.' || case when segment_change.is_added then 'entered'
+                                                                      else 'exited' end, array[cardinality(moved)]),
                              array_fill(internal.segment_event(segment.id), array[cardinality(moved)]));
-  perform internal.audit('segments.' || case when segment_change.is_added then 'add_members' else 'remove_members' end, 'segments', segment.id::text,
-                         json_build_object('members', case when segment_change.is_added then json_build_array(null, moved) else json_build_array(moved, null) end));
+  perform internal.audit('segments.' || case when segment_change.is_added then 'add_members' else 'remove_members' end,
+                         'segments', segment.id::text,
+                         json_build_object('members', case when segment_change.is_added then json_build_array(null,
+                                        moved) else json_build_array(moved, null) end));
   return moved;
 end $$;
 comment on function internal.segment_change is
-  'Puts users into a static segment, or takes them out; answers those who moved. Refuses 404 NOT_FOUND, 400 SEGMENT_NOT_STATIC. Locks the users, then the segment.
-   Emits svc.segment.entered or exited.';
+  'Puts users into a static segment, or takes them out; answers those who moved. Refuses 404 NOT_FOUND, 400
+   SEGMENT_NOT_STATIC. Locks the users, then the segment. Emits svc.segment.entered or exited.';
 
 create or replace function api.segment_members_add(id_or_key text, user_ids json) returns api.reply
 language plpgsql volatile as $$
 declare
   segment constant app.segments := internal.definition_find(null::app.segments, segment_members_add.id_or_key);
-  wanted constant uuid[] := array(select internal.as_uuid(w) from json_array_elements_text(segment_members_add.user_ids) w);
+  wanted constant uuid[] := array(select internal.as_uuid(w)
+                                    from json_array_elements_text(segment_members_add.user_ids) w);
   moved uuid[];
 begin
   if cardinality(wanted) not between 1 and 1000 or array_position(wanted, null) is not null then
@@ -96,10 +108,12 @@ begin
   moved := internal.segment_change(segment.id, wanted, true);
   return internal.reply(200, json_build_object(
     'added', cardinality(moved),
-    'unknown', array(select w from unnest(wanted) w where not exists (select from app.users u where u.id = w) order by w)));
+    'unknown', array(select w from unnest(wanted) w where not exists (select from app.users u where u.id = w)
+                      order by w)));
 end $$;
 comment on function api.segment_members_add is
-  'Puts up to 1000 users into a static segment: how many were not in it, and which ids are no users. Refuses 404 NOT_FOUND, 400 VALIDATION_ERROR, SEGMENT_NOT_STATIC.';
+  'Puts up to 1000 users into a static segment: how many were not in it, and which ids are no users. Refuses 404
+   NOT_FOUND, 400 VALIDATION_ERROR, SEGMENT_NOT_STATIC.';
 
 create or replace function api.segment_member_remove(id_or_key text, user_id uuid) returns api.reply
 language plpgsql volatile as $$
@@ -111,7 +125,8 @@ begin
   end if;
   return internal.reply_deleted();
 end $$;
-comment on function api.segment_member_remove is 'Takes a user out of a static segment. Refuses 404 NOT_FOUND, 400 SEGMENT_NOT_STATIC.';
+comment on function api.segment_member_remove is
+  'Takes a user out of a static segment. Refuses 404 NOT_FOUND, 400 SEGMENT_NOT_STATIC.';
 
 create or replace function internal.segment_explain(segment_id uuid, app_user_id uuid) returns json
 language plpgsql volatile security definer set search_path = '' as $$
@@ -135,9 +150,12 @@ begin
       leaves := leaves || json_build_object('path', leaf ->> 'path', 'matched', matched, 'actual', actual);
     end loop;
   end if;
-  return json_build_object('member', internal.segment_member(segment.id, segment_explain.app_user_id), 'leaves', to_json(leaves));
+  return json_build_object('member', internal.segment_member(segment.id, segment_explain.app_user_id),
+                           'leaves', to_json(leaves));
 end $$;
-comment on function internal.segment_explain is 'Whether a user is in a segment now, and the result of each condition of its rules; a referenced segment counts as one condition.';
+comment on function internal.segment_explain is
+  'Whether a user is in a segment now, and the result of each condition of its rules; a referenced segment counts as one
+   condition.';
 
 create or replace function api.segment_explain(id_or_key text, user_id uuid) returns api.reply
 language plpgsql volatile as $$
@@ -152,17 +170,21 @@ comment on function api.segment_explain is 'Why a user is in a segment, or is no
 create or replace function internal.segments_lock(id_or_keys text[]) returns void
 language sql volatile security definer set search_path = '' as $$
   select from app.segments s
-   where s.id in (select internal.as_uuid(w) from unnest(segments_lock.id_or_keys) w) or s.key = any (segments_lock.id_or_keys)
+   where s.id in (select internal.as_uuid(w) from unnest(segments_lock.id_or_keys) w)
+      or s.key = any (segments_lock.id_or_keys)
    order by s.id
      for no key update
 $$;
-comment on function internal.segments_lock is 'Locks segments in the order of their ids, for callers that change several. Lock users first.';
+comment on function internal.segments_lock is
+  'Locks segments in the order of their ids, for callers that change several. Lock users first.';
 
 create or replace function internal.segments_enqueue_refresh() returns void
 language plpgsql volatile security definer set search_path = '' as $$
 begin
-  if internal.caller() = 'developer' and exists (select from app.segments s where s.kind = 'dynamic' and s.is_active) then
+  if internal.caller() = 'developer' and exists (select from app.segments s
+                                                  where s.kind = 'dynamic' and s.is_active) then
     perform internal.enqueue('segments__refresh');
   end if;
 end $$;
-comment on function internal.segments_enqueue_refresh is 'After an administrator changed many users: queues the evaluation of all users now, not only within five minutes.';
+comment on function internal.segments_enqueue_refresh is
+  'After an administrator changed many users: queues the evaluation of all users now, not only within five minutes.';

@@ -1,6 +1,7 @@
--- Periods and time zones. A period is a local day, week or month, known by its first date, or by a number, each one more
--- than the one before, so that a gap is a subtraction. docs/streaks.md describes changes of time zone.
--- Functions that read a table or a subquery are plpgsql here, which caches plans; a function of language sql would be planned again.
+-- Periods and time zones. A period is a local day, week or month, known by its first date, or by a number, each one
+-- more than the one before, so that a gap is a subtraction. docs/streaks.md describes changes of time zone. Functions
+-- that read a table or a subquery are plpgsql here, which caches plans; a function of language sql would be planned
+-- again.
 
 create or replace function internal.period_number(period text, week_starts_on int, day date) returns int
 language sql immutable parallel safe as $$
@@ -12,7 +13,8 @@ language sql immutable parallel safe as $$
   end
 $$;
 comment on function internal.period_number is
-  'The number of the period that a local date is in. week_starts_on counts as ISO does, 1 is Monday; 0 and 7 are Sunday.';
+  'The number of the period that a local date is in. week_starts_on counts as ISO does, 1 is Monday; 0 and 7 are
+   Sunday.';
 
 create or replace function internal.period_date(period text, week_starts_on int, number int) returns date
 language sql immutable parallel safe as $$
@@ -45,7 +47,8 @@ begin
   elsif period_of_key.period = 'week' and period_of_key.key ~ '^\d{4}-W\d{2}$' then
     -- the fourth day of that week is its key's Monday, or one of the six days after
     starts_on := internal.period_date('week', period_of_key.week_starts_on,
-                   internal.period_number('week', period_of_key.week_starts_on, to_date(period_of_key.key, 'IYYY"-W"IW')));
+                   internal.period_number('week', period_of_key.week_starts_on,
+                                          to_date(period_of_key.key, 'IYYY"-W"IW')));
     starts_on := starts_on + case internal.period_key('week', starts_on) when period_of_key.key then 0 else 7 end;
   elsif period_of_key.period = 'month' and period_of_key.key ~ '^\d{4}-\d{2}$' then
     starts_on := (period_of_key.key || '-01')::date;
@@ -67,7 +70,8 @@ begin
   end if;
   return midnight;
 end $$;
-comment on function internal.local_midnight is 'When a date begins in a time zone. A date that a zone leaves out begins when the next one does.';
+comment on function internal.local_midnight is
+  'When a date begins in a time zone. A date that a zone leaves out begins when the next one does.';
 
 create or replace function internal.date_is_skipped(period text, zone text, number int) returns boolean
 language sql stable parallel safe as $$
@@ -89,7 +93,8 @@ begin
                      join app.timezones t on t.name = u.timezone
                     where u.id = streak_zone_of.app_user_id), 'UTC');
 end $$;
-comment on function internal.streak_zone_of is 'The zone whose dates count: the definition''s, or the user''s, UTC when that is null.';
+comment on function internal.streak_zone_of is
+  'The zone whose dates count: the definition''s, or the user''s, UTC when that is null.';
 
 create or replace function internal.streak_zone_changes(definition app.streak_definitions, app_user_id uuid)
 returns app.streak_timezones[]
@@ -98,9 +103,11 @@ begin
   if (streak_zone_changes.definition).timezone_mode = 'fixed' then
     return null;
   end if;
-  return (select array_agg(m order by m.moved_at) from app.streak_timezones m where m.app_user_id = streak_zone_changes.app_user_id);
+  return (select array_agg(m order by m.moved_at) from app.streak_timezones m
+           where m.app_user_id = streak_zone_changes.app_user_id);
 end $$;
-comment on function internal.streak_zone_changes is 'A user''s changes of zone, oldest first; null when there are none that count.';
+comment on function internal.streak_zone_changes is
+  'A user''s changes of zone, oldest first; null when there are none that count.';
 
 create or replace function internal.zone_at(zone text, moves app.streak_timezones[], at timestamptz) returns text
 language plpgsql immutable parallel safe as $$
@@ -108,12 +115,15 @@ begin
   if zone_at.moves is null then
     return zone_at.zone;
   end if;
-  return coalesce((select m.from_zone from unnest(zone_at.moves) m where m.moved_at > zone_at.at order by m.moved_at limit 1),
+  return coalesce((select m.from_zone from unnest(zone_at.moves) m where m.moved_at > zone_at.at order by m.moved_at
+                    limit 1),
                   zone_at.zone);
 end $$;
-comment on function internal.zone_at is 'The zone that a user had at a time: the zone before the first change after it, else the present one.';
+comment on function internal.zone_at is
+  'The zone that a user had at a time: the zone before the first change after it, else the present one.';
 
-create or replace function internal.recent_zone_changes(period text, moves app.streak_timezones[], at timestamptz) returns app.streak_timezones[]
+create or replace function internal.recent_zone_changes(period text, moves app.streak_timezones[], at timestamptz)
+returns app.streak_timezones[]
 language plpgsql immutable parallel safe as $$
 begin
   if recent_zone_changes.moves is null then
@@ -122,14 +132,16 @@ begin
   return (select array_agg(m order by m.moved_at)
             from unnest(recent_zone_changes.moves) m
            where m.moved_at <= recent_zone_changes.at
-             and m.moved_at > recent_zone_changes.at - case recent_zone_changes.period when 'day' then interval '9 days' when 'week' then interval '23 days'
+             and m.moved_at > recent_zone_changes.at - case recent_zone_changes.period when 'day' then interval '9 days'
+                                                            when 'week' then interval '23 days'
                                                                          else interval '95 days' end);
 end $$;
 comment on function internal.recent_zone_changes is
-  'The changes of zone that affect a period which may be open at a time; null when there are none, which is nearly always.';
+  'The changes of zone that affect a period which may be open at a time; null when there are none, which is nearly
+   always.';
 
-create or replace function internal.streak_deadline(definition app.streak_definitions, zone text, moves app.streak_timezones[],
-                                                    number int, as_of timestamptz)
+create or replace function internal.streak_deadline(definition app.streak_definitions, zone text,
+                                                    moves app.streak_timezones[], number int, as_of timestamptz)
 returns timestamptz
 language plpgsql stable as $$
 declare
@@ -165,18 +177,21 @@ begin
     select moved.zone
       from made m
      cross join lateral (values (m.from_zone), (m.to_zone)) as moved (zone)
-     where least(internal.local_midnight(m.from_zone, first_day), internal.local_midnight(m.to_zone, first_day)) <= m.moved_at
-       and greatest(internal.local_midnight(m.from_zone, next_day), internal.local_midnight(m.to_zone, next_day)) + grace > m.moved_at
+     where least(internal.local_midnight(m.from_zone, first_day),
+                 internal.local_midnight(m.to_zone, first_day)) <= m.moved_at
+       and greatest(internal.local_midnight(m.from_zone, next_day),
+                    internal.local_midnight(m.to_zone, next_day)) + grace > m.moved_at
   )
   select max(internal.local_midnight(l.zone, next_day)) + grace into deadline from lived_in l;
   return deadline;
 end $$;
 comment on function internal.streak_deadline is
-  'Until when a period can be saved: its end in the user''s zone and the hours of grace; the later of two zones for a user who
-   moved while it was under way. Moves after as_of are not known yet.';
+  'Until when a period can be saved: its end in the user''s zone and the hours of grace; the later of two zones for a
+   user who moved while it was under way. Moves after as_of are not known yet.';
 
-create or replace function internal.streak_place(definition app.streak_definitions, zone text, moves app.streak_timezones[],
-                                                 at timestamptz, out number int, out reach int)
+create or replace function internal.streak_place(definition app.streak_definitions, zone text,
+                                                 moves app.streak_timezones[], at timestamptz, out number int,
+                                                 out reach int)
 language plpgsql stable as $$
 declare
   d constant app.streak_definitions := streak_place.definition;
@@ -197,14 +212,16 @@ end $$;
 comment on function internal.streak_place is
   'The period that a time falls in, and how many periods before it could still be saved then (at most 3).';
 
-create or replace function internal.streak_period_at(
-  definition app.streak_definitions, zone text, moves app.streak_timezones[], at timestamptz,
-  out current int, out previous int, out passed int, out starts_at timestamptz, out ends_at timestamptz, out deadline timestamptz)
+create or replace function internal.streak_period_at(definition app.streak_definitions, zone text,
+                                                     moves app.streak_timezones[], at timestamptz, out current int,
+                                                     out previous int, out passed int, out starts_at timestamptz,
+                                                     out ends_at timestamptz, out deadline timestamptz)
 language plpgsql stable as $$
 declare
   d constant app.streak_definitions := streak_period_at.definition;
   here constant text := internal.zone_at(streak_period_at.zone, streak_period_at.moves, streak_period_at.at);
-  recent constant app.streak_timezones[] := internal.recent_zone_changes(d.period, streak_period_at.moves, streak_period_at.at);
+  recent constant app.streak_timezones[] := internal.recent_zone_changes(d.period, streak_period_at.moves,
+                                                                         streak_period_at.at);
 begin
   current := internal.period_number(d.period, d.week_starts_on, (streak_period_at.at at time zone here)::date);
   starts_at := internal.local_midnight(here, internal.period_date(d.period, d.week_starts_on, current));
@@ -220,8 +237,8 @@ begin
   end loop;
 end $$;
 comment on function internal.streak_period_at is
-  'The periods of a streak at a time: the current one with its start, end and deadline, the one before it (skipping dates that
-   the calendar omits), and the newest one that cannot be saved any more.';
+  'The periods of a streak at a time: the current one with its start, end and deadline, the one before it (skipping
+   dates that the calendar omits), and the newest one that cannot be saved any more.';
 
 create or replace function internal.tg_users__streak_timezones() returns trigger
 language plpgsql volatile security definer set search_path = '' as $$
@@ -244,7 +261,8 @@ begin
   -- fifty are enough for a traveller, and bound a user who changes the setting all the time
   delete from app.streak_timezones m
    where m.app_user_id = new.id
-     and m.moved_at < (select k.moved_at from app.streak_timezones k where k.app_user_id = new.id order by k.moved_at desc offset 49 limit 1);
+     and m.moved_at < (select k.moved_at from app.streak_timezones k where k.app_user_id = new.id
+                        order by k.moved_at desc offset 49 limit 1);
   update app.user_streaks s set next_check_at = internal.now()
    where s.app_user_id = new.id and s.last_period is not null;
   perform internal.streaks_enqueue_tick(internal.now());

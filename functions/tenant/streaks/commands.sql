@@ -7,12 +7,14 @@ language plpgsql volatile as $$
 begin
   if internal.caller() = 'developer' then
     perform internal.check_found(exists (select from app.users u where u.id = streak_may_act.app_user_id), 'user');
-  elsif internal.caller() not in ('user', 'server_key_user') or streak_may_act.app_user_id is distinct from internal.user_id() then
+  elsif internal.caller() not in ('user', 'server_key_user') or streak_may_act.app_user_id is distinct
+    from internal.user_id() then
     raise exception 'a streak is moved by its user or an administrator, not by %', internal.caller();
   end if;
 end $$;
 comment on function internal.streak_may_act is
-  'Permits users to act on their own streaks, and administrators on any user''s. Refuses 404 NOT_FOUND for a user that does not exist.';
+  'Permits users to act on their own streaks, and administrators on any user''s. Refuses 404 NOT_FOUND for a user that
+   does not exist.';
 
 create or replace function internal.streak_may_administer(app_user_id uuid) returns void
 language plpgsql volatile as $$
@@ -23,18 +25,22 @@ end $$;
 comment on function internal.streak_may_administer is
   'Permits only administrators to act on any user''s streak. Refuses 404 NOT_FOUND for a user that does not exist.';
 
-create or replace function internal.streak_audit(verb text, app_user_id uuid, definition app.streak_definitions, changes json, status int default 200)
+create or replace function internal.streak_audit(verb text, app_user_id uuid, definition app.streak_definitions,
+                                                 changes json, status int default 200)
 returns void
 language plpgsql volatile security definer set search_path = '' as $$
 begin
   if internal.caller() = 'developer' then
-    perform internal.audit('streaks.' || streak_audit.verb, 'users', streak_audit.app_user_id::text, internal.json_merge(
-      json_build_object('streak', json_build_array((streak_audit.definition).key, (streak_audit.definition).key)), streak_audit.changes),
+    perform internal.audit('streaks.' || streak_audit.verb, 'users', streak_audit.app_user_id::text,
+                           internal.json_merge(
+      json_build_object('streak', json_build_array((streak_audit.definition).key, (streak_audit.definition).key)),
+        streak_audit.changes),
       streak_audit.status);
   end if;
 end $$;
 comment on function internal.streak_audit is
-  'Records an administrator''s change of a user''s streak in the audit trail: administrators do not write these tables directly. Granted to nobody.';
+  'Records an administrator''s change of a user''s streak in the audit trail: administrators do not write these tables
+   directly. Granted to nobody.';
 
 create or replace function internal.streak_definition(id uuid) returns app.streak_definitions
 language plpgsql stable security definer set search_path = '' as $$
@@ -45,7 +51,8 @@ begin
   return found_one;
 end $$;
 comment on function internal.streak_definition is
-  'A stored definition: functions that change streaks take its id and never accept rules from their caller. Granted to nobody.';
+  'A stored definition: functions that change streaks take its id and never accept rules from their caller. Granted to
+   nobody.';
 
 create or replace function internal.streak_started(app_user_id uuid, definition_id uuid) returns app.user_streaks
 language plpgsql volatile security definer set search_path = '' as $$
@@ -64,9 +71,11 @@ begin
   end if;
   return internal.streak_brought_up_to_date(streak);
 end $$;
-comment on function internal.streak_started is 'A user''s row of a streak, locked. Refuses 404 STREAK_NOT_FOUND before its first qualification.';
+comment on function internal.streak_started is
+  'A user''s row of a streak, locked. Refuses 404 STREAK_NOT_FOUND before its first qualification.';
 
-create or replace function internal.streak_joined(app_user_id uuid, definition app.streak_definitions) returns app.user_streaks
+create or replace function internal.streak_joined(app_user_id uuid, definition app.streak_definitions)
+returns app.user_streaks
 language plpgsql volatile security definer set search_path = '' as $$
 declare
   streak constant app.user_streaks := internal.streak_join(streak_joined.app_user_id, streak_joined.definition);
@@ -77,7 +86,8 @@ begin
   return streak;
 end $$;
 comment on function internal.streak_joined is
-  'Calls internal.streak_join. Refuses 404 STREAK_NOT_FOUND when the streak or the user was deleted concurrently. Granted to nobody.';
+  'Calls internal.streak_join. Refuses 404 STREAK_NOT_FOUND when the streak or the user was deleted concurrently.
+   Granted to nobody.';
 
 create or replace function internal.streak_qualify_now(definition_id uuid) returns api.reply
 language plpgsql volatile security definer set search_path = '' as $$
@@ -100,19 +110,22 @@ begin
     perform internal.streaks_count(array[(me, d.id, internal.now(), false)::internal.streak_act]);
   end if;
   select s.* into after from app.user_streaks s where (s.app_user_id, s.streak_definition_id) = (me, d.id);
-  return internal.reply(case when before.first_qualified_at is null and after.first_qualified_at is not null then 201 else 200 end,
+  return internal.reply(case when before.first_qualified_at is null and after.first_qualified_at is not null then 201
+                             else 200 end,
                         internal.streak_json(d, after));
 end $$;
 comment on function internal.streak_qualify_now is
-  'Counts one act for the caller''s streak now: 201 for its first qualification ever, otherwise 200, also when nothing changed.';
+  'Counts one act for the caller''s streak now: 201 for its first qualification ever, otherwise 200, also when nothing
+   changed.';
 
 create or replace function api.streak_qualify(id_or_key text) returns api.reply
 language sql volatile as $$
   select internal.streak_qualify_now((internal.streak_find(streak_qualify.id_or_key, true)).id)
 $$;
 comment on function api.streak_qualify is
-  'Counts one act for one of the caller''s streaks, as an event would: the streak, with 201 when it qualified for the first time ever, else
-   200. Refuses 404 STREAK_NOT_FOUND, 403 QUALIFY_NOT_ALLOWED. Locks the user''s row of the streak.';
+  'Counts one act for one of the caller''s streaks, as an event would: the streak, with 201 when it qualified for the
+   first time ever, else 200. Refuses 404 STREAK_NOT_FOUND, 403 QUALIFY_NOT_ALLOWED. Locks the user''s row of the
+   streak.';
 
 create or replace function internal.streak_pause_set(app_user_id uuid, definition_id uuid, starts_on date, ends_on date)
 returns app.user_streaks
@@ -150,18 +163,21 @@ begin
     select from app.streak_pauses p
      cross join generate_series(p.starts_on, p.ends_on, interval '1 day') as day
      where (p.app_user_id, p.streak_definition_id) = (streak.app_user_id, d.id)
-       and extract(year from day) in (extract(year from streak_pause_set.starts_on), extract(year from streak_pause_set.ends_on))
+       and extract(year from day) in (extract(year from streak_pause_set.starts_on),
+                                      extract(year from streak_pause_set.ends_on))
      group by extract(year from day)
     having count(*) > 60) then
     perform internal.invalid('end', 'would make more than 60 paused days in a calendar year');
   end if;
   perform internal.streak_audit('pause', streak.app_user_id, d, json_build_object(
-    'start', json_build_array(null, streak_pause_set.starts_on), 'end', json_build_array(null, streak_pause_set.ends_on)));
+    'start', json_build_array(null, streak_pause_set.starts_on),
+      'end', json_build_array(null, streak_pause_set.ends_on)));
   return internal.streak_refold(streak.app_user_id, d);
 end $$;
 comment on function internal.streak_pause_set is
-  'Pauses a user''s streak on two dates and all between. Refuses 404 STREAK_NOT_FOUND (not started), 400 VALIDATION_ERROR (in the
-   past, over 30 days, over 60 a calendar year), 409 PAUSE_OVERLAP; the same pause again changes nothing. Locks the row of the streak.';
+  'Pauses a user''s streak on two dates and all between. Refuses 404 STREAK_NOT_FOUND (not started), 400
+   VALIDATION_ERROR (in the past, over 30 days, over 60 a calendar year), 409 PAUSE_OVERLAP; the same pause again
+   changes nothing. Locks the row of the streak.';
 
 create or replace function internal.streak_pause_clear(definition_id uuid) returns void
 language plpgsql volatile security definer set search_path = '' as $$
@@ -173,7 +189,8 @@ begin
   delete from app.streak_pauses p
    where (p.app_user_id, p.streak_definition_id) = (streak.app_user_id, d.id) and p.starts_on >= today;
   if not found and not exists (select from app.streak_pauses p
-                                where (p.app_user_id, p.streak_definition_id) = (streak.app_user_id, d.id) and p.ends_on >= today) then
+                                where (p.app_user_id, p.streak_definition_id) = (streak.app_user_id, d.id)
+                                  and p.ends_on >= today) then
     perform internal.fail(404, 'NOT_FOUND', 'This streak has no pause.');
   end if;
   -- paused days stay paused: the current pause is shortened to end yesterday
@@ -183,7 +200,8 @@ begin
   perform internal.streak_refold(streak.app_user_id, d);
 end $$;
 comment on function internal.streak_pause_clear is
-  'Ends the caller''s current pause and deletes future ones. Refuses 404 NOT_FOUND when there is none. Locks the row of the streak.';
+  'Ends the caller''s current pause and deletes future ones. Refuses 404 NOT_FOUND when there is none. Locks the row of
+   the streak.';
 
 create or replace function api.streak_pause(id_or_key text, start date, "end" date) returns api.reply
 language plpgsql volatile as $$
@@ -203,9 +221,11 @@ begin
   perform internal.streak_pause_clear((internal.streak_find(streak_resume.id_or_key, true)).id);
   return internal.reply_deleted();
 end $$;
-comment on function api.streak_resume is 'Ends the caller''s pause. Refuses 404 STREAK_NOT_FOUND, 404 NOT_FOUND when nothing is paused.';
+comment on function api.streak_resume is
+  'Ends the caller''s pause. Refuses 404 STREAK_NOT_FOUND, 404 NOT_FOUND when nothing is paused.';
 
-create or replace function internal.streak_cover_periods(streak app.user_streaks, definition app.streak_definitions, numbers int[], source text)
+create or replace function internal.streak_cover_periods(streak app.user_streaks, definition app.streak_definitions,
+                                                         numbers int[], source text)
 returns app.user_streaks
 language plpgsql volatile security definer set search_path = '' as $$
 declare
@@ -213,7 +233,8 @@ declare
 begin
   insert into app.streak_periods as r
     (app_user_id, streak_definition_id, starts_on, source, needed, earn_every, freezes_max, qualified_at)
-  select (streak_cover_periods.streak).app_user_id, d.id, internal.period_date(d.period, d.week_starts_on, n.number), streak_cover_periods.source,
+  select (streak_cover_periods.streak).app_user_id, d.id, internal.period_date(d.period, d.week_starts_on, n.number),
+         streak_cover_periods.source,
          d.min_count, d.freeze_earn_every, d.freezes_max, internal.now()
     from unnest(streak_cover_periods.numbers) as n (number)
   on conflict on constraint streak_periods_pkey do update
@@ -222,9 +243,11 @@ begin
   return internal.streak_refold((streak_cover_periods.streak).app_user_id, d);
 end $$;
 comment on function internal.streak_cover_periods is
-  'Marks periods that are not qualified as covered, with the source manual or restore, and folds. The row must be locked. Granted to nobody.';
+  'Marks periods that are not qualified as covered, with the source manual or restore, and folds. The row must be
+   locked. Granted to nobody.';
 
-create or replace function internal.streak_qualify_for(app_user_id uuid, definition_id uuid, period_key text) returns api.reply
+create or replace function internal.streak_qualify_for(app_user_id uuid, definition_id uuid, period_key text)
+returns api.reply
 language plpgsql volatile security definer set search_path = '' as $$
 declare
   d constant app.streak_definitions := internal.streak_definition(streak_qualify_for.definition_id);
@@ -256,13 +279,15 @@ begin
   perform internal.streak_audit('qualify', before.app_user_id, d, json_build_object(
     'current_count', json_build_array(before.current_count, after.current_count)),
     case when before.first_qualified_at is null then 201 else 200 end);
-  return internal.reply(case when before.first_qualified_at is null then 201 else 200 end, internal.streak_json(d, after));
+  return internal.reply(case when before.first_qualified_at is null then 201 else 200 end,
+                        internal.streak_json(d, after));
 end $$;
 comment on function internal.streak_qualify_for is
-  'Qualifies a period of a user''s streak by hand, the one under way if none is named: 201 when it is the first ever, else 200.
-   Refuses 400 VALIDATION_ERROR, 404 NOT_FOUND (user). Locks the user''s row of the streak.';
+  'Qualifies a period of a user''s streak by hand, the one under way if none is named: 201 when it is the first ever,
+   else 200. Refuses 400 VALIDATION_ERROR, 404 NOT_FOUND (user). Locks the user''s row of the streak.';
 
-create or replace function internal.streak_restore(app_user_id uuid, definition_id uuid, count int) returns app.user_streaks
+create or replace function internal.streak_restore(app_user_id uuid, definition_id uuid, count int)
+returns app.user_streaks
 language plpgsql volatile security definer set search_path = '' as $$
 declare
   d constant app.streak_definitions := internal.streak_definition(streak_restore.definition_id);
@@ -291,7 +316,8 @@ begin
     gap_ends := internal.period_number(d.period, d.week_starts_on, before.started_on) - 1;
   end if;
   if gap_begins is null
-     or internal.streak_deadline(d, zone, internal.streak_zone_changes(d, before.app_user_id), gap_begins, internal.now())
+     or internal.streak_deadline(d, zone, internal.streak_zone_changes(d, before.app_user_id), gap_begins,
+                                 internal.now())
         + make_interval(hours => d.restore_window_hours) < internal.now() then
     perform internal.fail(409, 'NOTHING_TO_RESTORE', 'No chain of this streak ended within its restore window.');
   end if;
@@ -309,7 +335,8 @@ begin
   elsif longer > 0 then
     -- periods before the chain began, which make up a higher count; their milestones are not paid
     after := internal.streak_cover_periods(after, d, array(
-      select internal.period_number(d.period, d.week_starts_on, after.started_on) - n from generate_series(1, longer) as n), 'restore');
+      select internal.period_number(d.period, d.week_starts_on, after.started_on) - n
+        from generate_series(1, longer) as n), 'restore');
     before.current_count := before.current_count + longer;
   end if;
   perform internal.streak_notify_change(d, before, after, false);
@@ -321,8 +348,9 @@ begin
   return after;
 end $$;
 comment on function internal.streak_restore is
-  'Covers the gap after the chain that ended last, if that was within restore_window_hours; a higher count is made up by periods
-   before the chain. Refuses 409 NOTHING_TO_RESTORE, 400 VALIDATION_ERROR, 404 NOT_FOUND (user). Locks the user''s row of the streak.';
+  'Covers the gap after the chain that ended last, if that was within restore_window_hours; a higher count is made up by
+   periods before the chain. Refuses 409 NOTHING_TO_RESTORE, 400 VALIDATION_ERROR, 404 NOT_FOUND (user). Locks the
+   user''s row of the streak.';
 
 create or replace function api.streak_user_freezes(id_or_key text, user_id uuid, amount int) returns api.reply
 language plpgsql volatile as $$
@@ -340,14 +368,16 @@ comment on function api.streak_user_freezes is
   'Gives a user freezes, up to the streak''s freezes_max; answers the user''s streak. Refuses 404 STREAK_NOT_FOUND,
    404 NOT_FOUND (user), 400 VALIDATION_ERROR.';
 
-create or replace function internal.streak_gift(app_user_id uuid, definition_id uuid, amount int) returns app.user_streaks
+create or replace function internal.streak_gift(app_user_id uuid, definition_id uuid, amount int)
+returns app.user_streaks
 language plpgsql volatile security definer set search_path = '' as $$
 declare
   d constant app.streak_definitions := internal.streak_definition(streak_gift.definition_id);
 begin
   perform internal.streak_may_administer(streak_gift.app_user_id);
   perform internal.streak_give_freezes(streak_gift.app_user_id, d, streak_gift.amount, 'admin', null);
-  perform internal.streak_audit('give_freezes', streak_gift.app_user_id, d, json_build_object('freezes', json_build_array(null, streak_gift.amount)));
+  perform internal.streak_audit('give_freezes', streak_gift.app_user_id, d,
+                                json_build_object('freezes', json_build_array(null, streak_gift.amount)));
   return internal.streak_joined(streak_gift.app_user_id, d);
 end $$;
 comment on function internal.streak_gift is
@@ -359,14 +389,16 @@ declare
   d constant app.streak_definitions := internal.streak_find(streak_user_pause.id_or_key);
   streak app.user_streaks;
 begin
-  streak := internal.streak_pause_set(streak_user_pause.user_id, d.id, streak_user_pause.start, streak_user_pause."end");
+  streak := internal.streak_pause_set(streak_user_pause.user_id, d.id, streak_user_pause.start,
+                                      streak_user_pause."end");
   return internal.reply(200, internal.streak_json(d, streak));
 end $$;
 comment on function api.streak_user_pause is
-  'Pauses a user''s streak, under the rules that hold for users; answers it. Refuses 404 STREAK_NOT_FOUND, 404 NOT_FOUND (user),
-   400 VALIDATION_ERROR, 409 PAUSE_OVERLAP.';
+  'Pauses a user''s streak, under the rules that hold for users; answers it. Refuses 404 STREAK_NOT_FOUND, 404 NOT_FOUND
+   (user), 400 VALIDATION_ERROR, 409 PAUSE_OVERLAP.';
 
-create or replace function api.streak_user_restore(id_or_key text, user_id uuid, count int default null) returns api.reply
+create or replace function api.streak_user_restore(id_or_key text, user_id uuid, count int default null)
+returns api.reply
 language plpgsql volatile as $$
 declare
   d constant app.streak_definitions := internal.streak_find(streak_user_restore.id_or_key);
@@ -379,12 +411,14 @@ begin
   return internal.reply(200, internal.streak_json(d, streak));
 end $$;
 comment on function api.streak_user_restore is
-  'Restores a user''s broken streak and returns it. Refuses 404 STREAK_NOT_FOUND, 404 NOT_FOUND (user), 409 NOTHING_TO_RESTORE,
-   400 VALIDATION_ERROR.';
+  'Restores a user''s broken streak and returns it. Refuses 404 STREAK_NOT_FOUND, 404 NOT_FOUND (user), 409
+   NOTHING_TO_RESTORE, 400 VALIDATION_ERROR.';
 
-create or replace function api.streak_user_qualify(id_or_key text, user_id uuid, period_key text default null) returns api.reply
+create or replace function api.streak_user_qualify(id_or_key text, user_id uuid, period_key text default null)
+returns api.reply
 language sql volatile as $$
-  select internal.streak_qualify_for(streak_user_qualify.user_id, (internal.streak_find(streak_user_qualify.id_or_key)).id,
+  select internal.streak_qualify_for(streak_user_qualify.user_id,
+                                     (internal.streak_find(streak_user_qualify.id_or_key)).id,
                                      streak_user_qualify.period_key)
 $$;
 comment on function api.streak_user_qualify is
@@ -420,7 +454,8 @@ begin
      where (s.app_user_id, s.streak_definition_id) = (streaks_merge.survivor, d.id);
     -- compares current lengths first, then the longest ever
     continue when mine.app_user_id is not null
-              and (internal.streak_length(d, theirs), theirs.longest_count) <= (internal.streak_length(d, mine), mine.longest_count);
+              and (internal.streak_length(d, theirs), theirs.longest_count) <= (internal.streak_length(d, mine),
+                                        mine.longest_count);
     perform set_config('app.merges_streaks', 'true', true);
     delete from app.user_streaks s where (s.app_user_id, s.streak_definition_id) = (streaks_merge.survivor, d.id);
     perform set_config('app.merges_streaks', '', true);
@@ -435,12 +470,15 @@ begin
   return moved;
 end $$;
 comment on function internal.streaks_merge is
-  'Merges the streaks of two users: keeps the longer one of each, unchanged. Returns how many the survivor took over. Granted to nobody.';
+  'Merges the streaks of two users: keeps the longer one of each, unchanged. Returns how many the survivor took over.
+   Granted to nobody.';
 
-create or replace function internal.streak_length(definition app.streak_definitions, streak app.user_streaks) returns int
+create or replace function internal.streak_length(definition app.streak_definitions, streak app.user_streaks)
+returns int
 language plpgsql stable security definer set search_path = '' as $$
 begin
-  return case when (internal.streak_now(streak_length.definition, streak_length.streak)).status in ('none', 'broken') then 0
+  return case when (internal.streak_now(streak_length.definition, streak_length.streak)).status in ('none',
+                                        'broken') then 0
               else (streak_length.streak).current_count end;
 end $$;
 comment on function internal.streak_length is 'What a streak counts now: 0 when it is broken.';

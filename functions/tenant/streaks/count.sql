@@ -1,7 +1,9 @@
--- Counts acts for streaks: acts increment the counts of periods, and counts determine chains. This file makes every change of a
--- user's streak, under the lock of its row in app.user_streaks; rows are locked in the order of user and definition.
+-- Counts acts for streaks: acts increment the counts of periods, and counts determine chains. This file makes every
+-- change of a user's streak, under the lock of its row in app.user_streaks; rows are locked in the order of user and
+-- definition.
 
-create or replace function internal.streak_join(app_user_id uuid, definition app.streak_definitions) returns app.user_streaks
+create or replace function internal.streak_join(app_user_id uuid, definition app.streak_definitions)
+returns app.user_streaks
 language plpgsql volatile security definer set search_path = '' as $$
 declare
   streak app.user_streaks;
@@ -17,8 +19,9 @@ begin
   return internal.streak_brought_up_to_date(streak);
 end $$;
 comment on function internal.streak_join is
-  'Locks the user, then the user''s row of a streak, which is created if it is missing, and returns the row; null when the user or the streak was
-   deleted concurrently. Responses show the row only once a period has qualified. Granted to nobody.';
+  'Locks the user, then the user''s row of a streak, which is created if it is missing, and returns the row; null when
+   the user or the streak was deleted concurrently. Responses show the row only once a period has qualified. Granted to
+   nobody.';
 
 create or replace function internal.streaks_begin(app_user_ids uuid[], definition_ids uuid[]) returns void
 language plpgsql volatile security definer set search_path = '' as $$
@@ -26,7 +29,8 @@ begin
   with missing as materialized (
     select b.app_user_id, b.definition_id
       from unnest(streaks_begin.app_user_ids, streaks_begin.definition_ids) as b (app_user_id, definition_id)
-     where not exists (select from app.user_streaks s where (s.app_user_id, s.streak_definition_id) = (b.app_user_id, b.definition_id))
+     where not exists (select from app.user_streaks s
+                        where (s.app_user_id, s.streak_definition_id) = (b.app_user_id, b.definition_id))
   ), living as materialized (
     -- the lock waits for a concurrent deletion, after which the definition is no longer found
     select d.id, d.freezes_initial
@@ -43,8 +47,8 @@ begin
   on conflict on constraint user_streaks_pkey do nothing;
 end $$;
 comment on function internal.streaks_begin is
-  'Creates the missing rows of app.user_streaks for these users and streaks, except for streaks that were deleted concurrently. The users must be
-   locked. Locks the streaks against deletion. Granted to nobody.';
+  'Creates the missing rows of app.user_streaks for these users and streaks, except for streaks that were deleted
+   concurrently. The users must be locked. Locks the streaks against deletion. Granted to nobody.';
 
 create or replace function internal.streak_brought_up_to_date(streak app.user_streaks) returns app.user_streaks
 language plpgsql volatile security definer set search_path = '' as $$
@@ -60,9 +64,11 @@ begin
   return s;
 end $$;
 comment on function internal.streak_brought_up_to_date is
-  'Applies the time-based changes of a locked row that is about to change, until now, and returns the row. Granted to nobody.';
+  'Applies the time-based changes of a locked row that is about to change, until now, and returns the row. Granted to
+   nobody.';
 
-create or replace function internal.streak_refold(app_user_id uuid, definition app.streak_definitions) returns app.user_streaks
+create or replace function internal.streak_refold(app_user_id uuid, definition app.streak_definitions)
+returns app.user_streaks
 language plpgsql volatile security definer set search_path = '' as $$
 declare
   d constant app.streak_definitions := streak_refold.definition;
@@ -77,20 +83,25 @@ begin
   select f.* into folded
     from internal.streak_fold(
            d, zone, streak.freezes_initial,
-           (select array_agg(r) from app.streak_periods r where (r.app_user_id, r.streak_definition_id) = (streak.app_user_id, d.id)),
-           (select array_agg(r) from app.streak_pauses r where (r.app_user_id, r.streak_definition_id) = (streak.app_user_id, d.id)),
-           (select array_agg(r) from app.streak_freezes r where (r.app_user_id, r.streak_definition_id) = (streak.app_user_id, d.id))) f;
+           (select array_agg(r) from app.streak_periods r
+             where (r.app_user_id, r.streak_definition_id) = (streak.app_user_id, d.id)),
+           (select array_agg(r) from app.streak_pauses r
+             where (r.app_user_id, r.streak_definition_id) = (streak.app_user_id, d.id)),
+           (select array_agg(r) from app.streak_freezes r
+             where (r.app_user_id, r.streak_definition_id) = (streak.app_user_id, d.id))) f;
 
   with covered as (
     select internal.period_date(d.period, d.week_starts_on, v.number) as starts_on, v.source
       from unnest(folded.numbers, folded.sources) as v (number, source)
   )
-  insert into app.streak_periods as r (app_user_id, streak_definition_id, starts_on, source, needed, earn_every, freezes_max, qualified_at)
+  insert into app.streak_periods as r (app_user_id, streak_definition_id, starts_on, source, needed, earn_every,
+                                       freezes_max, qualified_at)
   select streak.app_user_id, d.id, c.starts_on, c.source, d.min_count, d.freeze_earn_every, d.freezes_max,
          case when c.source = 'event' then internal.now() end
     from covered c
    where not exists (select from app.streak_periods known
-                      where (known.app_user_id, known.streak_definition_id, known.starts_on) = (streak.app_user_id, d.id, c.starts_on)
+                      where (known.app_user_id, known.streak_definition_id, known.starts_on) = (streak.app_user_id,
+                                        d.id, c.starts_on)
                         and known.source = c.source)
   on conflict on constraint streak_periods_pkey do update
      set source = excluded.source, qualified_at = coalesce(r.qualified_at, excluded.qualified_at);
@@ -121,19 +132,21 @@ begin
          freezes = (folded.chain).freezes,
          lapsed_count = (folded.chain).lapsed_count,
          lapsed_through = internal.period_date(d.period, d.week_starts_on, (folded.chain).lapsed_through),
-         first_qualified_at = case when (folded.chain).last_period is not null then coalesce(s.first_qualified_at, internal.now()) end,
+         first_qualified_at = case when (folded.chain).last_period is not null then coalesce(s.first_qualified_at,
+                                        internal.now()) end,
          last_qualified_at = (select r.qualified_at
                                 from app.streak_periods r
                                where (r.app_user_id, r.streak_definition_id) = (streak.app_user_id, d.id)
-                                 and r.starts_on = internal.period_date(d.period, d.week_starts_on, (folded.chain).last_period)),
+                                 and r.starts_on = internal.period_date(d.period, d.week_starts_on,
+                                                                        (folded.chain).last_period)),
          updated_at = internal.now()
    where (s.app_user_id, s.streak_definition_id) = (streak.app_user_id, d.id)
   returning s.* into streak;
   return internal.streak_reschedule(streak, d);
 end $$;
 comment on function internal.streak_refold is
-  'Folds all stored periods of one user''s streak and stores the result. Used for every change other than appending the next
-   period: late events, grace, gaps, gifts, pauses, restores. The row must be locked. Granted to nobody.';
+  'Folds all stored periods of one user''s streak and stores the result. Used for every change other than appending the
+   next period: late events, grace, gaps, gifts, pauses, restores. The row must be locked. Granted to nobody.';
 
 create or replace function internal.streaks_store(acts internal.streak_act[]) returns setof internal.streak_fed
 language plpgsql volatile security definer set search_path = '' rows 500 as $$
@@ -167,15 +180,18 @@ begin
       left join app.timezones t on t.name = u.timezone
      where u.id in (select a.app_user_id from unnest(streaks_store.acts) a)
   ), fed as (
-    -- no grace, no journey: an act counts on the date that it was. Dates first, so that periods are worked out once for all acts of a day; and by the
-    -- indexes of the tables, for of a list the planner does not know how long it is
-    select a.app_user_id, a.streak_definition_id, z.zone, (a.occurred_at at time zone z.zone)::date as day, count(*) as count, max(a.occurred_at) as latest
+    -- no grace, no journey: an act counts on the date that it was. Dates first, so that periods are worked out once for
+    -- all acts of a day; and by the indexes of the tables, for of a list the planner does not know how long it is
+    select a.app_user_id, a.streak_definition_id, z.zone, (a.occurred_at at time zone z.zone)::date as day,
+           count(*) as count, max(a.occurred_at) as latest
       from unnest(streaks_store.acts) a
       join app.streak_definitions d on d.id = a.streak_definition_id and d.grace_hours = 0
       join app.users u on u.id = a.app_user_id
       left join app.timezones t on t.name = u.timezone
-     cross join lateral (select case when d.timezone_mode = 'fixed' then d.timezone else coalesce(t.name, 'UTC') end as zone) z
-     where d.timezone_mode = 'fixed' or not exists (select from app.streak_timezones m where m.app_user_id = a.app_user_id)
+     cross join lateral (select case when d.timezone_mode = 'fixed' then d.timezone
+                                     else coalesce(t.name, 'UTC') end as zone) z
+     where d.timezone_mode = 'fixed' or not exists (select from app.streak_timezones m
+                                                     where m.app_user_id = a.app_user_id)
      group by 1, 2, 3, 4
   ), lived as (
     select a.app_user_id, a.occurred_at, d,
@@ -186,9 +202,11 @@ begin
       join people u on u.id = a.app_user_id
      where d.grace_hours > 0 or u.moves is not null and d.timezone_mode = 'user'
   ), placed as (
-    select f.app_user_id, d.id, case d.period when 'day' then f.day else internal.period_date(d.period, d.week_starts_on, p.number) end as starts_on,
+    select f.app_user_id, d.id, case d.period when 'day' then f.day
+                                     else internal.period_date(d.period, d.week_starts_on, p.number) end as starts_on,
            sum(f.count)::int as count, 0 as open_1, 0 as open_2, 0 as open_3, max(f.latest) as latest,
-           bool_or(internal.period_number(d.period, d.week_starts_on, (internal.now() at time zone f.zone)::date) = p.number) as is_under_way,
+           bool_or(internal.period_number(d.period, d.week_starts_on,
+                                          (internal.now() at time zone f.zone)::date) = p.number) as is_under_way,
            d.min_count, d.freeze_earn_every, d.freezes_max
       from fed f
       join app.streak_definitions d on d.id = f.streak_definition_id
@@ -199,7 +217,8 @@ begin
            count(*)::int as count, (count(*) filter (where p.reach >= 1))::int as open_1,
            (count(*) filter (where p.reach >= 2))::int as open_2, (count(*) filter (where p.reach >= 3))::int as open_3,
            max(l.occurred_at) as latest,
-           bool_or(internal.period_number((l.d).period, (l.d).week_starts_on, (internal.now() at time zone l.zone)::date) = p.number) as is_under_way,
+           bool_or(internal.period_number((l.d).period, (l.d).week_starts_on,
+                                          (internal.now() at time zone l.zone)::date) = p.number) as is_under_way,
            (l.d).min_count, (l.d).freeze_earn_every, (l.d).freezes_max
       from lived l
      cross join lateral internal.streak_place(l.d, l.zone, l.moves, l.occurred_at) p
@@ -207,8 +226,10 @@ begin
      order by 1, 2, 3
   ), stored as (
     insert into app.streak_periods as r
-      (app_user_id, streak_definition_id, starts_on, count, open_1, open_2, open_3, needed, earn_every, freezes_max, qualified_at)
-    select p.app_user_id, p.id, p.starts_on, p.count, p.open_1, p.open_2, p.open_3, p.min_count, p.freeze_earn_every, p.freezes_max, p.latest
+      (app_user_id, streak_definition_id, starts_on, count, open_1, open_2, open_3, needed, earn_every, freezes_max,
+       qualified_at)
+    select p.app_user_id, p.id, p.starts_on, p.count, p.open_1, p.open_2, p.open_3, p.min_count, p.freeze_earn_every,
+           p.freezes_max, p.latest
       from placed p
     on conflict on constraint streak_periods_pkey do update
        set count = r.count + excluded.count,
@@ -219,18 +240,21 @@ begin
            needed = case when r.count >= r.needed then r.needed else excluded.needed end,
            earn_every = case when r.count >= r.needed then r.earn_every else excluded.earn_every end,
            freezes_max = case when r.count >= r.needed then r.freezes_max else excluded.freezes_max end,
-           qualified_at = case when r.source in ('event', 'manual', 'restore') then r.qualified_at else excluded.qualified_at end
-    returning r.app_user_id, r.streak_definition_id, r.starts_on, r.source, r.count, r.open_1, r.open_2, r.open_3, r.taken, r.needed,
+           qualified_at = case when r.source in ('event', 'manual', 'restore') then r.qualified_at
+                               else excluded.qualified_at end
+    returning r.app_user_id, r.streak_definition_id, r.starts_on, r.source, r.count, r.open_1, r.open_2, r.open_3,
+      r.taken, r.needed,
               r.earn_every, r.freezes_max, r.qualified_at
   )
-  select s.app_user_id, s.streak_definition_id, s.starts_on, s.source, s.count, s.count - p.count, s.open_1, s.open_2, s.open_3, s.taken,
+  select s.app_user_id, s.streak_definition_id, s.starts_on, s.source, s.count, s.count - p.count, s.open_1, s.open_2,
+         s.open_3, s.taken,
          s.needed, s.earn_every, s.freezes_max, s.qualified_at, p.is_under_way
     from stored s
     join placed p on (p.app_user_id, p.id, p.starts_on) = (s.app_user_id, s.streak_definition_id, s.starts_on);
 end $$;
 comment on function internal.streaks_store is
-  'Adds acts to the counts of the periods that they fall in, and returns those periods. Locks the rows of app.user_streaks in the order
-   of user and definition. Granted to nobody.';
+  'Adds acts to the counts of the periods that they fall in, and returns those periods. Locks the rows of
+   app.user_streaks in the order of user and definition. Granted to nobody.';
 
 create or replace function internal.streaks_step(fed internal.streak_fed[], is_historical boolean) returns void
 language plpgsql volatile security definer set search_path = '' as $$
@@ -252,11 +276,13 @@ begin
            internal.period_number(d.period, d.week_starts_on, f.starts_on) as number,
            case when d.timezone_mode = 'fixed' then d.timezone else coalesce(t.name, 'UTC') end as zone,
            case when d.timezone_mode = 'user'
-                then (select array_agg(m order by m.moved_at) from app.streak_timezones m where m.app_user_id = f.app_user_id) end as moves,
+                then (select array_agg(m order by m.moved_at) from app.streak_timezones m
+                       where m.app_user_id = f.app_user_id) end as moves,
            internal.paused_periods(d, (
              select array_agg(p)
                from app.streak_pauses p
-              where (p.app_user_id, p.streak_definition_id) = (f.app_user_id, f.streak_definition_id) and p.ends_on > f.starts_on)) as paused
+              where (p.app_user_id, p.streak_definition_id) = (f.app_user_id, f.streak_definition_id)
+                and p.ends_on > f.starts_on)) as paused
       from unnest(streaks_step.fed) f
       join app.user_streaks s on (s.app_user_id, s.streak_definition_id) = (f.app_user_id, f.streak_definition_id)
       join app.streak_definitions d on d.id = f.streak_definition_id
@@ -294,9 +320,11 @@ begin
            next_check_at = case when (y.d).is_active then y.next_check_at end,
            -- changes of past periods by a late event emit no time-based events
            risk_notified_through = case when y.notice_kinds is null then u.risk_notified_through
-                            else greatest(u.risk_notified_through, internal.notified_through(y.d, y.notice_kinds, y.notice_numbers, true)) end,
+                            else greatest(u.risk_notified_through,
+                                          internal.notified_through(y.d, y.notice_kinds, y.notice_numbers, true)) end,
            lapse_notified_through = case when y.notice_kinds is null then u.lapse_notified_through
-                             else greatest(u.lapse_notified_through, internal.notified_through(y.d, y.notice_kinds, y.notice_numbers, false)) end
+                             else greatest(u.lapse_notified_through,
+                                           internal.notified_through(y.d, y.notice_kinds, y.notice_numbers, false)) end
       from forecast y
      where (u.app_user_id, u.streak_definition_id) = (y.app_user_id, y.streak_definition_id)
     returning y.d, y.was, u as now,
@@ -305,11 +333,14 @@ begin
                     and not (y.d).milestones @> jsonb_build_array(jsonb_build_object('count', u.current_count))
                    then case when (y.was).last_period is null then 'started' else 'extended' end end as change
   )
-  select array_agg((e.now).app_user_id order by (e.now).app_user_id, (e.now).streak_definition_id) filter (where e.change is not null),
-         array_agg('svc.streak.' || e.change order by (e.now).app_user_id, (e.now).streak_definition_id) filter (where e.change is not null),
+  select array_agg((e.now).app_user_id order by (e.now).app_user_id,
+                   (e.now).streak_definition_id) filter (where e.change is not null),
+         array_agg('svc.streak.' || e.change order by (e.now).app_user_id,
+                   (e.now).streak_definition_id) filter (where e.change is not null),
          array_agg(internal.streak_properties(e.d, e.now) order by (e.now).app_user_id, (e.now).streak_definition_id)
            filter (where e.change is not null),
-         array_agg(internal.streak_effect_json(e.d, e.now, 'active', e.change) order by (e.now).app_user_id, (e.now).streak_definition_id)
+         array_agg(internal.streak_effect_json(e.d, e.now, 'active', e.change) order by (e.now).app_user_id,
+                   (e.now).streak_definition_id)
            filter (where e.change is not null and internal.collects_effects()),
          array_agg(e.was order by (e.now).app_user_id, (e.now).streak_definition_id) filter (where e.change is null),
          array_agg(e.now order by (e.now).app_user_id, (e.now).streak_definition_id) filter (where e.change is null),
@@ -325,13 +356,15 @@ begin
     end if;
   end if;
   for i in 1 .. coalesce(cardinality(others_now), 0) loop
-    perform internal.streak_notify_change(internal.streak_definition((others_now[i]).streak_definition_id), others_before[i], others_now[i],
+    perform internal.streak_notify_change(internal.streak_definition((others_now[i]).streak_definition_id),
+                                          others_before[i], others_now[i],
                                           streaks_step.is_historical);
   end loop;
 end $$;
 comment on function internal.streaks_step is
-  'The step that the fold would take for a newest period right after the last qualified one, for many users at once; periods that
-   have too few acts yet are left as they are. The rows of app.user_streaks must be locked. Granted to nobody.';
+  'The step that the fold would take for a newest period right after the last qualified one, for many users at once;
+   periods that have too few acts yet are left as they are. The rows of app.user_streaks must be locked. Granted to
+   nobody.';
 
 create or replace function internal.streaks_count(acts internal.streak_act[]) returns void
 language plpgsql volatile security definer set search_path = '' as $$
@@ -352,7 +385,8 @@ begin
   ), evaluated as (
     select f.*,
            -- not qualified by events of its own before: nothing, a freeze or later events covered it
-           f.source is null or f.source in ('freeze', 'pause') or f.source = 'event' and f.count_before - f.taken < f.needed as is_open,
+           f.source is null or f.source in ('freeze', 'pause')
+             or f.source = 'event' and f.count_before - f.taken < f.needed as is_open,
            -- events that arrived while an earlier period was open may count for that period
            f.open_1 > 0 and internal.streak_gap_before(d, f.period) as may_fill_earlier,
            -- by far the most frequent case: the newest period, right after the newest qualified one
@@ -372,7 +406,8 @@ begin
       join app.streak_definitions d on d.id = f.streak_definition_id
      where f.source is distinct from 'event' or f.count_before - f.taken < f.needed or f.open_1 > 0
   )
-  select array_agg(j.period order by j.app_user_id, j.streak_definition_id) filter (where j.is_next and not j.may_fill_earlier),
+  select array_agg(j.period order by j.app_user_id,
+                   j.streak_definition_id) filter (where j.is_next and not j.may_fill_earlier),
          array_agg(distinct (j.app_user_id, j.streak_definition_id, null, null)::internal.streak_act)
            filter (where (j.is_open or j.may_fill_earlier) and not (j.is_next and not j.may_fill_earlier))
     into steps, folds
@@ -387,18 +422,21 @@ begin
     select s.* into before
       from app.user_streaks s
      where (s.app_user_id, s.streak_definition_id) = (fold.app_user_id, fold.streak_definition_id);
-    perform internal.streak_notify_change(definition, before, internal.streak_refold(fold.app_user_id, definition), is_historical);
+    perform internal.streak_notify_change(definition, before, internal.streak_refold(fold.app_user_id, definition),
+                                          is_historical);
   end loop;
 end $$;
 comment on function internal.streaks_count is
-  'Adds acts to the counts of periods and updates the chains of their users: incrementally where possible, otherwise by the fold.
-   Granted to nobody.';
+  'Adds acts to the counts of periods and updates the chains of their users: incrementally where possible, otherwise by
+   the fold. Granted to nobody.';
 
-create or replace function internal.streak_gap_before(definition app.streak_definitions, fed internal.streak_fed) returns boolean
+create or replace function internal.streak_gap_before(definition app.streak_definitions, fed internal.streak_fed)
+returns boolean
 language plpgsql stable as $$
 declare
   d constant app.streak_definitions := streak_gap_before.definition;
-  reach constant int := case when (streak_gap_before.fed).open_3 > 0 then 3 when (streak_gap_before.fed).open_2 > 0 then 2 else 1 end;
+  reach constant int := case when (streak_gap_before.fed).open_3 > 0 then 3
+                             when (streak_gap_before.fed).open_2 > 0 then 2 else 1 end;
 begin
   return reach > (
     select count(*)
@@ -407,7 +445,8 @@ begin
        and r.source in ('event', 'manual', 'restore')
        and r.starts_on < (streak_gap_before.fed).starts_on
        and r.starts_on >= internal.period_date(d.period, d.week_starts_on,
-                            internal.period_number(d.period, d.week_starts_on, (streak_gap_before.fed).starts_on) - reach));
+                            internal.period_number(d.period, d.week_starts_on,
+                                                   (streak_gap_before.fed).starts_on) - reach));
 end $$;
 comment on function internal.streak_gap_before is
   'Whether any of the periods that were still open when this one was counted has not qualified.';

@@ -1,7 +1,8 @@
 -- The fold: computes the chain of a user's stored periods. It reads neither the clock nor tables, and
 -- processes periods in their own order, so that late events give the same chain as timely ones.
 
-create or replace function internal.paused_periods(definition app.streak_definitions, pauses app.streak_pauses[]) returns int[]
+create or replace function internal.paused_periods(definition app.streak_definitions, pauses app.streak_pauses[])
+returns int[]
 language plpgsql stable as $$
 declare
   d constant app.streak_definitions := paused_periods.definition;
@@ -19,7 +20,8 @@ begin
      where covered.days * 2 >= internal.period_date(d.period, d.week_starts_on, covered.number + 1)
                              - internal.period_date(d.period, d.week_starts_on, covered.number));
 end $$;
-comment on function internal.paused_periods is 'Numbers of the periods that pauses cover: those of whose days at least half are paused. Null when none is.';
+comment on function internal.paused_periods is
+  'Numbers of the periods that pauses cover: those of whose days at least half are paused. Null when none is.';
 
 create or replace function internal.streak_extent(
   definition app.streak_definitions, zone text, last_period int, freezes int, paused int[], grants app.streak_freezes[],
@@ -32,7 +34,8 @@ declare
   p int := streak_extent.last_period;
 begin
   if streak_extent.grants is not null then
-    select array_agg(internal.period_number(d.period, d.week_starts_on, g.applies_from) order by g.applies_from, g.granted_at, g.id),
+    select array_agg(internal.period_number(d.period, d.week_starts_on, g.applies_from) order by g.applies_from,
+                     g.granted_at, g.id),
            array_agg(g.amount order by g.applies_from, g.granted_at, g.id),
            array_agg(g.freezes_max order by g.applies_from, g.granted_at, g.id)
       into gift_at, gift_amount, gift_max
@@ -66,8 +69,8 @@ begin
   end loop;
 end $$;
 comment on function internal.streak_extent is
-  'How far pauses and freezes alone continue a chain after its last qualified period, at most until the given period: the last
-   period covered, the freezes left then, and the periods that used one.';
+  'How far pauses and freezes alone continue a chain after its last qualified period, at most until the given period:
+   the last period covered, the freezes left then, and the periods that used one.';
 
 create or replace function internal.streak_fold(
   definition app.streak_definitions, zone text, freezes_initial int, periods app.streak_periods[],
@@ -100,7 +103,8 @@ begin
     into fed_at, counts, open_1, open_2, open_3, needed, earn_every, freezes_max, taken, given
     from unnest(streak_fold.periods) r
    where r.count > 0 or r.source in ('manual', 'restore');
-  select array_agg(internal.period_number(d.period, d.week_starts_on, g.applies_from) order by g.applies_from, g.granted_at, g.id),
+  select array_agg(internal.period_number(d.period, d.week_starts_on, g.applies_from) order by g.applies_from,
+                   g.granted_at, g.id),
          array_agg(g.amount order by g.applies_from, g.granted_at, g.id),
          array_agg(g.freezes_max order by g.applies_from, g.granted_at, g.id)
     into gift_at, gift_amount, gift_max
@@ -135,13 +139,15 @@ begin
         found := 0;
         for j in i + (fed_at[i] = p)::int .. least(cardinality(fed_at), i + 3) loop
           exit when fed_at[j] > p + 3;
-          found := found + greatest(0, case fed_at[j] - p when 1 then open_1[j] when 2 then open_2[j] else open_3[j] end - taken[j]);
+          found := found + greatest(0, case fed_at[j] - p when 1 then open_1[j] when 2 then open_2[j]
+                                            else open_3[j] end - taken[j]);
         end loop;
         if found >= missing then
           source := 'event';
           for j in i + (fed_at[i] = p)::int .. least(cardinality(fed_at), i + 3) loop
             exit when missing = 0 or fed_at[j] > p + 3;
-            found := least(missing, greatest(0, case fed_at[j] - p when 1 then open_1[j] when 2 then open_2[j] else open_3[j] end - taken[j]));
+            found := least(missing, greatest(0, case fed_at[j] - p when 1 then open_1[j] when 2 then open_2[j]
+                                                     else open_3[j] end - taken[j]));
             taken[j] := taken[j] + found;
             missing := missing - found;
           end loop;
@@ -189,12 +195,14 @@ begin
   numbers := numbers[1:kept];
   sources := sources[1:kept];
   if chain.last_period is not null then
-    chain.covered_through := (internal.streak_extent(d, streak_fold.zone, chain.last_period, chain.freezes, paused, streak_fold.grants,
+    chain.covered_through := (internal.streak_extent(d, streak_fold.zone, chain.last_period, chain.freezes, paused,
+                                                     streak_fold.grants,
                                                      chain.last_period + 2000)).covered_through;
   end if;
 end $$;
 comment on function internal.streak_fold is
-  'The chain of the stored periods, the source that covers each period (numbers, sources), and how many events of each counted period
-   were used for earlier periods (fed_at, taken). Processes periods from the oldest: a period qualifies by enough events of its own;
-   otherwise, while a chain is alive, it is covered by a pause, by events that arrived before its deadline, or by a freeze; otherwise the
-   chain ends. A chain counts its qualified periods. Every n-th of them earns a freeze; freezes outlive the chain.';
+  'The chain of the stored periods, the source that covers each period (numbers, sources), and how many events of each
+   counted period were used for earlier periods (fed_at, taken). Processes periods from the oldest: a period qualifies
+   by enough events of its own; otherwise, while a chain is alive, it is covered by a pause, by events that arrived
+   before its deadline, or by a freeze; otherwise the chain ends. A chain counts its qualified periods. Every n-th of
+   them earns a freeze; freezes outlive the chain.';

@@ -8,7 +8,8 @@ begin
   -- most events count for no streak: one check of their names, then nothing
   if not internal.event_hooks_may_run()
      or not exists (select from app.streak_definitions d
-                     where d.is_active and d.qualifying_event in (select i.event_name from unnest(on_events__20_streaks.events) i)) then
+                     where d.is_active and d.qualifying_event in (select i.event_name
+                                                                    from unnest(on_events__20_streaks.events) i)) then
     return;
   end if;
   select array_agg((i.app_user_id, d.id, i.occurred_at, i.is_historical)::internal.streak_act)
@@ -20,9 +21,11 @@ begin
     perform internal.streaks_count(acts);
   end if;
 end $$;
-comment on function internal.on_events__20_streaks is 'Part of the event pipeline: counts events for the streaks that their names qualify.';
+comment on function internal.on_events__20_streaks is
+  'Part of the event pipeline: counts events for the streaks that their names qualify.';
 
-create or replace function internal.on_event__20_streaks(event app.engagement_events, plan internal.streak_plan) returns void
+create or replace function internal.on_event__20_streaks(event app.engagement_events, plan internal.streak_plan)
+returns void
 language plpgsql volatile as $$
 declare
   e constant app.engagement_events := on_event__20_streaks.event;
@@ -36,13 +39,15 @@ begin
   if (on_event__20_streaks.plan).has_filters then
     fed := array(select d.id
                    from app.streak_definitions d
-                  where d.id = any (fed) and (d.event_filter is null or internal.filter_truth(d.event_filter, e.properties))
+                  where d.id = any (fed) and (d.event_filter is null
+                                              or internal.filter_truth(d.event_filter, e.properties))
                   order by d.id);
     if fed = '{}' then
       return;
     end if;
   end if;
-  select (e.occurred_at at time zone coalesce(t.name, 'UTC'))::date, exists (select from app.streak_timezones m where m.app_user_id = u.id)
+  select (e.occurred_at at time zone coalesce(t.name, 'UTC'))::date,
+         exists (select from app.streak_timezones m where m.app_user_id = u.id)
     into users_day, has_moved
     from app.users u
     left join app.timezones t on t.name = u.timezone
@@ -53,14 +58,17 @@ begin
       update app.streak_periods r
          set count = r.count + 1
         from app.streak_definitions d
-       cross join lateral (select case when d.timezone_mode = 'fixed' then (e.occurred_at at time zone d.timezone)::date else users_day end as day) l
+       cross join lateral (select case when d.timezone_mode = 'fixed' then (e.occurred_at at time zone d.timezone)::date
+                                       else users_day end as day) l
         join app.user_streaks s on s.streak_definition_id = d.id
        where d.id = any (fed) and d.grace_hours = 0
          and s.app_user_id = e.app_user_id
          and coalesce(s.next_check_at, 'infinity') > at
          and (r.app_user_id, r.streak_definition_id) = (e.app_user_id, d.id)
          and r.starts_on = case d.period when 'day' then l.day
-                                         else internal.period_date(d.period, d.week_starts_on, internal.period_number(d.period, d.week_starts_on, l.day)) end
+                                         else internal.period_date(d.period, d.week_starts_on,
+                                                                   internal.period_number(d.period, d.week_starts_on,
+                                                                     l.day)) end
          and r.source = 'event' and r.count >= r.needed and r.count - r.taken >= r.needed and r.open_1 = 0
       returning r.streak_definition_id
     )

@@ -1,7 +1,9 @@
--- Reads of streaks: the status is computed from a row of app.user_streaks and the clock. No job has to run for a response to be right.
+-- Reads of streaks: the status is computed from a row of app.user_streaks and the clock. No job has to run for a
+-- response to be right.
 
-create or replace function internal.streak_status(
-  last_period int, covered_through int, current int, previous int, passed int, is_waiting boolean, is_paused boolean, risky_from timestamptz)
+create or replace function internal.streak_status(last_period int, covered_through int, current int, previous int,
+                                                  passed int, is_waiting boolean, is_paused boolean,
+                                                  risky_from timestamptz)
 returns text
 language sql stable parallel safe as $$
   select case
@@ -15,26 +17,33 @@ language sql stable parallel safe as $$
   end
 $$;
 comment on function internal.streak_status is
-  'none, active, at_risk, frozen or broken, from the outcome of the fold and the clock of the user''s zone, both in numbers of periods.
-   is_waiting: a period is over and uncovered, and can still be saved; is_paused: the one under way is.';
+  'none, active, at_risk, frozen or broken, from the outcome of the fold and the clock of the user''s zone, both in
+   numbers of periods. is_waiting: a period is over and uncovered, and can still be saved; is_paused: the one under way
+   is.';
 
-create or replace function internal.streak_has_open_period(last_period int, passed int, previous int, paused int[]) returns boolean
+create or replace function internal.streak_has_open_period(last_period int, passed int, previous int, paused int[])
+returns boolean
 language plpgsql immutable parallel safe as $$
 begin
   return exists (
-    select from generate_series(greatest(streak_has_open_period.last_period, streak_has_open_period.passed) + 1, streak_has_open_period.previous) as open (number)
+    select from generate_series(greatest(streak_has_open_period.last_period, streak_has_open_period.passed) + 1,
+                                streak_has_open_period.previous) as open (number)
      where open.number <> all (coalesce(streak_has_open_period.paused, '{}')));
 end $$;
-comment on function internal.streak_has_open_period is 'Whether a period after the newest qualified one is over, not paused, and can still be saved.';
+comment on function internal.streak_has_open_period is
+  'Whether a period after the newest qualified one is over, not paused, and can still be saved.';
 
 create or replace function internal.streak_at_risk_hours(definition app.streak_definitions) returns int
 language sql immutable parallel safe as $$
   select coalesce((streak_at_risk_hours.definition).at_risk_hours,
                   case (streak_at_risk_hours.definition).period when 'day' then 6 when 'week' then 24 else 72 end)
 $$;
-comment on function internal.streak_at_risk_hours is 'How many hours before its deadline a period counts as at risk: the configured number, or the default for its length.';
+comment on function internal.streak_at_risk_hours is
+  'How many hours before its deadline a period counts as at risk: the configured number, or the default for its
+   length.';
 
-create or replace function internal.streak_now(definition app.streak_definitions, streak app.user_streaks) returns internal.streak_state
+create or replace function internal.streak_now(definition app.streak_definitions, streak app.user_streaks)
+returns internal.streak_state
 language plpgsql stable as $$
 declare
   d constant app.streak_definitions := streak_now.definition;
@@ -64,12 +73,15 @@ begin
                and (g.applies_from > s.last_period or s.last_period is null)),
            case when last is null then -1 else greatest(state.passed, last) end) w;
   state.status := internal.streak_status(
-    last, internal.period_number(d.period, d.week_starts_on, s.covered_through), state.current, state.previous, state.passed,
-    internal.streak_has_open_period(last, state.passed, state.previous, state.paused), coalesce(state.current = any (state.paused), false),
+    last, internal.period_number(d.period, d.week_starts_on, s.covered_through), state.current, state.previous,
+      state.passed,
+    internal.streak_has_open_period(last, state.passed, state.previous, state.paused),
+    coalesce(state.current = any (state.paused), false),
     state.deadline - make_interval(hours => internal.streak_at_risk_hours(d)));
   return state;
 end $$;
-comment on function internal.streak_now is 'The present state of a user''s streak: its status, the current period, and the freezes left.';
+comment on function internal.streak_now is
+  'The present state of a user''s streak: its status, the current period, and the freezes left.';
 
 create or replace function internal.streak_json(definition app.streak_definitions, streak app.user_streaks) returns json
 language plpgsql stable as $$
@@ -88,7 +100,8 @@ begin
     'freezes_remaining', state.freezes_remaining,
     'period', json_build_object(
       'key', internal.period_key(d.period, internal.period_date(d.period, d.week_starts_on, state.current)),
-      'start', internal.iso(state.starts_at), 'end', internal.iso(state.ends_at), 'deadline', internal.iso(state.deadline),
+      'start', internal.iso(state.starts_at), 'end', internal.iso(state.ends_at),
+      'deadline', internal.iso(state.deadline),
       'qualified', state.is_qualified),
     'pauses', coalesce((
       select json_agg(json_build_object('start', p.starts_on, 'end', p.ends_on) order by p.starts_on)
@@ -98,9 +111,11 @@ begin
     'updated_at', internal.iso(s.updated_at));
 end $$;
 comment on function internal.streak_json is
-  'The JSON of a user''s streak in responses. id is that of the definition: the user''s row has none. Past pauses are omitted.';
+  'The JSON of a user''s streak in responses. id is that of the definition: the user''s row has none. Past pauses are
+   omitted.';
 
-create or replace function internal.streak_unstarted(definition app.streak_definitions, app_user_id uuid) returns app.user_streaks
+create or replace function internal.streak_unstarted(definition app.streak_definitions, app_user_id uuid)
+returns app.user_streaks
 language plpgsql stable as $$
 declare
   streak app.user_streaks;
@@ -123,7 +138,9 @@ language sql stable as $$
 $$;
 comment on function internal.streak_today is 'The present date in the time zone of a user''s streak.';
 
-create or replace function internal.streak_history(definition app.streak_definitions, streak app.user_streaks, periods int) returns json
+create or replace function internal.streak_history(definition app.streak_definitions, streak app.user_streaks,
+                                                   periods int)
+returns json
 language plpgsql stable as $$
 declare
   d constant app.streak_definitions := streak_history.definition;
@@ -132,28 +149,34 @@ declare
   zone constant text := internal.streak_zone_of(d, s.app_user_id);
   began constant date := (select min(r.starts_on)
                             from app.streak_periods r
-                           where (r.app_user_id, r.streak_definition_id) = (s.app_user_id, d.id) and r.source is not null);
+                           where (r.app_user_id, r.streak_definition_id) = (s.app_user_id, d.id)
+                             and r.source is not null);
   history json;
 begin
   with shown as (
     select n.number, internal.period_date(d.period, d.week_starts_on, n.number) as starts_on
-      from generate_series(greatest(internal.period_number(d.period, d.week_starts_on, began), state.current - streak_history.periods + 1),
-                           greatest(state.current, internal.period_number(d.period, d.week_starts_on, s.last_period))) as n (number)
+      from generate_series(greatest(internal.period_number(d.period, d.week_starts_on, began),
+                                    state.current - streak_history.periods + 1),
+                           greatest(state.current, internal.period_number(d.period, d.week_starts_on,
+                                                                          s.last_period))) as n (number)
   ), evaluated as (
     select h.number, h.starts_on, coalesce(r.count, 0) as count,
            case
              when r.source in ('event', 'manual', 'restore') then 'qualified'
              when r.source = 'freeze' or h.number = any (state.frozen) then 'frozen'
-             when r.source = 'pause' or h.starts_on > s.last_period and h.number <= state.passed and h.number = any (state.paused) then 'paused'
+             when r.source = 'pause' or h.starts_on > s.last_period and h.number <= state.passed
+               and h.number = any (state.paused) then 'paused'
              when h.number <= state.passed and not internal.date_is_skipped(d.period, zone, h.number) then 'missed'
            end as status
       from shown h
-      left join app.streak_periods r on (r.app_user_id, r.streak_definition_id, r.starts_on) = (s.app_user_id, d.id, h.starts_on)
+      left join app.streak_periods r on (r.app_user_id, r.streak_definition_id, r.starts_on) = (s.app_user_id, d.id,
+                                        h.starts_on)
   )
   select json_agg(json_build_object(
            'period_key', internal.period_key(d.period, j.starts_on),
            'start', internal.iso(internal.local_midnight(zone, j.starts_on)),
-           'end', internal.iso(internal.local_midnight(zone, internal.period_date(d.period, d.week_starts_on, j.number + 1))),
+           'end', internal.iso(internal.local_midnight(zone,
+                                                       internal.period_date(d.period, d.week_starts_on, j.number + 1))),
            'status', j.status, 'count', j.count) order by j.number desc)
     into history
     from evaluated j
@@ -163,7 +186,8 @@ end $$;
 comment on function internal.streak_history is
   'The newest periods of a streak since it began, newest first; an open period is included only once it has qualified.';
 
-create or replace function internal.streak_find(id_or_key text, only_active boolean default false) returns app.streak_definitions
+create or replace function internal.streak_find(id_or_key text, only_active boolean default false)
+returns app.streak_definitions
 language plpgsql stable as $$
 declare
   found_one app.streak_definitions;
@@ -179,11 +203,13 @@ begin
   return found_one;
 end $$;
 comment on function internal.streak_find is
-  'A definition by its id, when the value looks like a uuid, else by its key. Refuses 404 STREAK_NOT_FOUND with details.hint.';
+  'A definition by its id, when the value looks like a uuid, else by its key. Refuses 404 STREAK_NOT_FOUND with
+   details.hint.';
 
 create or replace function internal.streak_not_found(hint text) returns void
 language sql volatile as $$
-  select internal.fail(404, 'STREAK_NOT_FOUND', 'There is no such streak.', json_build_object('hint', streak_not_found.hint))
+  select internal.fail(404, 'STREAK_NOT_FOUND', 'There is no such streak.',
+                       json_build_object('hint', streak_not_found.hint))
 $$;
 comment on function internal.streak_not_found is 'Refuses 404 STREAK_NOT_FOUND with details.hint.';
 
@@ -197,7 +223,8 @@ language sql stable as $$
     join app.streak_definitions d on d.id = s.streak_definition_id
    where s.app_user_id = user_streaks_json.app_user_id and s.first_qualified_at is not null
 $$;
-comment on function internal.user_streaks_json is 'A user''s streaks as the administrator''s view of the user shows them. For the users area.';
+comment on function internal.user_streaks_json is
+  'A user''s streaks as the administrator''s view of the user shows them. For the users area.';
 
 create or replace function internal.json_with(object json, key text, value json) returns json
 language sql immutable parallel safe as $$
@@ -214,7 +241,8 @@ begin
   if streaks_list."include" is not null and streaks_list."include" <> 'all' then
     perform internal.invalid('include', 'must be all', 'INVALID_INPUT');
   end if;
-  select json_agg(internal.streak_json(d, case when s.app_user_id is not null then s else internal.streak_unstarted(d, me) end)
+  select json_agg(internal.streak_json(d, case when s.app_user_id is not null then s
+                                               else internal.streak_unstarted(d, me) end)
                   order by s.created_at desc nulls last, d.created_at desc, d.id desc)
     into streaks
     from app.streak_definitions d
@@ -223,7 +251,8 @@ begin
   return internal.reply(200, coalesce(streaks, '[]'));
 end $$;
 comment on function api.streaks_list is
-  'The caller''s streaks, newest first; include=all adds those never started, with status none. Refuses 400 INVALID_INPUT.';
+  'The caller''s streaks, newest first; include=all adds those never started, with status none. Refuses 400
+   INVALID_INPUT.';
 
 create or replace function api.streak_get(id_or_key text, history int default 30) returns api.reply
 language plpgsql stable as $$
@@ -239,4 +268,5 @@ begin
     internal.streak_json(d, s), 'history', internal.streak_history(d, s, least(streak_get.history, 366))));
 end $$;
 comment on function api.streak_get is
-  'One of the caller''s streaks, also one never started, with its newest periods (at most 366). Refuses 404 STREAK_NOT_FOUND.';
+  'One of the caller''s streaks, also one never started, with its newest periods (at most 366). Refuses 404
+   STREAK_NOT_FOUND.';

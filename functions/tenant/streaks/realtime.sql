@@ -2,7 +2,8 @@
 
 select internal.event_source_declare('streak', '{started,extended,restored,frozen,at_risk,broken,milestone}',
   'streak.* {key, status, current_count, freezes_remaining}, to the user.', $q$
-    select json_build_object('key', s.shown ->> 'key', 'status', s.shown ->> 'status', 'current_count', s.shown -> 'current_count',
+    select json_build_object('key', s.shown ->> 'key', 'status', s.shown ->> 'status',
+                             'current_count', s.shown -> 'current_count',
                              'freezes_remaining', s.shown -> 'freezes_remaining')
       from (select internal.streak_json(d, u) as shown
               from app.streak_definitions d

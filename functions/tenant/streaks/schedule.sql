@@ -1,21 +1,27 @@
--- Time-based changes of streaks. Status is computed on read and needs none of this; the schedule only reports,
--- as events, that a streak is at risk, used a freeze, or broke. app.user_streaks.next_check_at is when the next such event of a row is due.
+-- Time-based changes of streaks. Status is computed on read and needs none of this; the schedule only reports, as
+-- events, that a streak is at risk, used a freeze, or broke. app.user_streaks.next_check_at is when the next such event
+-- of a row is due.
 --
--- Before anything changes a streak, its time-based events until now are emitted, in the same transaction and under the same lock (streaks_apply_time is
--- called by every function that locks a row). So these events, and their times, do not depend on when, or how often, a worker runs.
+-- Before anything changes a streak, its time-based events until now are emitted, in the same transaction and under the
+-- same lock (streaks_apply_time is called by every function that locks a row). So these events, and their times, do not
+-- depend on when, or how often, a worker runs.
 
-create or replace function internal.streak_forecast(
-  definition app.streak_definitions, zone text, moves app.streak_timezones[], paused int[], last int, covered int, freezes int,
-  grants app.streak_freezes[], risk_notified_through int, lapse_notified_through int, until timestamptz,
-  out notice_kinds text[], out notice_at timestamptz[], out notice_numbers int[], out notice_freezes int[], out notice_deadlines timestamptz[],
-  out next_check_at timestamptz)
+create or replace function internal.streak_forecast(definition app.streak_definitions, zone text,
+                                                    moves app.streak_timezones[], paused int[], last int, covered int,
+                                                    freezes int, grants app.streak_freezes[], risk_notified_through int,
+                                                    lapse_notified_through int, until timestamptz,
+                                                    out notice_kinds text[], out notice_at timestamptz[],
+                                                    out notice_numbers int[], out notice_freezes int[],
+                                                    out notice_deadlines timestamptz[], out next_check_at timestamptz)
 language plpgsql stable as $$
 declare
   d constant app.streak_definitions := streak_forecast.definition;
   hours constant interval := make_interval(hours => internal.streak_at_risk_hours(d));
   grace constant interval := make_interval(hours => d.grace_hours);
-  -- an event that results from a change of the rules or of the zone has the time of that change: all earlier events have been emitted
-  changed_at constant timestamptz := greatest(d.updated_at, (select max(m.moved_at) from unnest(streak_forecast.moves) m));
+  -- an event that results from a change of the rules or of the zone has the time of that change: all earlier events
+  -- have been emitted
+  changed_at constant timestamptz := greatest(d.updated_at,
+                                              (select max(m.moved_at) from unnest(streak_forecast.moves) m));
   p int := streak_forecast.last;
   previous int := streak_forecast.last;
   starts_at timestamptz;
@@ -48,7 +54,8 @@ begin
     end if;
     if p > coalesce(streak_forecast.risk_notified_through, p - 1) then
       -- near its deadline, if the period before was qualified; once it is over, in its grace, in any case
-      at := case when previous = streak_forecast.last then greatest(starts_at, least(ends_at, deadline - hours)) else ends_at end;
+      at := case when previous = streak_forecast.last then greatest(starts_at, least(ends_at, deadline - hours))
+                 else ends_at end;
       if at < deadline and at < broken_at then
         at := greatest(at, changed_at);
         if at <= streak_forecast.until and at < least(deadline, broken_at) then
@@ -69,7 +76,8 @@ begin
         notice_at := notice_at || at;
         notice_numbers := notice_numbers || p;
         notice_freezes := notice_freezes || case when p <= streak_forecast.covered then (internal.streak_extent(
-          d, streak_forecast.zone, streak_forecast.last, streak_forecast.freezes, streak_forecast.paused, streak_forecast.grants, p)).freezes_left end;
+          d, streak_forecast.zone, streak_forecast.last, streak_forecast.freezes, streak_forecast.paused,
+            streak_forecast.grants, p)).freezes_left end;
         notice_deadlines := notice_deadlines || deadline;
       else
         next_check_at := least(next_check_at, at);
@@ -79,10 +87,12 @@ begin
   end loop;
 end $$;
 comment on function internal.streak_forecast is
-  'The time-based events of a chain after its last qualified period until a time (at_risk, frozen, broken: their time, period, and the freezes
-   left), and when to check again; null when no more are due. Periods are numbers. Events that were emitted already are omitted.';
+  'The time-based events of a chain after its last qualified period until a time (at_risk, frozen, broken: their time,
+   period, and the freezes left), and when to check again; null when no more are due. Periods are numbers. Events that
+   were emitted already are omitted.';
 
-create or replace function internal.streak_period_closes_at(definition app.streak_definitions, zone text, moves app.streak_timezones[], number int)
+create or replace function internal.streak_period_closes_at(definition app.streak_definitions, zone text,
+                                                            moves app.streak_timezones[], number int)
 returns timestamptz
 language plpgsql stable as $$
 declare
@@ -93,26 +103,35 @@ begin
   for later in streak_period_closes_at.number .. streak_period_closes_at.number + 2 loop
     passes := least(passes, greatest(
       internal.streak_deadline(d, streak_period_closes_at.zone, streak_period_closes_at.moves, later, 'infinity'),
-      internal.local_midnight(streak_period_closes_at.zone, internal.period_date(d.period, d.week_starts_on, later + 1))));
+      internal.local_midnight(streak_period_closes_at.zone,
+                              internal.period_date(d.period, d.week_starts_on, later + 1))));
   end loop;
   return passes;
 end $$;
-comment on function internal.streak_period_closes_at is 'The time from which a period cannot be saved any more, for a user who changed zone: the inverse of internal.streak_period_at.';
+comment on function internal.streak_period_closes_at is
+  'The time from which a period cannot be saved any more, for a user who changed zone: the inverse of
+   internal.streak_period_at.';
 
-create or replace function internal.streaks_mark(app_user_ids uuid[], definition_ids uuid[], zone_before text, out notified_to uuid[],
-                                                out notified_names text[], out notified_properties jsonb[], out notified_at timestamptz[])
--- index scans are forced: a plan that was made while the tables were small compares each of a batch with each row, until they are analyzed
+create or replace function internal.streaks_mark(app_user_ids uuid[], definition_ids uuid[], zone_before text,
+                                                 out notified_to uuid[], out notified_names text[],
+                                                 out notified_properties jsonb[], out notified_at timestamptz[])
+-- index scans are forced: a plan that was made while the tables were small compares each of a batch with each row,
+-- until they are analyzed
 language plpgsql volatile security definer set search_path = '' set enable_seqscan = off set jit = off as $$
 begin
   with due as materialized (
     select s.*, d,
-           case when d.timezone_mode = 'fixed' then d.timezone else coalesce(streaks_mark.zone_before, t.name, 'UTC') end as zone,
+           case when d.timezone_mode = 'fixed' then d.timezone
+                else coalesce(streaks_mark.zone_before, t.name, 'UTC') end as zone,
            case when d.timezone_mode = 'user'
-                then (select array_agg(m order by m.moved_at) from app.streak_timezones m where m.app_user_id = s.app_user_id) end as moves,
+                then (select array_agg(m order by m.moved_at) from app.streak_timezones m
+                       where m.app_user_id = s.app_user_id) end as moves,
            internal.paused_periods(d, (select array_agg(p) from app.streak_pauses p
-                                        where (p.app_user_id, p.streak_definition_id) = (s.app_user_id, d.id) and p.ends_on >= s.last_period)) as paused,
+                                        where (p.app_user_id, p.streak_definition_id) = (s.app_user_id, d.id)
+                                          and p.ends_on >= s.last_period)) as paused,
            (select array_agg(g) from app.streak_freezes g
-             where (g.app_user_id, g.streak_definition_id) = (s.app_user_id, d.id) and g.applies_from > s.last_period) as grants
+             where (g.app_user_id, g.streak_definition_id) = (s.app_user_id, d.id)
+               and g.applies_from > s.last_period) as grants
       from unnest(streaks_mark.app_user_ids, streaks_mark.definition_ids) as w (app_user_id, definition_id)
       join app.user_streaks s on (s.app_user_id, s.streak_definition_id) = (w.app_user_id, w.definition_id)
       join app.streak_definitions d on d.id = s.streak_definition_id
@@ -132,8 +151,10 @@ begin
   ), marked as (
     update app.user_streaks s
        set next_check_at = case when (l.d).is_active then l.next_check_at end,
-           risk_notified_through = greatest(s.risk_notified_through, internal.notified_through(l.d, l.notice_kinds, l.notice_numbers, true)),
-           lapse_notified_through = greatest(s.lapse_notified_through, internal.notified_through(l.d, l.notice_kinds, l.notice_numbers, false))
+           risk_notified_through = greatest(s.risk_notified_through,
+                                            internal.notified_through(l.d, l.notice_kinds, l.notice_numbers, true)),
+           lapse_notified_through = greatest(s.lapse_notified_through,
+                                             internal.notified_through(l.d, l.notice_kinds, l.notice_numbers, false))
       from looked l
      where (s.app_user_id, s.streak_definition_id) = (l.app_user_id, l.streak_definition_id)
   )
@@ -141,22 +162,29 @@ begin
          array_agg('svc.streak.' || n.kind order by l.app_user_id, n.at, l.streak_definition_id, n.nth),
          array_agg(jsonb_build_object(
            'streak_definition_id', l.streak_definition_id, 'key', (l.d).key, 'name', (l.d).name,
-           'period', internal.period_key((l.d).period, internal.period_date((l.d).period, (l.d).week_starts_on, n.number)),
-           'deadline', internal.iso(n.deadline), 'current_count', case when n.kind = 'broken' then 0 else l.current_count end, 'longest_count', l.longest_count)
+           'period', internal.period_key((l.d).period,
+                                         internal.period_date((l.d).period, (l.d).week_starts_on, n.number)),
+           'deadline', internal.iso(n.deadline), 'current_count', case when n.kind = 'broken' then 0
+                                                                       else l.current_count end,
+                                                                         'longest_count', l.longest_count)
            || case n.kind when 'broken' then jsonb_build_object('lost_count', l.current_count)
                           when 'frozen' then jsonb_build_object('freezes_remaining', n.freezes) else '{}' end
            order by l.app_user_id, n.at, l.streak_definition_id, n.nth),
          array_agg(n.at order by l.app_user_id, n.at, l.streak_definition_id, n.nth)
     into notified_to, notified_names, notified_properties, notified_at
     from looked l
-   cross join lateral unnest(l.notice_kinds, l.notice_at, l.notice_numbers, l.notice_freezes, l.notice_deadlines) with ordinality
+   cross join lateral unnest(l.notice_kinds, l.notice_at, l.notice_numbers, l.notice_freezes,
+                             l.notice_deadlines) with ordinality
          as n (kind, at, number, freezes, deadline, nth)
    where (l.d).is_active;
 end $$;
 comment on function internal.streaks_mark is
-  'Stores that the time-based events of these streaks are emitted until now, and returns these events. Granted to nobody.';
+  'Stores that the time-based events of these streaks are emitted until now, and returns these events. Granted to
+   nobody.';
 
-create or replace function internal.streaks_apply_time(app_user_ids uuid[], definition_ids uuid[], zone_before text default null) returns void
+create or replace function internal.streaks_apply_time(app_user_ids uuid[], definition_ids uuid[],
+                                                       zone_before text default null)
+returns void
 language plpgsql volatile security definer set search_path = '' as $$
 declare
   marked record;
@@ -165,22 +193,29 @@ begin
     return;
   end if;
   -- marked before the events are emitted: hooks that change these streaks find them marked
-  select m.* into marked from internal.streaks_mark(streaks_apply_time.app_user_ids, streaks_apply_time.definition_ids, streaks_apply_time.zone_before) m;
-  perform internal.emit_many(marked.notified_to, marked.notified_names, marked.notified_properties, marked.notified_at, false);
+  select m.* into marked from internal.streaks_mark(streaks_apply_time.app_user_ids, streaks_apply_time.definition_ids,
+                                                    streaks_apply_time.zone_before) m;
+  perform internal.emit_many(marked.notified_to, marked.notified_names, marked.notified_properties, marked.notified_at,
+                             false);
 end $$;
 comment on function internal.streaks_apply_time is
-  'Emits the time-based events of these streaks until now, each once: svc.streak.at_risk, frozen and broken, with the time at which it became
-   true. The rows, and their users, must be locked. zone_before: the zone of the user until this moment. Granted to nobody.';
+  'Emits the time-based events of these streaks until now, each once: svc.streak.at_risk, frozen and broken, with the
+   time at which it became true. The rows, and their users, must be locked. zone_before: the zone of the user until this
+   moment. Granted to nobody.';
 
-create or replace function internal.notified_through(definition app.streak_definitions, kinds text[], numbers int[], is_risk boolean) returns date
+create or replace function internal.notified_through(definition app.streak_definitions, kinds text[], numbers int[],
+                                                     is_risk boolean)
+returns date
 language sql immutable parallel safe as $$
-  select internal.period_date((notified_through.definition).period, (notified_through.definition).week_starts_on, max(n.number))
+  select internal.period_date((notified_through.definition).period, (notified_through.definition).week_starts_on,
+                              max(n.number))
     from unnest(notified_through.kinds, notified_through.numbers) as n (kind, number)
    where (n.kind = 'at_risk') = notified_through.is_risk
 $$;
 comment on function internal.notified_through is 'The first date of the newest period among the events of one kind.';
 
-create or replace function internal.streak_reschedule(streak app.user_streaks, definition app.streak_definitions) returns app.user_streaks
+create or replace function internal.streak_reschedule(streak app.user_streaks, definition app.streak_definitions)
+returns app.user_streaks
 language plpgsql volatile security definer set search_path = '' as $$
 declare
   d constant app.streak_definitions := streak_reschedule.definition;
@@ -191,7 +226,8 @@ begin
     from internal.streak_forecast(
            d, internal.streak_zone_of(d, s.app_user_id), internal.streak_zone_changes(d, s.app_user_id),
            internal.paused_periods(d, (select array_agg(p) from app.streak_pauses p
-                                        where (p.app_user_id, p.streak_definition_id) = (s.app_user_id, d.id) and p.ends_on >= s.last_period)),
+                                        where (p.app_user_id, p.streak_definition_id) = (s.app_user_id, d.id)
+                                          and p.ends_on >= s.last_period)),
            internal.period_number(d.period, d.week_starts_on, s.last_period),
            internal.period_number(d.period, d.week_starts_on, s.covered_through), s.freezes,
            (select array_agg(g) from app.streak_freezes g
@@ -200,16 +236,20 @@ begin
            internal.period_number(d.period, d.week_starts_on, s.lapse_notified_through), internal.now()) o;
   update app.user_streaks u
      set next_check_at = case when d.is_active then outlook.next_check_at end,
-         risk_notified_through = greatest(u.risk_notified_through, internal.notified_through(d, outlook.notice_kinds, outlook.notice_numbers, true)),
-         lapse_notified_through = greatest(u.lapse_notified_through, internal.notified_through(d, outlook.notice_kinds, outlook.notice_numbers, false))
+         risk_notified_through = greatest(u.risk_notified_through,
+                                          internal.notified_through(d, outlook.notice_kinds, outlook.notice_numbers,
+                                                                    true)),
+         lapse_notified_through = greatest(u.lapse_notified_through,
+                                           internal.notified_through(d, outlook.notice_kinds, outlook.notice_numbers,
+                                                                     false))
    where (u.app_user_id, u.streak_definition_id) = (s.app_user_id, d.id)
   returning u.* into s;
   perform internal.streaks_enqueue_tick(s.next_check_at);
   return s;
 end $$;
 comment on function internal.streak_reschedule is
-  'After a streak was changed: stores when its next time-based event is due. Past periods that the change itself affected emit no event, and are
-   marked as emitted. The row must be locked. Granted to nobody.';
+  'After a streak was changed: stores when its next time-based event is due. Past periods that the change itself
+   affected emit no event, and are marked as emitted. The row must be locked. Granted to nobody.';
 
 create or replace function internal.streaks_enqueue_tick(due_at timestamptz) returns void
 language plpgsql volatile security definer set search_path = '' as $$
@@ -217,7 +257,8 @@ begin
   -- one row for all streaks of a project, rarely written: its next check is due within the hour in any case
   if streaks_enqueue_tick.due_at is not null
      and not exists (select from app.outbox o
-                      where (o.task, o.key) = ('streaks__tick', 'clock') and o.failed_at is null and o.due_at <= streaks_enqueue_tick.due_at) then
+                      where (o.task, o.key) = ('streaks__tick', 'clock') and o.failed_at is null
+                        and o.due_at <= streaks_enqueue_tick.due_at) then
     perform internal.enqueue('streaks__tick', 'clock', '{}', streaks_enqueue_tick.due_at);
   end if;
 end $$;
@@ -233,7 +274,8 @@ begin
   perform internal.check_caller('worker', 'the clock of streaks is advanced by a worker');
   locked_users := internal.lock_users(array(
     select distinct s.app_user_id
-      from (select l.app_user_id from app.user_streaks l where l.next_check_at <= internal.now() order by l.next_check_at limit streaks_tick.batch) s));
+      from (select l.app_user_id from app.user_streaks l where l.next_check_at <= internal.now()
+             order by l.next_check_at limit streaks_tick.batch) s));
   -- read again after locking: the transaction that held the user's lock may have emitted the event
   select array_agg(s.app_user_id), array_agg(s.streak_definition_id)
     into due_users, due_definitions
@@ -246,10 +288,13 @@ begin
   return internal.reply(200, json_build_object(
     'streaks', coalesce(cardinality(due_users), 0),
     'is_over', not exists (select from app.user_streaks s where s.next_check_at <= internal.now()),
-    -- a transaction that is still under way may have a streak that is due before all of these: hence at least every hour
-    'next_at', internal.iso((select least(min(s.next_check_at), internal.now() + interval '1 hour') from app.user_streaks s
+    -- a transaction that is still under way may have a streak that is due before all of these: hence at least every
+    -- hour
+    'next_at', internal.iso((select least(min(s.next_check_at), internal.now() + interval '1 hour')
+                               from app.user_streaks s
                               where s.next_check_at is not null having count(*) > 0))));
 end $$;
 comment on function api.streaks_tick is
-  'For the task streaks__tick: emits the due events of a batch of users. Locks the users in the order of their ids, then their streaks. Returns how
-   many streaks were due, whether all due streaks were processed, and when to check again: null when no streak has a future event.';
+  'For the task streaks__tick: emits the due events of a batch of users. Locks the users in the order of their ids, then
+   their streaks. Returns how many streaks were due, whether all due streaks were processed, and when to check again:
+   null when no streak has a future event.';

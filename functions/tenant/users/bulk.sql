@@ -2,9 +2,11 @@
 
 create or replace function internal.naming_part(item jsonb, field text) returns text
 language sql immutable parallel safe as $$
-  select case when jsonb_typeof(naming_part.item -> naming_part.field) = 'string' then naming_part.item ->> naming_part.field end
+  select case when jsonb_typeof(naming_part.item -> naming_part.field) = 'string'
+                then naming_part.item ->> naming_part.field end
 $$;
-comment on function internal.naming_part is 'A string field by which an item identifies a user, or null: the number 5 is not the external id "5".';
+comment on function internal.naming_part is
+  'A string field by which an item identifies a user, or null: the number 5 is not the external id "5".';
 
 create or replace function internal.user_named(item jsonb) returns uuid
 language sql stable as $$
@@ -14,7 +16,8 @@ language sql stable as $$
   union all
   select u.id from app.users u where u.anonymous_id = internal.naming_part(user_named.item, 'anonymous_id')
 $$;
-comment on function internal.user_named is 'The user whom an item identifies by user_id, external_id or anonymous_id, or null.';
+comment on function internal.user_named is
+  'The user whom an item identifies by user_id, external_id or anonymous_id, or null.';
 
 create or replace function internal.users_named(items jsonb) returns table (n int, item jsonb, whose uuid)
 language sql stable as $$
@@ -25,7 +28,8 @@ language sql stable as $$
     left join app.users x on x.external_id = internal.naming_part(e.item, 'external_id')
     left join app.users a on a.anonymous_id = internal.naming_part(e.item, 'anonymous_id')
 $$;
-comment on function internal.users_named is 'The items of a bulk update, numbered from 1, with the user whom each identifies, or null.';
+comment on function internal.users_named is
+  'The items of a bulk update, numbered from 1, with the user whom each identifies, or null.';
 
 create or replace function internal.bulk_contested(items jsonb) returns uuid[]
 language sql stable as $$
@@ -33,7 +37,8 @@ language sql stable as $$
     select d.whose, f.key as field,
            case f.key when 'email' then internal.email_normal(f.value #>> '{}') else f.value #>> '{}' end as value
       from internal.users_named(bulk_contested.items) d
-     cross join lateral jsonb_each(case when jsonb_typeof(d.item -> 'set') = 'object' then d.item -> 'set' else '{}' end) f
+     cross join lateral jsonb_each(case when jsonb_typeof(d.item -> 'set') = 'object' then d.item -> 'set'
+                                        else '{}' end) f
      where f.key in ('external_id', 'email', 'phone') and jsonb_typeof(f.value) = 'string' and d.whose is not null
   ), held as (
     select w.*, coalesce(x.id, e.id, p.id) as holder
@@ -52,8 +57,8 @@ language sql stable as $$
                select c.holder from contested c where c.holder is not null)
 $$;
 comment on function internal.bulk_contested is
-  'Users whose items in a bulk update conflict on a unique value: another user has it, or two items set it. The result of these items depends on their
-   order.';
+  'Users whose items in a bulk update conflict on a unique value: another user has it, or two items set it. The result
+   of these items depends on their order.';
 
 create or replace function internal.bulk_fields(item jsonb, whose uuid, properties jsonb) returns jsonb
 language plpgsql volatile as $$
@@ -66,9 +71,11 @@ begin
     perform internal.fail(400, 'INVALID_BODY', 'An item must be an object.');
   end if;
   -- null counts as absent; a value that is not a string identifies nobody, and must not be ignored
-  if array_remove(array_remove(array[jsonb_typeof(i -> 'user_id'), jsonb_typeof(i -> 'external_id'), jsonb_typeof(i -> 'anonymous_id')], null),
+  if array_remove(array_remove(array[jsonb_typeof(i -> 'user_id'), jsonb_typeof(i -> 'external_id'),
+                                     jsonb_typeof(i -> 'anonymous_id')], null),
                   'null') is distinct from array['string'] then
-    perform internal.invalid('user_id', 'name the user by one of user_id, external_id and anonymous_id', 'INVALID_BODY');
+    perform internal.invalid('user_id', 'name the user by one of user_id, external_id and anonymous_id',
+                             'INVALID_BODY');
   end if;
   if jsonb_typeof(coalesce(i -> 'properties', '{}')) <> 'object' then
     perform internal.invalid('properties', 'must be an object', 'INVALID_BODY');
@@ -77,7 +84,8 @@ begin
     perform internal.invalid('set', 'must be an object', 'INVALID_BODY');
   end if;
   if i ? 'unset_properties'
-     and (jsonb_typeof(i -> 'unset_properties') <> 'array' or jsonb_path_exists(i -> 'unset_properties', '$[*] ? (@.type() <> "string")')) then
+     and (jsonb_typeof(i -> 'unset_properties') <> 'array'
+          or jsonb_path_exists(i -> 'unset_properties', '$[*] ? (@.type() <> "string")')) then
     perform internal.invalid('unset_properties', 'must be a list of strings', 'INVALID_BODY');
   end if;
   if bulk_fields.whose is null then
@@ -90,7 +98,8 @@ begin
     fields := internal.user_fields(fields, 'INVALID_BODY');
   end if;
   if i ?| array['properties', 'unset_properties'] then
-    -- expressions without a query are evaluated without the executor, in a fifth of the time for each of a thousand items
+    -- expressions without a query are evaluated without the executor, in a fifth of the time for each of a thousand
+    -- items
     if jsonb_path_exists(coalesce(i -> 'properties', '{}'), '$.* ? (@ == null)') then
       merged := internal.merged_properties(bulk_fields.properties, i -> 'properties');
     else
@@ -105,7 +114,8 @@ begin
   return fields;
 end $$;
 comment on function internal.bulk_fields is
-  'The fields that one item of a bulk update sets on its user, who has these properties. Refuses 400 INVALID_BODY, 404 NOT_FOUND. Writes nothing.';
+  'The fields that one item of a bulk update sets on its user, who has these properties. Refuses 400 INVALID_BODY, 404
+   NOT_FOUND. Writes nothing.';
 
 create or replace function internal.bulk_segments(item jsonb, field text) returns uuid[]
 language plpgsql volatile as $$
@@ -123,7 +133,8 @@ begin
   end if;
   for named in
     select coalesce(i.id, k.id) as id, coalesce(i.kind, k.kind) as kind
-      from (select t.name, min(t.n) as n from jsonb_array_elements_text(names) with ordinality as t (name, n) group by t.name) w
+      from (select t.name, min(t.n) as n from jsonb_array_elements_text(names) with ordinality as t (name, n)
+             group by t.name) w
       left join app.segments i on i.id = internal.as_uuid(w.name)
       left join app.segments k on k.key = w.name and internal.as_uuid(w.name) is null
      order by w.n
@@ -131,17 +142,20 @@ begin
     if named.id is null then
       perform internal.fail(404, 'NOT_FOUND', 'There is no such segment.');
     elsif named.kind <> 'static' then
-      perform internal.fail(400, 'SEGMENT_NOT_STATIC', 'The members of a dynamic segment follow from its rules: name a static segment.');
+      perform internal.fail(400, 'SEGMENT_NOT_STATIC',
+                            'The members of a dynamic segment follow from its rules: name a static segment.');
     end if;
     segments := segments || named.id;
   end loop;
   return segments;
 end $$;
 comment on function internal.bulk_segments is
-  'The static segments that a field of an item names, by id or key. Refuses 400 INVALID_BODY, SEGMENT_NOT_STATIC, 404 NOT_FOUND.';
+  'The static segments that a field of an item names, by id or key. Refuses 400 INVALID_BODY, SEGMENT_NOT_STATIC, 404
+   NOT_FOUND.';
 
-create or replace function internal.bulk_apply(items jsonb, is_careful boolean,
-                                               out results json[], out updated int, out moved_segments uuid[], out moved_users uuid[], out moved_in boolean[])
+create or replace function internal.bulk_apply(items jsonb, is_careful boolean, out results json[], out updated int,
+                                               out moved_segments uuid[], out moved_users uuid[],
+                                               out moved_in boolean[])
 language plpgsql volatile as $$
 declare
   contested constant uuid[] := case when not bulk_apply.is_careful and jsonb_path_exists(bulk_apply.items, '$[*].set')
@@ -203,28 +217,33 @@ begin
       if cardinality(joins) + cardinality(leaves) > 0 then
         moved_segments := moved_segments || joins || leaves;
         moved_users := moved_users || array_fill(whose, array[cardinality(joins) + cardinality(leaves)]);
-        moved_in := moved_in || array_fill(true, array[cardinality(joins)]) || array_fill(false, array[cardinality(leaves)]);
+        moved_in := moved_in || array_fill(true, array[cardinality(joins)]) || array_fill(false,
+                                        array[cardinality(leaves)]);
       end if;
       results[each.n] := json_build_object('index', each.n - 1, 'user_id', whose, 'status', 'updated');
     exception
       when sqlstate 'TR000' then
         get stacked diagnostics said = message_text, refusal = pg_exception_detail;
-        results[each.n] := json_build_object('index', each.n - 1, 'user_id', whose, 'status', 'failed', 'code', refusal::json ->> 'code', 'message', said);
+        results[each.n] := json_build_object('index', each.n - 1, 'user_id', whose, 'status', 'failed',
+                                             'code', refusal::json ->> 'code', 'message', said);
       when unique_violation then
         get stacked diagnostics violated = constraint_name;
-        results[each.n] := json_build_object('index', each.n - 1, 'user_id', whose, 'status', 'failed', 'code', 'USER_ALREADY_EXISTS',
+        results[each.n] := json_build_object('index', each.n - 1, 'user_id', whose, 'status', 'failed',
+                                             'code', 'USER_ALREADY_EXISTS',
           'message', 'Another user has this ' || (internal.already_exists(violated) ->> 'field') || '.');
       when data_exception then
-        results[each.n] := json_build_object('index', each.n - 1, 'user_id', whose, 'status', 'failed', 'code', 'INVALID_BODY',
+        results[each.n] := json_build_object('index', each.n - 1, 'user_id', whose, 'status', 'failed',
+                                             'code', 'INVALID_BODY',
                                              'message', 'A value cannot be stored.');
     end;
   end loop;
   perform internal.users_set(users, writes);
 end $$;
 comment on function internal.bulk_apply is
-  'Applies the items of a bulk update. The items of one user are folded into one write, and all writes are one statement; items that depend on the order
-   of others (with is_careful all) are written separately, each in a savepoint. Returns the results, and the users who join (moved_in) or leave a
-   segment, as sent. Raises unique_violation when a concurrent transaction took a value. The users must be locked.';
+  'Applies the items of a bulk update. The items of one user are folded into one write, and all writes are one
+   statement; items that depend on the order of others (with is_careful all) are written separately, each in a
+   savepoint. Returns the results, and the users who join (moved_in) or leave a segment, as sent. Raises
+   unique_violation when a concurrent transaction took a value. The users must be locked.';
 
 create or replace function api.users_bulk_update(updates json) returns api.reply
 language plpgsql volatile as $$
@@ -251,13 +270,15 @@ begin
     perform internal.advisory_lock('users bulk update');
   end if;
   -- in the lock order of users; the users that the items identify are read again under the locks
-  perform u.id from app.users u where u.id = any (array(select d.whose from internal.users_named(items) d)) order by u.id for no key update;
+  perform u.id from app.users u where u.id = any (array(select d.whose from internal.users_named(items) d))
+    order by u.id for no key update;
   -- then segments: locked, so that they stay as they were validated
   perform internal.segments_lock(array(
     select distinct w.name #>> '{}'
       from jsonb_array_elements(items) e
      cross join lateral (values (e.value -> 'add_segments'), (e.value -> 'remove_segments')) l (names)
-     cross join lateral jsonb_array_elements(case when jsonb_typeof(l.names) = 'array' then l.names else '[]' end) w (name)));
+     cross join lateral jsonb_array_elements(case when jsonb_typeof(l.names) = 'array' then l.names
+                                                  else '[]' end) w (name)));
   begin
     select a.* into applied from internal.bulk_apply(items, coalesce(is_careful, false)) a;
   exception when unique_violation or data_exception then
@@ -268,7 +289,8 @@ begin
   for segment in
     select m.id, m.is_added, array_agg(m.whose) as users
       from (select distinct on (e.id, e.whose) e.id, e.whose, e.is_added
-              from unnest(applied.moved_segments, applied.moved_users, applied.moved_in) with ordinality as e (id, whose, is_added, n)
+              from unnest(applied.moved_segments, applied.moved_users, applied.moved_in) with ordinality as e (id,
+                                        whose, is_added, n)
              order by e.id, e.whose, e.n desc) m
      group by m.id, m.is_added
      order by m.id, m.is_added
@@ -277,26 +299,30 @@ begin
   end loop;
   perform internal.segments_enqueue_refresh();
   perform internal.audit_act('users.bulk_update', 'users', null,
-                             json_build_object('updated', json_build_array(null, applied.updated), 'failed', json_build_array(null, failed)), 200);
-  return internal.reply(200, json_build_object('updated', applied.updated, 'failed', failed, 'results', to_json(applied.results)));
+                             json_build_object('updated', json_build_array(null, applied.updated),
+                                               'failed', json_build_array(null, failed)), 200);
+  return internal.reply(200, json_build_object('updated', applied.updated, 'failed', failed,
+                                               'results', to_json(applied.results)));
 end $$;
 comment on function api.users_bulk_update is
-  'Updates up to 1000 users: {updated, failed, results}. Items are independent: the error of an item is reported in its result, and does not stop the others.
-   Refuses 400 BATCH_TOO_LARGE. Locks the users in the order of their ids, then the segments in theirs; updates that set email, phone or external_id are
-   serialised.';
+  'Updates up to 1000 users: {updated, failed, results}. Items are independent: the error of an item is reported in its
+   result, and does not stop the others. Refuses 400 BATCH_TOO_LARGE. Locks the users in the order of their ids, then
+   the segments in theirs; updates that set email, phone or external_id are serialised.';
 
 create or replace function internal.with_index(value jsonb, index int) returns jsonb
 language plpgsql immutable parallel safe as $$
 begin
   return case jsonb_typeof(with_index.value)
     when 'string' then to_jsonb(replace(with_index.value #>> '{}', '{{index}}', with_index.index::text))
-    when 'object' then (select coalesce(jsonb_object_agg(e.key, internal.with_index(e.value, with_index.index)), '{}') from jsonb_each(with_index.value) e)
+    when 'object' then (select coalesce(jsonb_object_agg(e.key, internal.with_index(e.value, with_index.index)), '{}')
+                          from jsonb_each(with_index.value) e)
     when 'array' then (select coalesce(jsonb_agg(internal.with_index(e.value, with_index.index) order by e.n), '[]')
                          from jsonb_array_elements(with_index.value) with ordinality as e (value, n))
     else with_index.value
   end;
 end $$;
-comment on function internal.with_index is 'A value with {{index}} replaced in all of its strings; keys stay as they are.';
+comment on function internal.with_index is
+  'A value with {{index}} replaced in all of its strings; keys stay as they are.';
 
 create or replace function api.users_cohort(
   count int, properties json default null, segment_ids json default null, label text default null,
@@ -327,7 +353,8 @@ begin
   )
   select json_build_object(
            'count', count(*), 'user_ids', json_agg(m.id order by m.id),
-           'users', json_agg(json_build_object('id', m.id, 'anonymous_id', m.anonymous_id, 'display_name', m.display_name) order by m.id)),
+           'users', json_agg(json_build_object('id', m.id, 'anonymous_id', m.anonymous_id,
+                                               'display_name', m.display_name) order by m.id)),
          array_agg(m.id)
     into shown, ids
     from made m;
@@ -351,5 +378,6 @@ begin
   return answer;
 end $$;
 comment on function api.users_cohort is
-  'Creates 1 to 1000 anonymous users that share properties, in which {{index}} counts from 0; label is stored in properties._cohort. 201 {count,
-   user_ids, users}. Refuses 400 INVALID_BODY, SEGMENT_NOT_STATIC, 409 IDEMPOTENCY_CONFLICT.';
+  'Creates 1 to 1000 anonymous users that share properties, in which {{index}} counts from 0; label is stored in
+   properties._cohort. 201 {count, user_ids, users}. Refuses 400 INVALID_BODY, SEGMENT_NOT_STATIC, 409
+   IDEMPOTENCY_CONFLICT.';

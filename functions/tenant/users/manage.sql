@@ -4,10 +4,12 @@ create or replace function internal.user_admin_json(u app.users) returns json
 language sql stable as $$
   select internal.json_merge(internal.user_json(user_admin_json.u), json_build_object(
     'is_banned', (user_admin_json.u).is_banned, 'muted_until', internal.iso((user_admin_json.u).muted_until),
-    'created_at', internal.iso((user_admin_json.u).created_at), 'updated_at', internal.iso((user_admin_json.u).updated_at)))
+    'created_at', internal.iso((user_admin_json.u).created_at),
+    'updated_at', internal.iso((user_admin_json.u).updated_at)))
 $$;
 comment on function internal.user_admin_json is
-  'An end user as administrators see it: the fields that users see, and is_banned, muted_until, created_at, updated_at.';
+  'An end user as administrators see it: the fields that users see, and is_banned, muted_until, created_at,
+   updated_at.';
 
 create or replace function internal.user_found(user_id text) returns app.users
 language plpgsql stable as $$
@@ -28,19 +30,23 @@ language plpgsql volatile security definer set search_path = '' as $$
 begin
   perform internal.check_caller('developer', 'users are created by administrators');
   insert into app.engagement_events (id, app_user_id, event_name, properties, occurred_at, received_at, source)
-  select internal.new_id(), i.id, 'svc.user.created', jsonb_build_object('method', users_created.method), internal.now(), internal.now(), 'system'
+  select internal.new_id(), i.id, 'svc.user.created', jsonb_build_object('method', users_created.method),
+         internal.now(), internal.now(), 'system'
     from unnest(users_created.user_ids) as i (id)
    order by i.id;
 end $$;
-comment on function internal.users_created is 'Emits svc.user.created for the users that an administrator created, in one statement.';
+comment on function internal.users_created is
+  'Emits svc.user.created for the users that an administrator created, in one statement.';
 
 create or replace function internal.already_exists(constraint_name text) returns json
 language sql immutable as $$
   select json_build_object('field', case already_exists.constraint_name
-    when 'users_email_unique' then 'email' when 'users_phone_unique' then 'phone' when 'users_external_id_unique' then 'external_id'
+    when 'users_email_unique' then 'email' when 'users_phone_unique' then 'phone'
+      when 'users_external_id_unique' then 'external_id'
     when 'users_anonymous_id_unique' then 'anonymous_id' end)
 $$;
-comment on function internal.already_exists is 'Details of 409 USER_ALREADY_EXISTS: the field whose value another user has.';
+comment on function internal.already_exists is
+  'Details of 409 USER_ALREADY_EXISTS: the field whose value another user has.';
 
 create or replace function api.user_create(patch json) returns api.reply
 language plpgsql volatile as $$
@@ -52,7 +58,8 @@ begin
   -- null counts as absent for a new user
   select coalesce(jsonb_object_agg(f.key, f.value), '{}') into fields
     from jsonb_each(user_create.patch::jsonb) f
-   where f.key in ('external_id', 'anonymous_id', 'email', 'phone', 'display_name', 'avatar_url', 'properties') and f.value <> 'null';
+   where f.key in ('external_id', 'anonymous_id', 'email', 'phone', 'display_name', 'avatar_url', 'properties')
+     and f.value <> 'null';
   fields := internal.user_fields(fields, 'INVALID_BODY');
   if not fields ?| array['external_id', 'anonymous_id', 'email', 'phone'] then
     fields := fields || jsonb_build_object('anonymous_id', internal.new_anonymous_id());
@@ -60,17 +67,20 @@ begin
   perform internal.check_properties_size(fields -> 'properties', 'INVALID_BODY');
   insert into app.users (external_id, anonymous_id, email, phone, display_name, avatar_url, properties)
   values (fields ->> 'external_id', fields ->> 'anonymous_id', fields ->> 'email', fields ->> 'phone',
-          coalesce(fields ->> 'display_name', internal.generated_name()), fields ->> 'avatar_url', coalesce(fields -> 'properties', '{}'))
+          coalesce(fields ->> 'display_name', internal.generated_name()), fields ->> 'avatar_url',
+          coalesce(fields -> 'properties', '{}'))
   returning * into them;
   perform internal.users_created(array[them.id], 'administrator');
   return internal.reply(201, internal.user_admin_json(them));
 exception when unique_violation then
   get stacked diagnostics violated = constraint_name;
-  perform internal.fail(409, 'USER_ALREADY_EXISTS', 'Another user has this ' || (internal.already_exists(violated) ->> 'field') || '.',
+  perform internal.fail(409, 'USER_ALREADY_EXISTS',
+                        'Another user has this ' || (internal.already_exists(violated) ->> 'field') || '.',
                         internal.already_exists(violated));
 end $$;
 comment on function api.user_create is
-  'Creates a user, 201; with a generated anonymous id when no identity is given. Refuses 400 INVALID_BODY, 409 USER_ALREADY_EXISTS with details.field.';
+  'Creates a user, 201; with a generated anonymous id when no identity is given. Refuses 400 INVALID_BODY, 409
+   USER_ALREADY_EXISTS with details.field.';
 
 create or replace function internal.new_anonymous_id() returns text
 language sql volatile as $$
@@ -88,10 +98,12 @@ select internal.list_declare('users_page', null::app.users, 'user_admin_json', '
 
 select internal.count_declare('segment_members', 'app.segment_members', key => 'segment_id');
 
-create or replace function internal.users_of_segment(segment_id uuid, page_offset bigint, page_limit bigint) returns api.reply
+create or replace function internal.users_of_segment(segment_id uuid, page_offset bigint, page_limit bigint)
+returns api.reply
 language plpgsql stable as $$
 declare
-  is_known constant boolean := exists (select from app.segments s where s.id = users_of_segment.segment_id and s.is_active);
+  is_known constant boolean := exists (select from app.segments s
+                                        where s.id = users_of_segment.segment_id and s.is_active);
   total bigint := 0;
   shown json;
 begin
@@ -104,11 +116,13 @@ begin
     with page as materialized (
       select n.id
         from app.users n
-       where exists (select from app.segment_members m where (m.segment_id, m.app_user_id) = (users_of_segment.segment_id, n.id) offset 0)
+       where exists (select from app.segment_members m
+                      where (m.segment_id, m.app_user_id) = (users_of_segment.segment_id, n.id) offset 0)
        order by n.last_seen_at desc, n.id desc
        limit users_of_segment.page_limit offset users_of_segment.page_offset
     )
-    select json_agg(internal.user_admin_json(u) order by u.last_seen_at desc, u.id desc) into shown from page p join app.users u on u.id = p.id;
+    select json_agg(internal.user_admin_json(u) order by u.last_seen_at desc, u.id desc) into shown from page p
+      join app.users u on u.id = p.id;
   elsif is_known then
     with page as materialized (
       select n.id
@@ -118,40 +132,47 @@ begin
        order by n.last_seen_at desc, n.id desc
        limit users_of_segment.page_limit offset users_of_segment.page_offset
     )
-    select json_agg(internal.user_admin_json(u) order by u.last_seen_at desc, u.id desc) into shown from page p join app.users u on u.id = p.id;
+    select json_agg(internal.user_admin_json(u) order by u.last_seen_at desc, u.id desc) into shown from page p
+      join app.users u on u.id = p.id;
   end if;
   return internal.reply_page(shown, total, users_of_segment.page_offset, users_of_segment.page_limit);
 end $$;
-comment on function internal.users_of_segment is 'A page of the stored members of a segment, newest-active first. Empty for an unknown or inactive segment.';
+comment on function internal.users_of_segment is
+  'A page of the stored members of a segment, newest-active first. Empty for an unknown or inactive segment.';
 
 create or replace function internal.users_beginning(term text) returns table (id uuid, last_seen_at timestamptz)
 language sql stable as $$
   -- bounds that an index can serve, even in a generic plan
   select n.id, n.last_seen_at
     from app.users n
-   where n.email operator(pg_catalog.~>=~) lower(users_beginning.term) and n.email operator(pg_catalog.~<~) (lower(users_beginning.term) || chr(1114111))
+   where n.email operator(pg_catalog.~>=~) lower(users_beginning.term)
+     and n.email operator(pg_catalog.~<~) (lower(users_beginning.term) || chr(1114111))
   union
   select n.id, n.last_seen_at
     from app.users n
    where lower(n.external_id) operator(pg_catalog.~>=~) lower(users_beginning.term)
-     and lower(n.external_id) operator(pg_catalog.~<~) (lower(users_beginning.term) || chr(1114111)) and n.external_id is not null
+     and lower(n.external_id) operator(pg_catalog.~<~) (lower(users_beginning.term) || chr(1114111))
+     and n.external_id is not null
   union
   select n.id, n.last_seen_at
     from app.users n
    where lower(n.display_name) operator(pg_catalog.~>=~) lower(users_beginning.term)
      and lower(n.display_name) operator(pg_catalog.~<~) (lower(users_beginning.term) || chr(1114111))
 $$;
-comment on function internal.users_beginning is 'Users whose email, external_id or display_name begins with a text, ignoring case.';
+comment on function internal.users_beginning is
+  'Users whose email, external_id or display_name begins with a text, ignoring case.';
 
 create or replace function internal.users_containing(pattern text) returns table (id uuid, last_seen_at timestamptz)
 language sql stable as $$
   select n.id, n.last_seen_at
     from app.users n
    -- addresses are stored in lower case; ilike would fold each of them again
-   where n.email like lower(users_containing.pattern) or n.external_id ilike users_containing.pattern or n.display_name ilike users_containing.pattern
+   where n.email like lower(users_containing.pattern) or n.external_id ilike users_containing.pattern
+      or n.display_name ilike users_containing.pattern
 $$;
 comment on function internal.users_containing is
-  'Users whose email, external_id or display_name matches a pattern, ignoring case. No security definer and no settings, so that Postgres inlines it.';
+  'Users whose email, external_id or display_name matches a pattern, ignoring case. No security definer and no settings,
+   so that Postgres inlines it.';
 
 create or replace function internal.users_containing_count(pattern text) returns bigint
 -- of a generic plan, and under row-level security, Postgres would expect few matches of any pattern
@@ -162,10 +183,12 @@ begin
   return (select count(*) from app.users n where n.email like lower(users_containing_count.pattern))
        + (select count(*)
             from app.users n
-           where (n.external_id ilike users_containing_count.pattern or n.display_name ilike users_containing_count.pattern)
+           where (n.external_id ilike users_containing_count.pattern
+                  or n.display_name ilike users_containing_count.pattern)
              and (n.email is null or n.email not like lower(users_containing_count.pattern)));
 end $$;
-comment on function internal.users_containing_count is 'How many users internal.users_containing finds, for administrators.';
+comment on function internal.users_containing_count is
+  'How many users internal.users_containing finds, for administrators.';
 
 create or replace function internal.users_beginning_count(term text) returns bigint
 language plpgsql stable security definer set search_path = '' set plan_cache_mode = 'force_custom_plan' as $$
@@ -179,9 +202,11 @@ begin
       from app.users n
      where n.email operator(pg_catalog.~>=~) first and n.email operator(pg_catalog.~<~) behind
         or lower(n.external_id) operator(pg_catalog.~>=~) first and lower(n.external_id) operator(pg_catalog.~<~) behind
-        or lower(n.display_name) operator(pg_catalog.~>=~) first and lower(n.display_name) operator(pg_catalog.~<~) behind);
+        or lower(n.display_name) operator(pg_catalog.~>=~) first
+        and lower(n.display_name) operator(pg_catalog.~<~) behind);
 end $$;
-comment on function internal.users_beginning_count is 'How many users internal.users_beginning finds, for administrators.';
+comment on function internal.users_beginning_count is
+  'How many users internal.users_beginning finds, for administrators.';
 
 create or replace function internal.users_lately_containing(pattern text, n bigint) returns uuid[]
 language sql stable as $$
@@ -194,17 +219,19 @@ language sql stable as $$
      limit users_lately_containing.n)
 $$;
 comment on function internal.users_lately_containing is
-  'The first n of internal.users_containing in the order of the list, among the 2,000 newest-active users. Of internal.users_beginning for a pattern without a
-   % at its beginning.';
+  'The first n of internal.users_containing in the order of the list, among the 2,000 newest-active users. Of
+   internal.users_beginning for a pattern without a % at its beginning.';
 
-create or replace function api.users_list(page_limit bigint, page_offset bigint, search text default null, segment_id uuid default null)
+create or replace function api.users_list(page_limit bigint, page_offset bigint, search text default null,
+                                          segment_id uuid default null)
 returns api.reply
 language plpgsql stable as $$
 declare
   term constant text := coalesce(users_list.search, '');
   -- trigrams cannot find one or two letters: the beginnings of the fields are searched
   is_short constant boolean := term ~ '^[A-Za-z0-9]{1,2}$';
-  pattern constant text := case when is_short then '' else '%' end || regexp_replace(users_list.search, '([\\%_])', '\\\1', 'g') || '%';
+  pattern constant text := case when is_short then '' else '%' end || regexp_replace(users_list.search, '([\\%_])',
+                                        '\\\1', 'g') || '%';
   members uuid[];
   hits uuid[];
   total bigint;
@@ -219,7 +246,8 @@ begin
     -- a common text is found among the newest-active users: then hundreds of thousands of matches need not be sorted
     hits := internal.users_lately_containing(pattern, users_list.page_offset + users_list.page_limit);
     if cardinality(hits) = users_list.page_offset + users_list.page_limit then
-      total := case when is_short then internal.users_beginning_count(term) else internal.users_containing_count(pattern) end;
+      total := case when is_short then internal.users_beginning_count(term)
+                    else internal.users_containing_count(pattern) end;
     end if;
   end if;
   if total is null and is_short then
@@ -232,13 +260,15 @@ begin
     hits := array(select h.id from unnest(hits) with ordinality h (id, n) where h.id = any (members) order by h.n);
   end if;
   select json_agg(internal.user_admin_json(u) order by p.n) into shown
-    from unnest(hits[users_list.page_offset + 1 : users_list.page_offset + users_list.page_limit]) with ordinality p (id, n)
+    from unnest(hits[users_list.page_offset + 1 : users_list.page_offset + users_list.page_limit]) with ordinality p (
+      id, n)
     join app.users u on u.id = p.id;
   return internal.reply_page(shown, coalesce(total, cardinality(hits)), users_list.page_offset, users_list.page_limit);
 end $$;
 comment on function api.users_list is
-  'Users, newest-active first. search finds a part of email, external_id or display_name, ignoring case, and treats % and _ literally; one or two of
-   a-z and 0-9 match only the beginnings of these. The duration of a search grows with the number of matches.';
+  'Users, newest-active first. search finds a part of email, external_id or display_name, ignoring case, and treats %
+   and _ literally; one or two of a-z and 0-9 match only the beginnings of these. The duration of a search grows with
+   the number of matches.';
 
 create or replace function internal.user_sections(user_id uuid) returns json
 language plpgsql stable as $$
@@ -261,8 +291,8 @@ begin
   return case when has_entitlements then sections else internal.json_merge(sections, '{"entitlements": []}') end;
 end $$;
 comment on function internal.user_sections is
-  'The sections that areas add to an administrator''s view of a user: streaks, and the result of every function internal.user_section__<name>(uuid)
-   returns json.';
+  'The sections that areas add to an administrator''s view of a user: streaks, and the result of every function
+   internal.user_section__<name>(uuid) returns json.';
 
 create or replace function api.user_get(user_id text) returns api.reply
 language plpgsql stable as $$
@@ -271,19 +301,24 @@ declare
 begin
   return internal.reply(200, internal.json_merge(internal.user_admin_json(them), internal.user_sections(them.id)));
 end $$;
-comment on function api.user_get is 'A user with streaks, entitlements and the sections of other areas. Refuses 400 INVALID_USER_ID, 404 NOT_FOUND.';
+comment on function api.user_get is
+  'A user with streaks, entitlements and the sections of other areas. Refuses 400 INVALID_USER_ID, 404 NOT_FOUND.';
 
 create or replace function internal.is_event_from_outside(e app.engagement_events) returns boolean
 language sql stable as $$
   select (is_event_from_outside.e).source <> 'system'
 $$;
-comment on function internal.is_event_from_outside is 'Whether a client sent an event, as opposed to one that Trellis emitted.';
+comment on function internal.is_event_from_outside is
+  'Whether a client sent an event, as opposed to one that Trellis emitted.';
 
-select internal.list_declare('user_events_page', null::app.engagement_events, 'event_json', '{occurred_at,id}', required => '{app_user_id}');
-select internal.list_declare('user_sent_events_page', null::app.engagement_events, 'event_json', '{occurred_at,id}', required => '{app_user_id}',
+select internal.list_declare('user_events_page', null::app.engagement_events, 'event_json', '{occurred_at,id}',
+                             required => '{app_user_id}');
+select internal.list_declare('user_sent_events_page', null::app.engagement_events, 'event_json', '{occurred_at,id}',
+                             required => '{app_user_id}',
                              condition => 'is_event_from_outside');
 
-create or replace function api.user_events(user_id text, include_system boolean, page_limit bigint, page_offset bigint) returns api.reply
+create or replace function api.user_events(user_id text, include_system boolean, page_limit bigint, page_offset bigint)
+returns api.reply
 language plpgsql stable as $$
 declare
   them constant app.users := internal.user_found(user_events.user_id);
@@ -294,7 +329,8 @@ begin
   return internal.user_sent_events_page(them.id, user_events.page_offset, user_events.page_limit);
 end $$;
 comment on function api.user_events is
-  'A user''s events, most recent first; system events (svc.*) only with include_system. Refuses 400 INVALID_USER_ID, 404 NOT_FOUND.';
+  'A user''s events, most recent first; system events (svc.*) only with include_system. Refuses 400 INVALID_USER_ID, 404
+   NOT_FOUND.';
 
 create or replace function internal.users_set(user_ids uuid[], fields jsonb[]) returns void
 language sql volatile as $$
@@ -312,7 +348,8 @@ language sql volatile as $$
    where u.id = w.id and w.f <> '{}'
 $$;
 comment on function internal.users_set is
-  'Writes validated fields of users, for administrators; properties are replaced. Each user may occur once. Locks the rows.';
+  'Writes validated fields of users, for administrators; properties are replaced. Each user may occur once. Locks the
+   rows.';
 
 create or replace function internal.user_set(user_id uuid, fields jsonb) returns app.users
 language plpgsql volatile as $$
@@ -334,7 +371,8 @@ declare
 begin
   select coalesce(jsonb_object_agg(f.key, f.value), '{}') into fields
     from jsonb_each(user_update.patch::jsonb) f
-   where f.key in ('display_name', 'avatar_url', 'external_id', 'email', 'phone', 'timezone', 'properties', 'is_banned', 'muted_until');
+   where f.key in ('display_name', 'avatar_url', 'external_id', 'email', 'phone', 'timezone', 'properties', 'is_banned',
+                   'muted_until');
   fields := internal.user_fields(fields, 'VALIDATION_ERROR');
   if fields <> '{}' then
     perform internal.check_properties_size(fields -> 'properties', 'VALIDATION_ERROR');
@@ -344,14 +382,17 @@ begin
   return internal.reply(200, internal.user_admin_json(them));
 exception when unique_violation then
   get stacked diagnostics violated = constraint_name;
-  perform internal.fail(409, 'USER_ALREADY_EXISTS', 'Another user has this ' || (internal.already_exists(violated) ->> 'field') || '.',
+  perform internal.fail(409, 'USER_ALREADY_EXISTS',
+                        'Another user has this ' || (internal.already_exists(violated) ->> 'field') || '.',
                         internal.already_exists(violated));
 end $$;
 comment on function api.user_update is
-  'Changes the given fields of a user. properties are replaced; a changed email or phone becomes unverified; a ban makes the user''s tokens
-   invalid. Refuses 400 VALIDATION_ERROR, 404 NOT_FOUND, 409 USER_ALREADY_EXISTS with details.field.';
+  'Changes the given fields of a user. properties are replaced; a changed email or phone becomes unverified; a ban makes
+   the user''s tokens invalid. Refuses 400 VALIDATION_ERROR, 404 NOT_FOUND, 409 USER_ALREADY_EXISTS with
+   details.field.';
 
-create or replace function internal.user_session_start(user_id uuid, sid uuid, refresh_hash text, device jsonb) returns app.users
+create or replace function internal.user_session_start(user_id uuid, sid uuid, refresh_hash text, device jsonb)
+returns app.users
 language plpgsql volatile security definer set search_path = '' as $$
 declare
   them app.users;
@@ -362,17 +403,23 @@ begin
   if them.is_banned then
     perform internal.fail(403, 'USER_BANNED', 'This user is banned.');
   end if;
-  insert into app.user_sessions (id, app_user_id, refresh_hash, original_anonymous_id, is_test, expires_at, platform, app_version, ip_country)
-  values (user_session_start.sid, them.id, user_session_start.refresh_hash, them.anonymous_id, true, internal.now() + interval '90 days',
-          user_session_start.device ->> 'platform', user_session_start.device ->> 'app_version', user_session_start.device ->> 'ip_country');
+  insert into app.user_sessions (id, app_user_id, refresh_hash, original_anonymous_id, is_test, expires_at, platform,
+                                 app_version, ip_country)
+  values (user_session_start.sid, them.id, user_session_start.refresh_hash, them.anonymous_id, true,
+          internal.now() + interval '90 days',
+          user_session_start.device ->> 'platform', user_session_start.device ->> 'app_version',
+          user_session_start.device ->> 'ip_country');
   perform internal.emit(them.id, 'svc.user.signed_in', '{"method": "administrator"}');
   perform internal.audit('users.session', 'users', them.id::text);
   return them;
 end $$;
 comment on function internal.user_session_start is
-  'A sign-in session for a developer''s tests, with the usual lifetime; it ends when the project leaves development. Refuses 403 USER_BANNED, 404 NOT_FOUND. Audited as users.session.';
+  'A sign-in session for a developer''s tests, with the usual lifetime; it ends when the project leaves development.
+   Refuses 403 USER_BANNED, 404 NOT_FOUND. Audited as users.session.';
 
-create or replace function api.user_session(user_id uuid, environment text, sid uuid, refresh_hash text, device jsonb default null) returns api.reply
+create or replace function api.user_session(user_id uuid, environment text, sid uuid, refresh_hash text,
+                                            device jsonb default null)
+returns api.reply
 language plpgsql volatile as $$
 begin
   -- never for users of a project in production
@@ -383,5 +430,5 @@ begin
     user_session.user_id, user_session.sid, user_session.refresh_hash, user_session.device)), 'is_new_user', false));
 end $$;
 comment on function api.user_session is
-  '{user, is_new_user} of a test session, 201. environment is the project''s, which the server reads from control and passes. Refuses 403 FORBIDDEN outside
-   development, USER_BANNED, 404 NOT_FOUND.';
+  '{user, is_new_user} of a test session, 201. environment is the project''s, which the server reads from control and
+   passes. Refuses 403 FORBIDDEN outside development, USER_BANNED, 404 NOT_FOUND.';

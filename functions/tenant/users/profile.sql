@@ -1,6 +1,8 @@
 comment on constraint users_email_unique on app.users is '409 EMAIL_EXISTS email: This address is in use.';
-comment on constraint users_external_id_unique on app.users is '409 USER_ALREADY_EXISTS external_id: A user with this external_id exists.';
-comment on constraint users_anonymous_id_unique on app.users is '409 USER_ALREADY_EXISTS anonymous_id: A user with this anonymous_id exists.';
+comment on constraint users_external_id_unique on app.users is
+  '409 USER_ALREADY_EXISTS external_id: A user with this external_id exists.';
+comment on constraint users_anonymous_id_unique on app.users is
+  '409 USER_ALREADY_EXISTS anonymous_id: A user with this anonymous_id exists.';
 
 create or replace function internal.generated_name() returns text
 language sql volatile as $$
@@ -11,7 +13,8 @@ language sql volatile as $$
      and n.kind = 'noun'
      and n.position = (select floor(random() * count(*)) from app.name_words w where w.kind = 'noun')
 $$;
-comment on function internal.generated_name is 'A friendly name from the nature-themed word lists, such as Quiet Meadow. Not unique.';
+comment on function internal.generated_name is
+  'A friendly name from the nature-themed word lists, such as Quiet Meadow. Not unique.';
 
 create or replace function internal.user_json(u app.users) returns json
 language sql stable as $$
@@ -20,12 +23,14 @@ language sql stable as $$
     'display_name', (user_json.u).display_name, 'avatar_url', (user_json.u).avatar_url,
     'external_id', (user_json.u).external_id, 'anonymous_id', (user_json.u).anonymous_id,
     'auth_providers', coalesce((
-      select json_agg(json_build_object('provider', i.provider, 'provider_id', i.provider_id) order by i.created_at, i.id)
+      select json_agg(json_build_object('provider', i.provider, 'provider_id', i.provider_id) order by i.created_at,
+                      i.id)
         from app.user_identities i
        where i.app_user_id = (user_json.u).id), '[]'),
     'properties', (user_json.u).properties, 'timezone', (user_json.u).timezone,
     'email_verified', (user_json.u).email_verified, 'phone_verified', (user_json.u).phone_verified,
-    'first_seen_at', internal.iso((user_json.u).first_seen_at), 'last_seen_at', internal.iso((user_json.u).last_seen_at))
+    'first_seen_at', internal.iso((user_json.u).first_seen_at),
+    'last_seen_at', internal.iso((user_json.u).last_seen_at))
 $$;
 comment on function internal.user_json is 'An end user as responses show it.';
 
@@ -33,7 +38,8 @@ create or replace function internal.is_timezone(name text) returns boolean
 language sql stable as $$
   select exists (select from app.timezones t where t.name = is_timezone.name)
 $$;
-comment on function internal.is_timezone is 'Whether a text is the exact name of an IANA time zone that this Postgres has.';
+comment on function internal.is_timezone is
+  'Whether a text is the exact name of an IANA time zone that this Postgres has.';
 
 create or replace function api.me_get(time_zones json default null) returns api.reply
 language plpgsql volatile as $$
@@ -61,12 +67,14 @@ begin
   return internal.reply(200, internal.user_json(me));
 end $$;
 comment on function api.me_get is
-  'The caller''s profile. time_zones are those of the headers, best first: the first valid one is stored if the user has none yet. Refuses 404 NOT_FOUND.';
+  'The caller''s profile. time_zones are those of the headers, best first: the first valid one is stored if the user has
+   none yet. Refuses 404 NOT_FOUND.';
 
 create or replace function internal.is_blank(value text) returns boolean
 language sql immutable parallel safe
 -- white space of any script, control characters, and characters without width
-return is_blank.value ~ '^[\u0001-\u0020\u007f-\u00a0\u00ad\u1680\u180e\u2000-\u200f\u2028-\u202f\u205f-\u206f\u3000\ufeff]*$';
+return is_blank.value ~
+  '^[\u0001-\u0020\u007f-\u00a0\u00ad\u1680\u180e\u2000-\u200f\u2028-\u202f\u205f-\u206f\u3000\ufeff]*$';
 comment on function internal.is_blank is 'Whether a text has no visible character.';
 
 create or replace function internal.user_fields(fields jsonb, code text) returns jsonb
@@ -132,15 +140,16 @@ begin
   return normal;
 end $$;
 comment on function internal.user_fields is
-  'Validates fields of a user and returns them as they are stored. Refuses 400 with the given code and details {field, reason}. Null clears a nullable
-   field.';
+  'Validates fields of a user and returns them as they are stored. Refuses 400 with the given code and details {field,
+   reason}. Null clears a nullable field.';
 
 create or replace function internal.merged_properties(properties jsonb, changes jsonb) returns jsonb
 language sql immutable parallel safe as $$
   select (merged_properties.properties || merged_properties.changes)
          - array(select c.key from jsonb_each(merged_properties.changes) c where c.value = 'null')
 $$;
-comment on function internal.merged_properties is 'Merges changes into properties at the top level; a null removes its key.';
+comment on function internal.merged_properties is
+  'Merges changes into properties at the top level; a null removes its key.';
 
 create or replace function internal.check_properties_size(properties jsonb, code text) returns void
 language plpgsql volatile as $$
@@ -174,7 +183,8 @@ begin
      set display_name = case when requested ? 'display_name' then requested ->> 'display_name' else u.display_name end,
          avatar_url = case when requested ? 'avatar_url' then requested ->> 'avatar_url' else u.avatar_url end,
          timezone = case when requested ? 'timezone' then requested ->> 'timezone' else u.timezone end,
-         properties = case when requested ? 'properties' then internal.merged_properties(u.properties, requested -> 'properties')
+         properties = case when requested ? 'properties' then internal.merged_properties(u.properties,
+                                        requested -> 'properties')
                            else u.properties end
    where u.id = internal.user_id()
   returning u.* into me;
@@ -191,13 +201,16 @@ begin
   return internal.reply(200, internal.user_json(me));
 end $$;
 comment on function api.me_update is
-  'Changes display_name, avatar_url and timezone of the caller and merges properties; every other field is ignored. Refuses 400 INVALID_INPUT (also when none
-   of the four is sent), INVALID_TIMEZONE (also null), CONTENT_REJECTED, 404 NOT_FOUND, 403 USER_MUTED. Locks the one row.';
+  'Changes display_name, avatar_url and timezone of the caller and merges properties; every other field is ignored.
+   Refuses 400 INVALID_INPUT (also when none of the four is sent), INVALID_TIMEZONE (also null), CONTENT_REJECTED, 404
+   NOT_FOUND, 403 USER_MUTED. Locks the one row.';
 
 create or replace function api.user_exists(user_id uuid) returns api.reply
 language sql stable as $$
-  select internal.reply(200, json_build_object('exists', exists (select from app.users u where u.id = user_exists.user_id),
-                                               'is_banned', exists (select from app.users u where u.id = user_exists.user_id and u.is_banned)))
+  select internal.reply(200, json_build_object('exists', exists (select from app.users u
+                                                                  where u.id = user_exists.user_id),
+                                               'is_banned', exists (select from app.users u
+                                                                     where u.id = user_exists.user_id and u.is_banned)))
 $$;
 comment on function api.user_exists is 'Whether a user exists, for a server key that acts on behalf of one.';
 
@@ -213,10 +226,12 @@ begin
   return new;
 end $$;
 comment on function internal.tg_users__keep is
-  'Sets updated_at of a profile, which roles need not write themselves, and marks an address or number that an administrator sets as unverified.';
+  'Sets updated_at of a profile, which roles need not write themselves, and marks an address or number that an
+   administrator sets as unverified.';
 
 create or replace trigger tg_users__keep
-  before update of email, phone, display_name, avatar_url, external_id, anonymous_id, properties, timezone, is_banned, muted_until on app.users
+  before update of email, phone, display_name, avatar_url, external_id, anonymous_id, properties, timezone, is_banned,
+    muted_until on app.users
   for each row when (old.* is distinct from new.*)
   execute function internal.tg_users__keep();
 
@@ -241,12 +256,15 @@ create or replace trigger tg_users__credentials_of_deleted
 create or replace trigger tg_users__audit_of_insert
   after insert on app.users referencing new table as new_rows
   for each statement when (internal.caller() = 'developer')
-  execute function internal.tg_statement__audit('users', 'email', 'phone', 'display_name', 'avatar_url', 'external_id', 'anonymous_id', 'properties');
+  execute function internal.tg_statement__audit('users', 'email', 'phone', 'display_name', 'avatar_url', 'external_id',
+                                                'anonymous_id', 'properties');
 create or replace trigger tg_users__audit_of_update
   after update on app.users referencing old table as old_rows new table as new_rows
   for each statement when (internal.caller() = 'developer')
-  execute function internal.tg_statement__audit('users', 'email', 'phone', 'display_name', 'avatar_url', 'external_id', 'anonymous_id', 'properties');
+  execute function internal.tg_statement__audit('users', 'email', 'phone', 'display_name', 'avatar_url', 'external_id',
+                                                'anonymous_id', 'properties');
 create or replace trigger tg_users__audit_of_delete
   after delete on app.users referencing old table as old_rows
   for each statement when (internal.caller() = 'developer')
-  execute function internal.tg_statement__audit('users', 'email', 'phone', 'display_name', 'avatar_url', 'external_id', 'anonymous_id', 'properties');
+  execute function internal.tg_statement__audit('users', 'email', 'phone', 'display_name', 'avatar_url', 'external_id',
+                                                'anonymous_id', 'properties');

@@ -3,14 +3,16 @@
 create or replace function internal.public_profile(u app.users) returns json
 language sql stable as $$
   select internal.json_merge(
-    json_build_object('id', (public_profile.u).id, 'display_name', (public_profile.u).display_name, 'avatar_url', (public_profile.u).avatar_url),
+    json_build_object('id', (public_profile.u).id, 'display_name', (public_profile.u).display_name,
+                      'avatar_url', (public_profile.u).avatar_url),
     coalesce((select json_object_agg(p.key, p.value order by p.key)
                 -- no user can impersonate another
                 from jsonb_each(case when jsonb_typeof((public_profile.u).properties -> 'public') = 'object'
                                      then (public_profile.u).properties -> 'public' else '{}' end) p
                where p.key not in ('id', 'display_name', 'avatar_url')), '{}'))
 $$;
-comment on function internal.public_profile is 'id, display_name, avatar_url and the keys of properties.public, where that is an object.';
+comment on function internal.public_profile is
+  'id, display_name, avatar_url and the keys of properties.public, where that is an object.';
 
 create or replace function api.user_profile(user_id uuid) returns api.reply
 language plpgsql stable security definer set search_path = '' as $$
@@ -53,8 +55,8 @@ begin
   return coalesce(found_ones, '[]');
 end $$;
 comment on function internal.profiles_named is
-  'Public profiles whose name begins with a text, ignoring case, in the order of names. Omits users who blocked the caller, whom the caller blocked, or
-   who are banned.';
+  'Public profiles whose name begins with a text, ignoring case, in the order of names. Omits users who blocked the
+   caller, whom the caller blocked, or who are banned.';
 
 create or replace function api.users_search(page_limit int, is_enabled boolean, q text default null) returns api.reply
 language plpgsql stable as $$
@@ -69,5 +71,5 @@ begin
   return internal.reply(200, internal.profiles_named(btrim(users_search.q), users_search.page_limit));
 end $$;
 comment on function api.users_search is
-  'Public profiles by the beginning of the name. is_enabled is the project''s user_search_enabled, which the server reads from control and passes. Refuses
-   403 FORBIDDEN where it is false, 400 INVALID_INPUT.';
+  'Public profiles by the beginning of the name. is_enabled is the project''s user_search_enabled, which the server
+   reads from control and passes. Refuses 403 FORBIDDEN where it is false, 400 INVALID_INPUT.';

@@ -1,14 +1,17 @@
--- Webhook fan-out: the hook of the event pipeline that creates one delivery for each subscription that matches an event, and the body to send.
-create or replace function internal.webhook_body(id uuid, type text, project_id text, event json, "user" json) returns text
+-- Webhook fan-out: the hook of the event pipeline that creates one delivery for each subscription that matches an
+-- event, and the body to send.
+create or replace function internal.webhook_body(id uuid, type text, project_id text, event json, "user" json)
+returns text
 language sql stable
 return json_build_object(
   'id', webhook_body.id, 'type', webhook_body.type, 'api_version', '1.0.0', 'created_at', internal.iso(internal.now()),
   'project_id', webhook_body.project_id,
   'data', json_build_object('event', webhook_body.event, 'user', webhook_body."user"))::text;
-comment on function internal.webhook_body is 'The body of a delivery: built once, stored, and sent byte for byte the same in every attempt.';
+comment on function internal.webhook_body is
+  'The body of a delivery: built once, stored, and sent byte for byte the same in every attempt.';
 
-create or replace function internal.webhook_event_json(id uuid, event_name text, properties jsonb, occurred_at timestamptz, source text,
-                                                       session_id uuid)
+create or replace function internal.webhook_event_json(id uuid, event_name text, properties jsonb,
+                                                       occurred_at timestamptz, source text, session_id uuid)
 returns json
 language sql stable
 return json_build_object(
@@ -24,7 +27,8 @@ declare
   held uuid[] := '{}';
   project_id text;
 begin
-  -- most projects have subscriptions for few event names: in the usual case this one query on the names of the batch is all
+  -- most projects have subscriptions for few event names: in the usual case this one query on the names of the batch is
+  -- all
   select bool_or(w.status = 'degraded') into has_degraded
     from app.webhooks w
    where w.status <> 'disabled' and w.event_name in (select i.event_name from unnest(on_events__90_webhooks.events) i);
@@ -32,10 +36,12 @@ begin
     return;
   end if;
   if has_degraded then
-    -- locked so that these subscriptions stay degraded until the event is committed: otherwise a release could miss the deliveries held here
+    -- locked so that these subscriptions stay degraded until the event is committed: otherwise a release could miss the
+    -- deliveries held here
     held := array(
       select w.id from app.webhooks w
-       where w.status = 'degraded' and w.event_name in (select i.event_name from unnest(on_events__90_webhooks.events) i)
+       where w.status = 'degraded' and w.event_name in (select i.event_name
+                                                          from unnest(on_events__90_webhooks.events) i)
        order by w.id
          for share);
   end if;
@@ -54,7 +60,8 @@ begin
      where not i.is_historical
        and (w.filter is null or internal.filter_truth(w.filter, i.properties))
   ), queued as (
-    insert into app.webhook_deliveries (id, webhook_id, secret_id, event_id, app_user_id, event_name, payload, next_attempt_at, held_until,
+    insert into app.webhook_deliveries (id, webhook_id, secret_id, event_id, app_user_id, event_name, payload,
+                                        next_attempt_at, held_until,
                                         created_at)
     select m.id, m.webhook_id, m.secret_id, m.event_id, m.app_user_id, m.event_name,
            internal.webhook_body(
@@ -80,15 +87,17 @@ begin
   end if;
 end $$;
 comment on function internal.on_events__90_webhooks is
-  'Fan-out: for each event and each subscription that matches it, one delivery with its body, and its task in the outbox, with deduplication by
-   subscription and event. Deliveries of a degraded subscription are held. Historical (imported) events are not sent. Locks the
-   subscriptions against deletion, and degraded ones against a change of status.';
+  'Fan-out: for each event and each subscription that matches it, one delivery with its body, and its task in the
+   outbox, with deduplication by subscription and event. Deliveries of a degraded subscription are held. Historical
+   (imported) events are not sent. Locks the subscriptions against deletion, and degraded ones against a change of
+   status.';
 
 create or replace function internal.event_plan__webhooks() returns table (event_name text, plan uuid[])
 language sql stable as $$
   select w.event_name, array_agg(w.id order by w.id) from app.webhooks w where w.status <> 'disabled' group by 1
 $$;
-comment on function internal.event_plan__webhooks is 'The ids of the subscriptions to each event name, without disabled ones. Granted to nobody.';
+comment on function internal.event_plan__webhooks is
+  'The ids of the subscriptions to each event name, without disabled ones. Granted to nobody.';
 
 create or replace trigger tg_webhooks__event_plans
   after insert or delete or update of status, event_name on app.webhooks
@@ -96,8 +105,11 @@ create or replace trigger tg_webhooks__event_plans
 
 create or replace function internal.purge__webhooks(most int default 5000) returns bigint
 language sql volatile security definer set search_path = '' as $$
-  select greatest(internal.purge_rows('app.webhook_deliveries', 't.created_at < internal.now() - interval ''30 days''', purge__webhooks.most),
+  select greatest(internal.purge_rows('app.webhook_deliveries', 't.created_at < internal.now() - interval ''30 days''',
+                                      purge__webhooks.most),
                   -- a day after the last delivery that was queued with it
-                  internal.purge_rows('app.webhook_secrets', 't.replaced_at < internal.now() - interval ''31 days''', purge__webhooks.most))
+                  internal.purge_rows('app.webhook_secrets', 't.replaced_at < internal.now() - interval ''31 days''',
+                                      purge__webhooks.most))
 $$;
-comment on function internal.purge__webhooks is 'Daily: deliveries with their attempts after 30 days, and signing secrets 31 days after they were replaced.';
+comment on function internal.purge__webhooks is
+  'Daily: deliveries with their attempts after 30 days, and signing secrets 31 days after they were replaced.';

@@ -1,31 +1,38 @@
--- Outbound webhooks of a project: administration of subscriptions. fan_out.sql creates deliveries, replay.sql sends a range of them again; attempts,
--- retries and the circuit breaker are in functions/shared/webhooks. The worker contains no logic: it leases a delivery, sends the request and
--- reports the outcome.
+-- Outbound webhooks of a project: administration of subscriptions. fan_out.sql creates deliveries, replay.sql sends a
+-- range of them again; attempts, retries and the circuit breaker are in functions/shared/webhooks. The worker contains
+-- no logic: it leases a delivery, sends the request and reports the outcome.
 
-select internal.row_declare('webhook_json', null::app.webhooks, '{id,event_name,target_url,description,filter,include_user,status,created_at,updated_at}');
-comment on function internal.webhook_json is 'A subscription as every response shows it. Its secret is shown once, by the server that generated it.';
+select internal.row_declare('webhook_json', null::app.webhooks,
+                            '{id,event_name,target_url,description,filter,include_user,status,created_at,updated_at}');
+comment on function internal.webhook_json is
+  'A subscription as every response shows it. Its secret is shown once, by the server that generated it.';
 
 create or replace function internal.webhook_filter_check(filter json) returns void
 language plpgsql volatile as $$
 declare
-  problem constant text := case when webhook_filter_check.filter is not null then internal.filter_problem(webhook_filter_check.filter) end;
+  problem constant text := case when webhook_filter_check.filter is not null
+                                  then internal.filter_problem(webhook_filter_check.filter) end;
 begin
   if problem is not null then
     perform internal.invalid('filter', problem);
   end if;
 end $$;
-comment on function internal.webhook_filter_check is 'Refuses an invalid filter: 400 VALIDATION_ERROR. Null means no filter.';
+comment on function internal.webhook_filter_check is
+  'Refuses an invalid filter: 400 VALIDATION_ERROR. Null means no filter.';
 
-create or replace function internal.webhook_check(requested app.webhooks, was app.webhooks, sent jsonb) returns app.webhooks
+create or replace function internal.webhook_check(requested app.webhooks, was app.webhooks, sent jsonb)
+returns app.webhooks
 language plpgsql stable as $$
 begin
   perform internal.webhook_filter_check((webhook_check.requested).filter::json);
   return webhook_check.requested;
 end $$;
-comment on function internal.webhook_check is 'Validates what check constraints of app.webhooks cannot express: the filter. Refuses 400 VALIDATION_ERROR.';
+comment on function internal.webhook_check is
+  'Validates what check constraints of app.webhooks cannot express: the filter. Refuses 400 VALIDATION_ERROR.';
 
-create or replace function api.webhook_create(event_name text, target_url text, secret_sealed text, description text default null,
-                                              filter json default null, include_user boolean default true)
+create or replace function api.webhook_create(event_name text, target_url text, secret_sealed text,
+                                              description text default null, filter json default null,
+                                              include_user boolean default true)
 returns api.reply
 language plpgsql volatile as $$
 declare
@@ -34,24 +41,29 @@ begin
   perform internal.webhook_filter_check(webhook_create.filter);
   perform internal.definition_limit_check(null::app.webhooks);
   insert into app.webhooks (event_name, target_url, description, filter, include_user, secret_id)
-  values (webhook_create.event_name, webhook_create.target_url, webhook_create.description, webhook_create.filter::jsonb,
+  values (webhook_create.event_name, webhook_create.target_url, webhook_create.description,
+          webhook_create.filter::jsonb,
           webhook_create.include_user, internal.new_id())
   returning * into made;
-  insert into app.webhook_secrets (id, webhook_id, secret_sealed) values (made.secret_id, made.id, webhook_create.secret_sealed);
+  insert into app.webhook_secrets (id, webhook_id, secret_sealed)
+    values (made.secret_id, made.id, webhook_create.secret_sealed);
   return internal.reply(201, internal.webhook_json(made));
 end $$;
 comment on function api.webhook_create is
-  'Creates a subscription; the server adds the secret to this response only. Refuses 400 VALIDATION_ERROR, 409 LIMIT_REACHED (50).';
+  'Creates a subscription; the server adds the secret to this response only. Refuses 400 VALIDATION_ERROR, 409
+   LIMIT_REACHED (50).';
 
 create or replace function internal.webhook_stats_json(webhook_id uuid) returns json
 language sql stable as $$
   with day as (
     -- an index-only scan of webhook_deliveries_settled
-    select count(*) filter (where d.status = 'delivered') as delivered, count(*) filter (where d.status in ('failed', 'dlq')) as failed
+    select count(*) filter (where d.status = 'delivered') as delivered,
+           count(*) filter (where d.status in ('failed', 'dlq')) as failed
       from app.webhook_deliveries d
      where d.webhook_id = webhook_stats_json.webhook_id and d.settled_at > internal.now() - interval '24 hours'
   ), durations as (
-    -- an index-only scan of webhook_attempts_recent; the newest thousand attempts are a sufficient sample, at a constant cost
+    -- an index-only scan of webhook_attempts_recent; the newest thousand attempts are a sufficient sample, at a
+    -- constant cost
     select a.duration_ms
       from app.webhook_attempts a
      where a.webhook_id = webhook_stats_json.webhook_id and a.at > internal.now() - interval '24 hours'
@@ -66,8 +78,9 @@ language sql stable as $$
     from day y
 $$;
 comment on function internal.webhook_stats_json is
-  'Statistics of a subscription: deliveries that were finished within 24 hours, by their current status; p95_ms of its newest attempts within 24
-   hours, at most 1,000, null when there is none; the number of pending deliveries, from the index webhook_deliveries_by_status.';
+  'Statistics of a subscription: deliveries that were finished within 24 hours, by their current status; p95_ms of its
+   newest attempts within 24 hours, at most 1,000, null when there is none; the number of pending deliveries, from the
+   index webhook_deliveries_by_status.';
 
 create or replace function api.webhook_get(webhook_id uuid) returns api.reply
 language plpgsql stable as $$

@@ -8,7 +8,8 @@ language sql stable as $$
      and d.status = 'pending' and d.held_until is null and w.status = 'active'
 $$;
 comment on function internal.outbox_begun__webhooks__deliver is
-  'The requests to send for deliveries whose outbox rows are leased. None for a delivery that must be changed first, which api.webhook_delivery_begin does.';
+  'The requests to send for deliveries whose outbox rows are leased. None for a delivery that must be changed first,
+   which api.webhook_delivery_begin does.';
 
 create or replace function api.webhook_attempt_finish(
   row_id uuid, lease int, rules json, is_last boolean, delivery_id uuid, status_code int, error text, duration_ms int,
@@ -27,8 +28,9 @@ begin
     'due_at', internal.iso(internal.outbox_next(webhook_attempt_finish.rules))) end);
 end $$;
 comment on function api.webhook_attempt_finish is
-  'internal.webhook_attempt and internal.outbox_finish in one transaction: the row of the outbox is the only schedule, written once. With is_last, which a drain sends for its last running row, it answers
-   {due_at} of internal.outbox_next, which spares the drain a round trip at its end.';
+  'internal.webhook_attempt and internal.outbox_finish in one transaction: the row of the outbox is the only schedule,
+   written once. With is_last, which a drain sends for its last running row, it answers {due_at} of
+   internal.outbox_next, which spares the drain a round trip at its end.';
 
 create or replace function api.webhook_attempt_record(
   delivery_id uuid, status_code int, error text, duration_ms int, response_excerpt text, retry_after int default null,
@@ -42,7 +44,8 @@ begin
     webhook_attempt_record.is_refused, webhook_attempt_record.is_probe, webhook_attempt_record.target_url);
   return internal.reply(200, null);
 end $$;
-comment on function api.webhook_attempt_record is 'internal.webhook_attempt for a probe, which has no task of its own: it schedules nothing.';
+comment on function api.webhook_attempt_record is
+  'internal.webhook_attempt for a probe, which has no task of its own: it schedules nothing.';
 
 create or replace function api.webhook_delivery_get(delivery_id uuid) returns api.reply
 language plpgsql stable as $$
@@ -59,4 +62,5 @@ begin
   return internal.reply(200, internal.json_merge(internal.webhook_delivery_json(delivery, true),
                                                  json_build_object('payload', delivery.payload::json)));
 end $$;
-comment on function api.webhook_delivery_get is 'A delivery with its payload and its attempt log. Refuses 404 NOT_FOUND.';
+comment on function api.webhook_delivery_get is
+  'A delivery with its payload and its attempt log. Refuses 404 NOT_FOUND.';

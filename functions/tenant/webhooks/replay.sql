@@ -18,10 +18,11 @@ begin
   return internal.reply(202, internal.webhook_delivery_json(delivery, false));
 end $$;
 comment on function api.webhook_delivery_replay is
-  'Queues a delivery again, 202. Refuses 404 NOT_FOUND, 409 DELIVERY_NOT_REPLAYABLE unless it is failed or dlq. Locks the delivery, and its
-   subscription against deletion.';
+  'Queues a delivery again, 202. Refuses 404 NOT_FOUND, 409 DELIVERY_NOT_REPLAYABLE unless it is failed or dlq. Locks
+   the delivery, and its subscription against deletion.';
 
-create or replace function api.webhook_replay_check(webhook_id uuid, since text default null, until text default null) returns api.reply
+create or replace function api.webhook_replay_check(webhook_id uuid, since text default null, until text default null)
+returns api.reply
 language plpgsql stable as $$
 declare
   from_time constant timestamptz := internal.as_time(webhook_replay_check.since);
@@ -42,10 +43,12 @@ begin
   return internal.reply(200, json_build_object('since', from_time, 'until', to_time, 'as_of', internal.now()));
 end $$;
 comment on function api.webhook_replay_check is
-  'Validates the range of a replay and answers its two ends as timestamps, with as_of, the current time. Refuses 404 NOT_FOUND, 400 VALIDATION_ERROR.';
+  'Validates the range of a replay and answers its two ends as timestamps, with as_of, the current time. Refuses 404
+   NOT_FOUND, 400 VALIDATION_ERROR.';
 
-create or replace function api.webhook_replay_batch(webhook_id uuid, statuses json, as_of timestamptz, since timestamptz default null,
-                                                    until timestamptz default null, batch int default 500)
+create or replace function api.webhook_replay_batch(webhook_id uuid, statuses json, as_of timestamptz,
+                                                    since timestamptz default null, until timestamptz default null,
+                                                    batch int default 500)
 returns api.reply
 language plpgsql volatile as $$
 declare
@@ -80,6 +83,6 @@ begin
   return internal.reply(200, json_build_object('remaining', remaining));
 end $$;
 comment on function api.webhook_replay_batch is
-  'Queues the next batch of deliveries of a range again, oldest first, and answers how many remain; null when the subscription was deleted. Both
-   ends of the range are inclusive. Idempotent: a delivery that is pending is not queued twice. Locks the deliveries, and the subscription
-   against deletion.';
+  'Queues the next batch of deliveries of a range again, oldest first, and answers how many remain; null when the
+   subscription was deleted. Both ends of the range are inclusive. Idempotent: a delivery that is pending is not queued
+   twice. Locks the deliveries, and the subscription against deletion.';

@@ -22,4 +22,5 @@ begin
     'sent_at', floor(extract(epoch from internal.now()))::bigint));
 end $$;
 comment on function api.webhook_test is
-  'A synthetic delivery for the server to send. It is not stored, so neither the circuit breaker nor the stats count it. Refuses 404 NOT_FOUND.';
+  'A synthetic delivery for the server to send. It is not stored, so neither the circuit breaker nor the stats count it.
+   Refuses 404 NOT_FOUND.';

@@ -1,18 +1,23 @@
--- XP by hand: administrators and server keys give and take it. The idempotency key is stored in the ledger itself, so it never expires.
+-- XP by hand: administrators and server keys give and take it. The idempotency key is stored in the ledger itself, so
+-- it never expires.
 
 create or replace function internal.xp_transaction_json(t app.xp_transactions) returns json
 language sql stable as $$
   select json_build_object(
-    'id', (xp_transaction_json.t).id, 'app_user_id', (xp_transaction_json.t).app_user_id, 'amount', (xp_transaction_json.t).amount,
+    'id', (xp_transaction_json.t).id, 'app_user_id', (xp_transaction_json.t).app_user_id,
+      'amount', (xp_transaction_json.t).amount,
     'total_after', (xp_transaction_json.t).total_after, 'source', (xp_transaction_json.t).source,
     -- the source id of an administrator's row may be an idempotency key, which nobody else should know
     'source_id', case when (xp_transaction_json.t).source <> 'admin' then (xp_transaction_json.t).source_id end,
-    'rule_key', (xp_transaction_json.t).rule_key, 'reason', (xp_transaction_json.t).reason, 'clipped_by', (xp_transaction_json.t).clipped_by,
+    'rule_key', (xp_transaction_json.t).rule_key, 'reason', (xp_transaction_json.t).reason,
+    'clipped_by', (xp_transaction_json.t).clipped_by,
     'created_at', internal.iso((xp_transaction_json.t).created_at))
 $$;
 comment on function internal.xp_transaction_json is 'The JSON of a row of the ledger in responses.';
 
-create or replace function internal.xp_adjust(app_user_id uuid, amount bigint, reason text, route text, idempotency_key text) returns api.reply
+create or replace function internal.xp_adjust(app_user_id uuid, amount bigint, reason text, route text,
+                                              idempotency_key text)
+returns api.reply
 language plpgsql volatile security definer set search_path = '' as $$
 declare
   entry constant text := case when xp_adjust.idempotency_key is null then 'id ' || internal.new_id()
@@ -29,17 +34,20 @@ begin
   elsif xp_adjust.idempotency_key !~ '^[ -~]{1,255}$' then
     perform internal.invalid('Idempotency-Key', 'must be 1 to 255 printable ASCII characters');
   elsif internal.lock_users(array[xp_adjust.app_user_id]) is null then
-    perform internal.fail(404, case when internal.caller() = 'developer' then 'NOT_FOUND' else 'USER_NOT_FOUND' end, 'There is no such user.');
+    perform internal.fail(404, case when internal.caller() = 'developer' then 'NOT_FOUND' else 'USER_NOT_FOUND' end,
+                          'There is no such user.');
   end if;
   -- this request waited for the user's lock, so an earlier request with this key has committed
   select t.* into booked
     from app.xp_transactions t
    where (t.app_user_id, t.source, t.source_id) = (xp_adjust.app_user_id, 'admin', entry);
   if booked.id is not null then
-    return internal.idempotency_replayed((booked.wished, booked.reason) is not distinct from (xp_adjust.amount, xp_adjust.reason),
+    return internal.idempotency_replayed((booked.wished, booked.reason) is not distinct from (xp_adjust.amount,
+                                        xp_adjust.reason),
                                          (internal.reply(200, internal.xp_transaction_json(booked))).body);
   end if;
-  perform internal.xp_apply(array[(xp_adjust.app_user_id, xp_adjust.amount, 'admin', entry, null, xp_adjust.reason, xp_adjust.amount, null,
+  perform internal.xp_apply(array[(xp_adjust.app_user_id, xp_adjust.amount, 'admin', entry, null, xp_adjust.reason,
+                                   xp_adjust.amount, null,
                                    internal.now(), internal.now())::internal.xp_move]);
   select t.* into booked
     from app.xp_transactions t
@@ -54,16 +62,21 @@ begin
   return internal.reply(201, internal.xp_transaction_json(booked));
 end $$;
 comment on function internal.xp_adjust is
-  'Gives or takes XP by hand, never below 0: returns the row of the ledger, 201, or for a repeated idempotency key the same row, 200. Permits only
-   administrators and server keys. Refuses 403 SERVER_KEY_REQUIRED, 400 VALIDATION_ERROR, 404, 409 IDEMPOTENCY_CONFLICT. Locks the user.';
+  'Gives or takes XP by hand, never below 0: returns the row of the ledger, 201, or for a repeated idempotency key the
+   same row, 200. Permits only administrators and server keys. Refuses 403 SERVER_KEY_REQUIRED, 400 VALIDATION_ERROR,
+   404, 409 IDEMPOTENCY_CONFLICT. Locks the user.';
 
-create or replace function api.xp_grant(app_user_id uuid, amount bigint, reason text default null, idempotency_key text default null) returns api.reply
+create or replace function api.xp_grant(app_user_id uuid, amount bigint, reason text default null,
+                                        idempotency_key text default null)
+returns api.reply
 language sql volatile as $$
   select internal.xp_adjust(xp_grant.app_user_id, xp_grant.amount, xp_grant.reason, 'grant', xp_grant.idempotency_key)
 $$;
-comment on function api.xp_grant is 'An administrator gives or takes XP, 201. Refuses 404 NOT_FOUND, 400 VALIDATION_ERROR, 409 IDEMPOTENCY_CONFLICT.';
+comment on function api.xp_grant is
+  'An administrator gives or takes XP, 201. Refuses 404 NOT_FOUND, 400 VALIDATION_ERROR, 409 IDEMPOTENCY_CONFLICT.';
 
-create or replace function api.xp_award(amount bigint, reason text default null, app_user_id uuid default null, idempotency_key text default null)
+create or replace function api.xp_award(amount bigint, reason text default null, app_user_id uuid default null,
+                                        idempotency_key text default null)
 returns api.reply
 language plpgsql volatile as $$
 begin
@@ -74,7 +87,9 @@ begin
   elsif xp_award.app_user_id <> internal.user_id() then
     perform internal.invalid('app_user_id', 'must be the user of X-On-Behalf-Of');
   end if;
-  return internal.xp_adjust(coalesce(xp_award.app_user_id, internal.user_id()), xp_award.amount, xp_award.reason, 'award', xp_award.idempotency_key);
+  return internal.xp_adjust(coalesce(xp_award.app_user_id, internal.user_id()), xp_award.amount, xp_award.reason,
+                            'award', xp_award.idempotency_key);
 end $$;
 comment on function api.xp_award is
-  'A server key gives or takes XP, 201. Refuses 403 SERVER_KEY_REQUIRED, 404 USER_NOT_FOUND, 400 VALIDATION_ERROR, 409 IDEMPOTENCY_CONFLICT.';
+  'A server key gives or takes XP, 201. Refuses 403 SERVER_KEY_REQUIRED, 404 USER_NOT_FOUND, 400 VALIDATION_ERROR, 409
+   IDEMPOTENCY_CONFLICT.';

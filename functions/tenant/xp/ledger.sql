@@ -1,26 +1,30 @@
--- The ledger of XP, and what depends on it: totals, levels and their rewards, effects, events. All XP is given or taken by
--- internal.xp_apply, with its users locked; so a total is the sum of its ledger, and a source pays once.
+-- The ledger of XP, and what depends on it: totals, levels and their rewards, effects, events. All XP is given or taken
+-- by internal.xp_apply, with its users locked; so a total is the sum of its ledger, and a source pays once.
 
 create or replace function internal.xp_level_of(total bigint) returns int
 language sql stable as $$
-  select coalesce((select l.level from app.xp_levels l where l.xp_required <= xp_level_of.total order by l.xp_required desc limit 1), 1)
+  select coalesce((select l.level from app.xp_levels l where l.xp_required <= xp_level_of.total
+                    order by l.xp_required desc limit 1), 1)
 $$;
 comment on function internal.xp_level_of is 'The level that a total reaches in the present table of levels.';
 
-create or replace function internal.xp_record(moves internal.xp_move[], is_checked boolean,
-                                              out users uuid[], out amounts bigint[], out totals bigint[], out levels_before int[], out announced int[],
-                                              out levels int[], out sources text[], out clips text[])
+create or replace function internal.xp_record(moves internal.xp_move[], is_checked boolean, out users uuid[],
+                                              out amounts bigint[], out totals bigint[], out levels_before int[],
+                                              out announced int[], out levels int[], out sources text[],
+                                              out clips text[])
 language plpgsql volatile security definer set search_path = '' as $$
 declare
   ceiling constant bigint := 1000000000000000;
   at constant timestamptz := internal.now();
-  -- a sequence number replaces the last random bits of an id: random bits for each row would cost as much as two of its index entries
+  -- a sequence number replaces the last random bits of an id: random bits for each row would cost as much as two of its
+  -- index entries
   id_stem constant text := left(internal.new_id()::text, 28);
 begin
   with wished as materialized (
     select m.*
       from unnest(xp_record.moves) with ordinality
-             as m (app_user_id, amount, source, source_id, rule_key, reason, wished, clipped_by, occurred_at, counted_at, n)
+             as m (app_user_id, amount, source, source_id, rule_key, reason, wished, clipped_by, occurred_at,
+                   counted_at, n)
   ), known as materialized (
     -- one index lookup for each source, however many rules it has
     select t.app_user_id, t.source, t.source_id, t.rule_key
@@ -42,9 +46,11 @@ begin
       left join app.xp_totals t on t.app_user_id = f.app_user_id
     window by_user as (partition by f.app_user_id order by f.n)
   ), booked as (
-    insert into app.xp_transactions (id, app_user_id, amount, total_after, source, source_id, rule_key, reason, wished, clipped_by, occurred_at, counted_at,
+    insert into app.xp_transactions (id, app_user_id, amount, total_after, source, source_id, rule_key, reason, wished,
+                                     clipped_by, occurred_at, counted_at,
                                      created_at)
-    select (id_stem || lpad(to_hex(s.n), 8, '0'))::uuid, s.app_user_id, s.after - s.before, s.after, s.source, s.source_id, s.rule_key, s.reason, s.wished,
+    select (id_stem || lpad(to_hex(s.n), 8, '0'))::uuid, s.app_user_id, s.after - s.before, s.after, s.source,
+           s.source_id, s.rule_key, s.reason, s.wished,
            case when s.after - s.before <> s.amount then 'total' else s.clipped_by end, s.occurred_at, s.counted_at, at
       from summed s
      where s.after <> s.before or s.source in ('admin', 'merge')
@@ -59,26 +65,31 @@ begin
      order by 1, 2, 3
     on conflict on constraint xp_rule_days_pkey do update set amount = d.amount + excluded.amount
   ), moved as (
-    select m.app_user_id, m.amount, coalesce(t.total, 0) as total, coalesce(t.highest_level, 1) as level, coalesce(t.announced_level, 1) as announced,
+    select m.app_user_id, m.amount, coalesce(t.total, 0) as total, coalesce(t.highest_level, 1) as level,
+           coalesce(t.announced_level, 1) as announced,
            m.source, m.clipped_by
-      from (select b.app_user_id, sum(b.amount)::bigint as amount, case when min(b.source) = max(b.source) then min(b.source) end as source,
+      from (select b.app_user_id, sum(b.amount)::bigint as amount,
+            case when min(b.source) = max(b.source) then min(b.source) end as source,
                    string_agg(distinct b.clipped_by, ',') filter (where b.clipped_by is not null) as clipped_by
               from booked b
              group by b.app_user_id) m
       left join app.xp_totals t on t.app_user_id = m.app_user_id
   ), levelled as (
     -- the table of levels as subselects: a function would be called for each user, three times
-    select m.*, greatest(m.level, before.level, after.level) as level_after, greatest(m.level, before.level) as level_before
+    select m.*, greatest(m.level, before.level, after.level) as level_after,
+           greatest(m.level, before.level) as level_before
       from moved m
      cross join lateral (select max(l.level) as level from app.xp_levels l where l.xp_required <= m.total) before
-     cross join lateral (select max(l.level) as level from app.xp_levels l where l.xp_required <= m.total + m.amount) after
+     cross join lateral (select max(l.level) as level from app.xp_levels l
+                          where l.xp_required <= m.total + m.amount) after
   ), stored as (
     insert into app.xp_totals as t (app_user_id, total, highest_level, announced_level)
     select l.app_user_id, l.total + l.amount, l.level_after, l.level_after
       from levelled l
      order by l.app_user_id
     on conflict on constraint xp_totals_pkey do update
-       set total = excluded.total, highest_level = excluded.highest_level, announced_level = greatest(t.announced_level, excluded.announced_level),
+       set total = excluded.total, highest_level = excluded.highest_level,
+         announced_level = greatest(t.announced_level, excluded.announced_level),
            updated_at = at
     returning t.app_user_id
   )
@@ -95,10 +106,12 @@ begin
    where exists (select from stored);
 end $$;
 comment on function internal.xp_record is
-  'Writes moves into the ledger and updates days and totals, for internal.xp_apply; returns the users whose XP changed, in the order of their ids. A source
-   that has already paid is skipped when is_checked, and otherwise raises unique_violation. Granted to nobody.';
+  'Writes moves into the ledger and updates days and totals, for internal.xp_apply; returns the users whose XP changed,
+   in the order of their ids. A source that has already paid is skipped when is_checked, and otherwise raises
+   unique_violation. Granted to nobody.';
 
-create or replace function internal.xp_apply(moves internal.xp_move[], is_of_new_events boolean default false) returns void
+create or replace function internal.xp_apply(moves internal.xp_move[], is_of_new_events boolean default false)
+returns void
 language plpgsql volatile security definer set search_path = '' as $$
 declare
   changed record;
@@ -108,7 +121,8 @@ begin
   if not xp_apply.is_of_new_events then
     changed := internal.xp_record(xp_apply.moves, true);
   else
-    -- an event's id is new, except when a device sends it again after the 90 days of deduplication: only then is the ledger read first
+    -- an event's id is new, except when a device sends it again after the 90 days of deduplication: only then is the
+    -- ledger read first
     begin
       changed := internal.xp_record(xp_apply.moves, false);
     exception when unique_violation then
@@ -118,18 +132,24 @@ begin
   if changed.users is null then
     return;
   end if;
-  perform internal.xp_notify(changed.users, changed.amounts, changed.totals, changed.levels_before, changed.levels, changed.clips);
+  perform internal.xp_notify(changed.users, changed.amounts, changed.totals, changed.levels_before, changed.levels,
+                             changed.clips);
 
-  select array_agg(e.app_user_id order by e.app_user_id, e.n) as users, array_agg(e.event_name order by e.app_user_id, e.n) as names,
+  select array_agg(e.app_user_id order by e.app_user_id, e.n) as users,
+         array_agg(e.event_name order by e.app_user_id, e.n) as names,
          array_agg(e.properties order by e.app_user_id, e.n) as properties
     into reached
     from (select c.app_user_id, 0 as n, 'svc.xp.awarded' as event_name,
-                 jsonb_build_object('amount', c.amount, 'total', c.total, 'level', c.level, 'source', c.source) as properties
-            from unnest(changed.users, changed.amounts, changed.totals, changed.levels, changed.sources) as c (app_user_id, amount, total, level, source)
+                 jsonb_build_object('amount', c.amount, 'total', c.total, 'level', c.level, 'source',
+                                    c.source) as properties
+            from unnest(changed.users, changed.amounts, changed.totals, changed.levels,
+                        changed.sources) as c (app_user_id, amount, total, level, source)
            where c.amount > 0
           union all
-          select c.app_user_id, l.level, 'svc.level.reached', jsonb_build_object('level', l.level, 'name', l.name, 'total', c.total)
-            from unnest(changed.users, changed.totals, changed.announced, changed.levels) as c (app_user_id, total, announced, level)
+          select c.app_user_id, l.level, 'svc.level.reached',
+                 jsonb_build_object('level', l.level, 'name', l.name, 'total', c.total)
+            from unnest(changed.users, changed.totals, changed.announced, changed.levels) as c (app_user_id, total,
+                                        announced, level)
             join app.xp_levels l on l.level > c.announced and l.level <= c.level) e;
   perform internal.emit_many(reached.users, reached.names, reached.properties);
 
@@ -143,10 +163,12 @@ begin
   end loop;
 end $$;
 comment on function internal.xp_apply is
-  'Writes XP to the ledger, each source once, with totals, days and levels; then collects effects, emits events, and rewards new levels.
-   Totals stay between 0 and 10^15: a row records when its amount was reduced. The users must be locked. Granted to nobody.';
+  'Writes XP to the ledger, each source once, with totals, days and levels; then collects effects, emits events, and
+   rewards new levels. Totals stay between 0 and 10^15: a row records when its amount was reduced. The users must be
+   locked. Granted to nobody.';
 
-create or replace function internal.xp_give_event(event app.engagement_events, at timestamptz, keys text[], amounts bigint[], wished bigint[], clips text[])
+create or replace function internal.xp_give_event(event app.engagement_events, at timestamptz, keys text[],
+                                                  amounts bigint[], wished bigint[], clips text[])
 returns void
 language plpgsql volatile as $$
 declare
@@ -159,7 +181,8 @@ begin
   select t.total, t.highest_level, t.announced_level,
          (select min(l.xp_required) from app.xp_levels l where l.level > t.highest_level) as next_level_at,
          -- an id that a device sends again after the 90 days of deduplication
-         exists (select from app.xp_transactions x where (x.app_user_id, x.source, x.source_id) = (e.app_user_id, 'event', e.id::text)) as is_paid
+         exists (select from app.xp_transactions x
+                  where (x.app_user_id, x.source, x.source_id) = (e.app_user_id, 'event', e.id::text)) as is_paid
     into before
     from app.xp_totals t
    where t.app_user_id = e.app_user_id;
@@ -171,31 +194,39 @@ begin
   if before.total is null or before.total + given > 1000000000000000 or before.announced_level < before.highest_level
      or before.next_level_at <= before.total + given or before.is_paid then
     perform internal.xp_apply(array(
-      select (e.app_user_id, w.amount, 'event', e.id::text, w.key, null, w.wished, w.clip, e.occurred_at, xp_give_event.at)::internal.xp_move
-        from unnest(xp_give_event.keys, xp_give_event.amounts, xp_give_event.wished, xp_give_event.clips) as w (key, amount, wished, clip)
+      select (e.app_user_id, w.amount, 'event', e.id::text, w.key, null, w.wished, w.clip, e.occurred_at,
+              xp_give_event.at)::internal.xp_move
+        from unnest(xp_give_event.keys, xp_give_event.amounts, xp_give_event.wished, xp_give_event.clips) as w (key,
+                                        amount, wished, clip)
        order by w.key), before.is_paid is not true);
     return;
   end if;
-  insert into app.xp_transactions (app_user_id, amount, total_after, source, source_id, rule_key, wished, clipped_by, occurred_at, counted_at, created_at)
-  select e.app_user_id, w.amount, w.total, 'event', e.id::text, w.key, w.wished, w.clip, e.occurred_at, xp_give_event.at, moment
-    from unnest(xp_give_event.keys, xp_give_event.amounts, totals, xp_give_event.wished, xp_give_event.clips) as w (key, amount, total, wished, clip);
+  insert into app.xp_transactions (app_user_id, amount, total_after, source, source_id, rule_key, wished, clipped_by,
+                                   occurred_at, counted_at, created_at)
+  select e.app_user_id, w.amount, w.total, 'event', e.id::text, w.key, w.wished, w.clip, e.occurred_at,
+         xp_give_event.at, moment
+    from unnest(xp_give_event.keys, xp_give_event.amounts, totals, xp_give_event.wished, xp_give_event.clips) as w (key,
+                                        amount, total, wished, clip);
   insert into app.xp_rule_days as d (app_user_id, rule_key, day, amount)
   select e.app_user_id, w.key, (xp_give_event.at at time zone 'UTC')::date, w.amount
     from unnest(xp_give_event.keys, xp_give_event.amounts) as w (key, amount)
   on conflict on constraint xp_rule_days_pkey do update set amount = d.amount + excluded.amount;
   update app.xp_totals t set total = before.total + given, updated_at = moment where t.app_user_id = e.app_user_id;
   if internal.collects_effects() then
-    perform internal.xp_notify(array[e.app_user_id], array[given], array[before.total + given], array[before.highest_level], array[before.highest_level],
-                               array[(select string_agg(distinct c.clip, ',') from unnest(xp_give_event.clips) as c (clip) where c.clip is not null)]);
+    perform internal.xp_notify(array[e.app_user_id], array[given], array[before.total + given],
+                               array[before.highest_level], array[before.highest_level],
+                               array[(select string_agg(distinct c.clip, ',')
+                                        from unnest(xp_give_event.clips) as c (clip) where c.clip is not null)]);
   end if;
   perform internal.emit(e.app_user_id, 'svc.xp.awarded', jsonb_build_object(
     'amount', given, 'total', before.total + given, 'level', before.highest_level, 'source', 'event'));
 end $$;
 comment on function internal.xp_give_event is
-  'Writes the XP that rules give for one new event, in the order of their keys, when only rows of the ledger and a total change; other cases go through
-   internal.xp_apply. The user must be locked. Granted to nobody.';
+  'Writes the XP that rules give for one new event, in the order of their keys, when only rows of the ledger and a total
+   change; other cases go through internal.xp_apply. The user must be locked. Granted to nobody.';
 
-create or replace function internal.xp_notify(app_user_ids uuid[], amounts bigint[], totals bigint[], levels_before int[], levels int[], clips text[])
+create or replace function internal.xp_notify(app_user_ids uuid[], amounts bigint[], totals bigint[],
+                                              levels_before int[], levels int[], clips text[])
 returns void
 language plpgsql volatile security definer set search_path = '' as $$
 declare
@@ -211,10 +242,12 @@ begin
       'awarded', coalesce((known -> xp_notify.app_user_ids[1]::text ->> 'awarded')::bigint, 0) + xp_notify.amounts[1],
       'from', coalesce((known -> xp_notify.app_user_ids[1]::text ->> 'from')::int, xp_notify.levels_before[1]),
       'clipped_by', coalesce(xp_notify.clips[1], known -> xp_notify.app_user_ids[1]::text ->> 'clipped_by'));
-    if set_config('app.xp_notified', (known || jsonb_build_object(xp_notify.app_user_ids[1]::text, told))::text, true) is null then
+    if set_config('app.xp_notified', (known || jsonb_build_object(xp_notify.app_user_ids[1]::text, told))::text,
+                  true) is null then
     end if;
     if internal.add_effects('xp', array[json_strip_nulls(json_build_object(
-         'app_user_id', xp_notify.app_user_ids[1], 'awarded', told -> 'awarded', 'total', xp_notify.totals[1], 'level', xp_notify.levels[1],
+         'app_user_id', xp_notify.app_user_ids[1], 'awarded', told -> 'awarded', 'total', xp_notify.totals[1],
+           'level', xp_notify.levels[1],
          'level_up', xp_notify.levels[1] > (told ->> 'from')::int, 'clipped_by', told ->> 'clipped_by'))]) is null then
     end if;
     return;
@@ -224,23 +257,30 @@ begin
            'from', coalesce((known -> c.app_user_id::text ->> 'from')::int, c.level_before),
            'clipped_by', coalesce(c.clip, known -> c.app_user_id::text ->> 'clipped_by')))
     into told
-    from unnest(xp_notify.app_user_ids, xp_notify.amounts, xp_notify.levels_before, xp_notify.clips) as c (app_user_id, amount, level_before, clip);
+    from unnest(xp_notify.app_user_ids, xp_notify.amounts, xp_notify.levels_before, xp_notify.clips) as c (app_user_id,
+                                        amount, level_before, clip);
   perform set_config('app.xp_notified', (known || told)::text, true);
   perform internal.add_effects('xp', array(
     select json_strip_nulls(json_build_object(
-             'app_user_id', c.app_user_id, 'awarded', (told -> c.app_user_id::text -> 'awarded'), 'total', c.total, 'level', c.level,
-             'level_up', c.level > (told -> c.app_user_id::text ->> 'from')::int, 'clipped_by', told -> c.app_user_id::text ->> 'clipped_by'))
-      from unnest(xp_notify.app_user_ids, xp_notify.totals, xp_notify.levels) with ordinality as c (app_user_id, total, level, n)
+             'app_user_id', c.app_user_id, 'awarded', (told -> c.app_user_id::text -> 'awarded'), 'total', c.total,
+               'level', c.level,
+             'level_up', c.level > (told -> c.app_user_id::text ->> 'from')::int,
+             'clipped_by', told -> c.app_user_id::text ->> 'clipped_by'))
+      from unnest(xp_notify.app_user_ids, xp_notify.totals, xp_notify.levels) with ordinality as c (app_user_id, total,
+                                        level, n)
      order by c.n));
 end $$;
-comment on function internal.xp_notify is 'Collects the XP effect: the sum of this transaction for each user. Granted to nobody.';
+comment on function internal.xp_notify is
+  'Collects the XP effect: the sum of this transaction for each user. Granted to nobody.';
 
-create or replace function internal.reward__xp(app_user_id uuid, part jsonb, source_type text, source_id text) returns jsonb
+create or replace function internal.reward__xp(app_user_id uuid, part jsonb, source_type text, source_id text)
+returns jsonb
 language plpgsql volatile security definer set search_path = '' as $$
 declare
   is_named constant boolean := reward__xp.source_type in ('achievement', 'challenge', 'league');
   of_kind constant text := case when is_named then reward__xp.source_type else 'reward' end;
-  of_source constant text := case when is_named then reward__xp.source_id else reward__xp.source_type || ' ' || reward__xp.source_id end;
+  of_source constant text := case when is_named then reward__xp.source_id
+                                  else reward__xp.source_type || ' ' || reward__xp.source_id end;
   amount numeric;
   given bigint;
 begin
@@ -251,14 +291,16 @@ begin
     return '{"given": false, "reason": "xp must be a whole number of 1 to 1000000000"}';
   end if;
   perform internal.lock_users(array[reward__xp.app_user_id]);
-  perform internal.xp_apply(array[(reward__xp.app_user_id, amount, of_kind, of_source, null, null, amount, null, internal.now(), internal.now())::internal.xp_move]);
+  perform internal.xp_apply(array[(reward__xp.app_user_id, amount, of_kind, of_source, null, null, amount, null,
+                                   internal.now(), internal.now())::internal.xp_move]);
   select t.amount into given
     from app.xp_transactions t
    where (t.app_user_id, t.source, t.source_id) = (reward__xp.app_user_id, of_kind, of_source) and t.rule_key is null;
   return jsonb_build_object('given', coalesce(given, 0));
 end $$;
 comment on function internal.reward__xp is
-  'XP as part of a reward, a whole number. Achievements, challenges and leagues are sources of their own in the ledger. Granted to nobody.';
+  'XP as part of a reward, a whole number. Achievements, challenges and leagues are sources of their own in the ledger.
+   Granted to nobody.';
 
 create or replace function internal.merge__xp(survivor uuid, other uuid) returns int
 language plpgsql volatile security definer set search_path = '' as $$
@@ -296,7 +338,8 @@ begin
     select d.rule_key, sum(d.amount) as amount,
            case when d.max_total is null then sum(d.allowed)
                 else least(sum(d.allowed), greatest(0, d.max_total - coalesce((
-                       select sum(m.amount) from app.xp_rule_days m where (m.app_user_id, m.rule_key) = (merge__xp.survivor, d.rule_key)), 0))) end as allowed
+                       select sum(m.amount) from app.xp_rule_days m
+                        where (m.app_user_id, m.rule_key) = (merge__xp.survivor, d.rule_key)), 0))) end as allowed
       from days d
      group by d.rule_key, d.max_total
   )
@@ -308,14 +351,17 @@ begin
    where o.app_user_id = merge__xp.other
    order by o.rule_key, o.day
   on conflict on constraint xp_rule_days_pkey do update set amount = mine.amount + excluded.amount;
-  perform internal.xp_apply(array[(merge__xp.survivor, kept, 'merge', merge__xp.other::text, null, null, theirs.total, null,
+  perform internal.xp_apply(array[(merge__xp.survivor, kept, 'merge', merge__xp.other::text, null, null, theirs.total,
+                                   null,
                                    internal.now(), internal.now())::internal.xp_move]);
   -- the higher level is kept; its rewards were merged by their sources
   update app.xp_totals t
-     set highest_level = greatest(t.highest_level, theirs.highest_level), announced_level = greatest(t.announced_level, theirs.announced_level)
+     set highest_level = greatest(t.highest_level, theirs.highest_level),
+       announced_level = greatest(t.announced_level, theirs.announced_level)
    where t.app_user_id = merge__xp.survivor;
   -- rows of 0 XP keep a source that paid the other user from paying the survivor again
-  insert into app.xp_transactions (app_user_id, amount, total_after, source, source_id, rule_key, reason, wished, occurred_at, counted_at)
+  insert into app.xp_transactions (app_user_id, amount, total_after, source, source_id, rule_key, reason, wished,
+                                   occurred_at, counted_at)
   select merge__xp.survivor, 0, m.total, t.source, t.source_id, t.rule_key, 'merged',
          -- the amount paid, because the survivor may be merged again
          case when t.reason = 'merged' and t.amount = 0 then t.wished else t.amount end, t.occurred_at, t.counted_at
@@ -326,7 +372,8 @@ begin
   return 1;
 end $$;
 comment on function internal.merge__xp is
-  'Adds one user''s XP to another''s as a row of the ledger, without XP that both received from one source, and within the caps of rules. Granted to nobody.';
+  'Adds one user''s XP to another''s as a row of the ledger, without XP that both received from one source, and within
+   the caps of rules. Granted to nobody.';
 
 create or replace function internal.tg_xp_totals__forget_rewards() returns trigger
 language plpgsql volatile security definer set search_path = '' as $$
@@ -334,7 +381,8 @@ begin
   delete from app.reward_grants g where g.app_user_id = old.app_user_id and g.source_type = 'xp_level';
   return null;
 end $$;
-comment on function internal.tg_xp_totals__forget_rewards is 'When a reset deletes a user''s XP, lets the user earn levels and their rewards again.';
+comment on function internal.tg_xp_totals__forget_rewards is
+  'When a reset deletes a user''s XP, lets the user earn levels and their rewards again.';
 
 create or replace trigger tg_xp_totals__forget_rewards
   after delete on app.xp_totals
@@ -348,7 +396,8 @@ begin
   return null;
 end $$;
 comment on function internal.tg_users__xp is
-  'Deletes a user''s ledger with the user. A foreign key would do it too, but would also check the user for each row that an event writes.';
+  'Deletes a user''s ledger with the user. A foreign key would do it too, but would also check the user for each row
+   that an event writes.';
 
 create or replace trigger tg_users__xp
   after delete on app.users

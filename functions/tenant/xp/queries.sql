@@ -20,7 +20,8 @@ begin
       is_member := internal.segment_member(boost.segment_id, xp_my_boosts.app_user_id);
       continue when is_member is not true;
     end if;
-    shown := shown || json_build_object('name', boost.name, 'multiplier', boost.multiplier, 'ends_at', internal.iso(boost.ends_at));
+    shown := shown || json_build_object('name', boost.name, 'multiplier', boost.multiplier,
+                                        'ends_at', internal.iso(boost.ends_at));
   end loop;
   return array_to_json(shown);
 end $$;
@@ -50,16 +51,20 @@ begin
   return internal.reply(200, json_build_object(
     'total', total, 'level', own_level, 'level_name', here.name,
     'level_progress', case when next.level is null then 1
-                           else round(greatest(0, total - here.xp_required)::numeric / (next.xp_required - here.xp_required), 4) end,
+                           else round(greatest(0,
+                                               total - here.xp_required)::numeric / (
+                                                 next.xp_required - here.xp_required), 4) end,
     -- a level that was kept may require more XP than the total
     'xp_into_level', greatest(0, total - coalesce(here.xp_required, total)),
     'xp_to_next', next.xp_required - total, 'today', today,
     'active_boosts', internal.xp_my_boosts(internal.user_id())));
 end $$;
-comment on function api.xp_me is 'The caller''s XP, level, progress to the next level, XP of today (UTC), and active boosts.';
+comment on function api.xp_me is
+  'The caller''s XP, level, progress to the next level, XP of today (UTC), and active boosts.';
 
 -- by id alone: a transaction that waited for its user has an older time than the one before it, and a newer id
-select internal.list_declare('xp_page', null::app.xp_transactions, 'xp_transaction_json', '{id}', filters => '{app_user_id}', by_cursor => true);
+select internal.list_declare('xp_page', null::app.xp_transactions, 'xp_transaction_json', '{id}',
+                             filters => '{app_user_id}', by_cursor => true);
 
 create or replace function api.xp_history(cursor text default null, page_limit int default 50) returns api.reply
 language sql stable as $$
@@ -67,24 +72,29 @@ language sql stable as $$
 $$;
 comment on function api.xp_history is 'The caller''s ledger, newest first. Refuses 400 INVALID_INPUT for a bad cursor.';
 
-create or replace function api.xp_transactions(user_id uuid default null, cursor text default null, page_limit int default 50) returns api.reply
+create or replace function api.xp_transactions(user_id uuid default null, cursor text default null,
+                                               page_limit int default 50)
+returns api.reply
 language sql stable as $$
   select internal.xp_page(xp_transactions.user_id, xp_transactions.cursor, xp_transactions.page_limit)
 $$;
-comment on function api.xp_transactions is 'The ledger of all users or of one, newest first. Refuses 400 INVALID_INPUT for a bad cursor.';
+comment on function api.xp_transactions is
+  'The ledger of all users or of one, newest first. Refuses 400 INVALID_INPUT for a bad cursor.';
 
 create or replace function internal.first_id_at(at timestamptz) returns uuid
 language sql immutable parallel safe as $$
   select (lpad(to_hex(floor(extract(epoch from first_id_at.at) * 1000)::bigint), 12, '0') || repeat('0', 20))::uuid
 $$;
-comment on function internal.first_id_at is 'The least id that internal.new_id can make from a time on: it begins with the milliseconds of its time.';
+comment on function internal.first_id_at is
+  'The least id that internal.new_id can make from a time on: it begins with the milliseconds of its time.';
 
 create or replace function internal.xp_figures(affordable int default 100000) returns json
 language plpgsql volatile as $$
 declare
   week_ago constant timestamptz := internal.now() - interval '7 days';
   -- by the index of ids, made by the clock of the machine, which may go back a little
-  first_id constant uuid := internal.first_id_at(least(week_ago, clock_timestamp() - interval '7 days') - interval '1 hour');
+  first_id constant uuid := internal.first_id_at(least(week_ago,
+                                                       clock_timestamp() - interval '7 days') - interval '1 hour');
   population constant bigint := internal.users_estimate();
   is_estimate constant boolean := xp_figures.affordable < greatest(
     internal.planned_rows('select from app.xp_totals'),
@@ -98,12 +108,16 @@ declare
 begin
   if is_estimate then
     select s.ids, s.pages into sampled, pages
-      from internal.users_sampled(population, 1, internal.users_afforded(population, internal.planned_rows('select from app.xp_transactions'), 50000)) s;
+      from internal.users_sampled(population, 1,
+                                  internal.users_afforded(population,
+                                                          internal.planned_rows('select from app.xp_transactions'),
+                                                            50000)) s;
     scale := population::numeric / greatest(cardinality(sampled), 1);
     -- per user, in the order of the pages
     awarded := array(
       select coalesce((select sum(t.amount) from app.xp_transactions t
-                        where t.app_user_id = i.id and t.id >= first_id and t.created_at > week_ago and t.source <> 'merge' and t.amount > 0), 0)
+                        where t.app_user_id = i.id and t.id >= first_id and t.created_at > week_ago
+                          and t.source <> 'merge' and t.amount > 0), 0)
         from unnest(sampled) with ordinality as i (id, n)
        order by i.n);
   end if;
@@ -117,23 +131,28 @@ begin
       join app.xp_transactions t on t.app_user_id = i.id
      where is_estimate and t.id >= first_id and t.created_at > week_ago and t.source <> 'merge'
   ), by_user as materialized (
-    select w.rule_key, w.app_user_id, count(*) as awards, sum(w.amount) as total, sum(w.amount) filter (where w.amount > 0) as awarded
+    select w.rule_key, w.app_user_id, count(*) as awards, sum(w.amount) as total,
+           sum(w.amount) filter (where w.amount > 0) as awarded
       from week w
      group by w.rule_key, w.app_user_id
   ), rules as (
-    select u.rule_key, round(scale * sum(u.awards)) as awards, round(scale * count(*)) as users, round(scale * sum(u.total)) as total
+    select u.rule_key, round(scale * sum(u.awards)) as awards, round(scale * count(*)) as users,
+           round(scale * sum(u.total)) as total
       from by_user u
      where u.rule_key is not null
      group by u.rule_key
   ), totals as (
     select t.total, t.highest_level from app.xp_totals t where not is_estimate
     union all
-    select t.total, t.highest_level from unnest(sampled) as i (id) join app.xp_totals t on t.app_user_id = i.id where is_estimate
+    select t.total, t.highest_level from unnest(sampled) as i (id) join app.xp_totals t on t.app_user_id = i.id
+     where is_estimate
   ), levels as (
     -- the newest level at or below the total, by a binary search for each user
-    select greatest(t.highest_level, l.levels[width_bucket(t.total, l.bounds)]) as level, round(scale * count(*)) as users
+    select greatest(t.highest_level, l.levels[width_bucket(t.total, l.bounds)]) as level,
+           round(scale * count(*)) as users
       from totals t
-     cross join (select array_agg(v.level order by v.xp_required) as levels, array_agg(v.xp_required order by v.xp_required) as bounds
+     cross join (select array_agg(v.level order by v.xp_required) as levels,
+                 array_agg(v.xp_required order by v.xp_required) as bounds
                    from app.xp_levels v) l
      group by 1
   )
@@ -141,23 +160,30 @@ begin
     'total_awarded_7d', (select round(scale * coalesce(sum(u.awarded), 0)) from by_user u),
     'is_estimate', is_estimate,
     'margin', case when is_estimate then internal.sample_margin(population, pages, awarded) else 0 end,
-    'by_rule', (select coalesce(json_agg(json_build_object('rule_key', r.rule_key, 'awards', r.awards, 'users', r.users, 'total', r.total)
+    'by_rule', (select coalesce(json_agg(json_build_object('rule_key', r.rule_key, 'awards', r.awards, 'users', r.users,
+                                                           'total', r.total)
                                          order by r.total desc, r.rule_key), '[]') from rules r),
-    'level_distribution', (select coalesce(json_agg(json_build_object('level', l.level, 'users', l.users) order by l.level), '[]') from levels l))
+    'level_distribution', (select coalesce(json_agg(json_build_object('level', l.level,
+                                                                      'users', l.users) order by l.level), '[]')
+                                                                        from levels l))
     into figures;
   return figures;
 end $$;
 comment on function internal.xp_figures is
-  'XP of the last seven days, by rule too, and how many users are on each level. Exact while the planner expects at most affordable totals and awards of the
-   week; otherwise an estimate from up to 10,000 users, whose total_awarded_7d is within margin in 95 of 100 samples.';
+  'XP of the last seven days, by rule too, and how many users are on each level. Exact while the planner expects at most
+   affordable totals and awards of the week; otherwise an estimate from up to 10,000 users, whose total_awarded_7d is
+   within margin in 95 of 100 samples.';
 
 create or replace function api.xp_stats() returns api.reply
 language sql volatile as $$
   select internal.reply(200, internal.xp_figures())
 $$;
-comment on function api.xp_stats is 'XP of the last seven days, by rule too, and how many users are on each level; in large projects an estimate: see internal.xp_figures.';
+comment on function api.xp_stats is
+  'XP of the last seven days, by rule too, and how many users are on each level; in large projects an estimate: see
+   internal.xp_figures.';
 
-create or replace function internal.xp_simulation(rule_id uuid, since timestamptz, affordable int default 20000) returns json
+create or replace function internal.xp_simulation(rule_id uuid, since timestamptz, affordable int default 20000)
+returns json
 language plpgsql volatile security definer set search_path = '' as $$
 declare
   population constant bigint := internal.users_estimate();
@@ -170,32 +196,39 @@ declare
   scale numeric := 1;
 begin
   perform internal.check_caller('developer', 'rules are simulated by administrators');
-  select internal.planned_rows(format('select from app.engagement_events e where e.event_name = %L and e.occurred_at >= %L', r.event_name, xp_simulation.since))
+  select internal.planned_rows(format('select from app.engagement_events e where e.event_name = %L and e.occurred_at '
+                                      '>= %L', r.event_name, xp_simulation.since))
     into reads
     from app.xp_rules r
    where r.id = xp_simulation.rule_id;
   is_estimate := reads > xp_simulation.affordable;
   if is_estimate then
-    select s.ids, s.pages into sampled, pages from internal.users_sampled(population, 1, internal.users_afforded(population, reads, 10000)) s;
+    select s.ids, s.pages into sampled, pages
+      from internal.users_sampled(population, 1, internal.users_afforded(population, reads, 10000)) s;
     scale := population::numeric / greatest(cardinality(sampled), 1);
   end if;
-  given := internal.xp_apply_caps(coalesce(internal.xp_acts(sampled, xp_simulation.rule_id, xp_simulation.since, internal.now(), true), '{}'), false);
+  given := internal.xp_apply_caps(coalesce(internal.xp_acts(sampled, xp_simulation.rule_id, xp_simulation.since,
+                                                            internal.now(), true), '{}'), false);
   return (
     with users as materialized (
-      select a.app_user_id, sum(a.amount) as total, count(*) as awards from unnest(given) a where a.amount > 0 group by a.app_user_id
+      select a.app_user_id, sum(a.amount) as total, count(*) as awards from unnest(given) a where a.amount > 0
+       group by a.app_user_id
     )
     select json_build_object(
-      'awards', round(scale * coalesce(sum(u.awards), 0)), 'users', round(scale * count(*)), 'total', round(scale * coalesce(sum(u.total), 0)),
+      'awards', round(scale * coalesce(sum(u.awards), 0)), 'users', round(scale * count(*)),
+        'total', round(scale * coalesce(sum(u.total), 0)),
       'is_estimate', is_estimate,
       'margin', case when is_estimate then internal.sample_margin(population, pages, array(
-                  select exists (select from users g where g.app_user_id = i.id) from unnest(sampled) with ordinality as i (id, n) order by i.n)) else 0 end,
+                  select exists (select from users g where g.app_user_id = i.id)
+                    from unnest(sampled) with ordinality as i (id, n) order by i.n)) else 0 end,
       'per_user', json_build_object('median', percentile_cont(0.5) within group (order by u.total),
                                     'p90', percentile_cont(0.9) within group (order by u.total), 'max', max(u.total)))
       from users u);
 end $$;
 comment on function internal.xp_simulation is
-  'The XP that a rule would have given for stored events since a time, as if it had given none before. Exact while the planner expects at most affordable events; otherwise
-   an estimate from 200 to 10,000 users, whose users is within margin in 95 of 100 samples; per_user is of the sample.';
+  'The XP that a rule would have given for stored events since a time, as if it had given none before. Exact while the
+   planner expects at most affordable events; otherwise an estimate from 200 to 10,000 users, whose users is within
+   margin in 95 of 100 samples; per_user is of the sample.';
 
 create or replace function api.xp_rule_simulate(id_or_key text, since timestamptz default null) returns api.reply
 language plpgsql volatile as $$
@@ -209,5 +242,5 @@ begin
   return internal.reply(200, internal.xp_simulation(rule.id, since));
 end $$;
 comment on function api.xp_rule_simulate is
-  'The XP that a rule, active or not, would have given for stored events since a time: {awards, users, total, is_estimate, margin, per_user}; writes nothing. Refuses 404 NOT_FOUND,
-   400 VALIDATION_ERROR.';
+  'The XP that a rule, active or not, would have given for stored events since a time: {awards, users, total,
+   is_estimate, margin, per_user}; writes nothing. Refuses 404 NOT_FOUND, 400 VALIDATION_ERROR.';

@@ -5,5 +5,7 @@ select internal.source_declare(null::app.xp_transactions,
   ops => 'insert', by_statement => '{id}', publishes => $q$
     select 'user:' || r.app_user_id, 'xp.changed',
            json_build_object('total', r.total_after, 'amount', r.amount, 'level',
-                             greatest(internal.xp_level_of(r.total_after), (select t.highest_level from app.xp_totals t where t.app_user_id = r.app_user_id)))
+                             greatest(internal.xp_level_of(r.total_after),
+                                      (select t.highest_level from app.xp_totals t
+                                        where t.app_user_id = r.app_user_id)))
      where r.amount <> 0$q$);
