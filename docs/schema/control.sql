@@ -11,12 +11,15 @@ create table app.api_keys (
   is_active boolean not null default true,
   last_used_at timestamp with time zone,
   created_at timestamp with time zone not null default internal.now(),
+  -- Until when a key that was rotated is accepted; null: until it is deactivated.
+  expires_at timestamp with time zone,
   constraint api_keys_pkey PRIMARY KEY (id),
   constraint api_keys_hash_unique UNIQUE (key_hash),
   constraint api_keys_project_id_fkey FOREIGN KEY (project_id) REFERENCES app.projects(id) ON DELETE CASCADE,
   constraint api_keys_environment_known CHECK ((environment = ANY (ARRAY['development'::text, 'production'::text]))),
   constraint api_keys_type_known CHECK ((key_type = ANY (ARRAY['client'::text, 'server'::text])))
 );
+CREATE INDEX api_keys_expiring ON app.api_keys USING btree (expires_at) WHERE (is_active AND (expires_at IS NOT NULL));
 CREATE INDEX api_keys_of_project ON app.api_keys USING btree (project_id, created_at DESC, id DESC);
 alter table app.api_keys enable row level security;
 create policy "admins create keys of their projects" on app.api_keys for insert to control_developer

@@ -39,10 +39,12 @@ grant insert (id, developer_id, organization_id, name, bundle_id, google_oauth_c
    on app.projects to control_developer;
 grant insert on app.project_signing_keys to control_developer;
 grant insert (project_id, key_prefix, key_hash, key_type, environment),
-  update (is_active) on app.api_keys to control_developer;
+  update (is_active, expires_at) on app.api_keys to control_developer;
 grant execute on function internal.effective_tier, internal.project_json, internal.own_project,
   internal.own_project_lock, internal.project_guard_check, internal.project_place_check, internal.api_key_json,
   internal.provisioning_json, internal.provisioning_absent_json, internal.provisioning_steps,
   internal.provisioning_start, internal.provisioning_restart, api.project_create, api.project_list, api.project_get,
-  api.project_patch, api.api_key_create, api.api_key_deactivate, api.provisioning_status,
+  api.project_patch, api.api_key_create, api.api_key_deactivate,
+  internal.api_key_rotatable, api.api_key_to_rotate, api.api_key_rotate, api.provisioning_status,
   api.reprovision to control_developer;
+grant execute on function api.api_keys_expire to control_worker;

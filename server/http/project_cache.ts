@@ -46,6 +46,8 @@ export type CachedKey = {
   readonly keyId: string
   readonly keyType: 'client' | 'server'
   readonly project: CachedProject
+  /** A key that was rotated, in its last minute: no copy of it is kept. */
+  readonly expiresSoon: boolean
 }
 
 type CachedProjectRow = {
@@ -70,6 +72,13 @@ type CachedProjectRow = {
     hold: Hold | null
     most_connections: number | null
   } | null
+}
+
+type CachedKeyRow = {
+  key_id: string
+  key_type: CachedKey['keyType']
+  project: CachedProjectRow
+  expires_soon: boolean
 }
 
 type TenantPlace = Pick<NonNullable<CachedProjectRow['tenant']>, 'database_name' | 'most_connections'>
@@ -144,15 +153,16 @@ export const createProjectCache = (
     byKey(key) {
       const hash = sha256(key)
       const load = async (): Promise<CachedKey | null> => {
-        const row = await ask<{ key_id: string; key_type: CachedKey['keyType']; project: CachedProjectRow }>(
-          'edge_key',
-          {
-            key_hash: hash,
-          },
-        )
-        return row ? { keyId: row.key_id, keyType: row.key_type, project: await projectOf(row.project) } : null
+        const row = await ask<CachedKeyRow>('edge_key', { key_hash: hash })
+        if (!row) return null
+        return {
+          keyId: row.key_id,
+          keyType: row.key_type,
+          project: await projectOf(row.project),
+          expiresSoon: row.expires_soon,
+        }
       }
-      return keys.get(hash, load, (entry) => isKept(entry.project))
+      return keys.get(hash, load, (entry) => isKept(entry.project) && !entry.expiresSoon)
     },
     byProject(projectId) {
       const load = async (): Promise<CachedProject | null> => {

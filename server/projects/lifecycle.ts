@@ -53,6 +53,17 @@ export const createKey = async (context: HandlerContext) => {
   return { status: reply.status, body: JSON.stringify({ data: { key, ...dataOf<object>(reply) } }) }
 }
 
+/** The new key is of the type and the environment of the one that it replaces. */
+export const rotateKey = async (context: HandlerContext) => {
+  const which = { project_id: context.params['projectId'], key_id: context.params['keyId'] }
+  const former = dataOf<{ key_type: 'client' | 'server'; environment: 'development' | 'production' }>(
+    await context.call('api_key_to_rotate', which, { readOnly: true }),
+  )
+  const { text: key, key_prefix, key_hash } = createApiKey(former.key_type, former.environment)
+  const reply = await context.call('api_key_rotate', { ...which, ...context.body, key_prefix, key_hash })
+  return { status: reply.status, body: JSON.stringify({ data: { key, ...dataOf<object>(reply) } }) }
+}
+
 /** The project from control, its integrations from its own database, once it exists. */
 export const get = async (context: HandlerContext) => {
   const { services, resolved } = context

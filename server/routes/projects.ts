@@ -2,8 +2,16 @@ import { z } from 'zod'
 import { developer, projectOwner } from '#server/http/callers.ts'
 import { answer } from '#server/http/interface.ts'
 import { area, group, route } from '#server/http/route.ts'
-import { data, Email, Line, Text, Time, Uuid } from '#server/http/schemas.ts'
-import { create, createKey, get, provisioningStatus, remove, reprovision } from '#server/projects/lifecycle.ts'
+import { between, data, Email, Line, Text, Time, Uuid } from '#server/http/schemas.ts'
+import {
+  create,
+  createKey,
+  get,
+  provisioningStatus,
+  remove,
+  reprovision,
+  rotateKey,
+} from '#server/projects/lifecycle.ts'
 import { Environment, Platform, Project } from '#server/projects/shapes.ts'
 
 const KeyType = z.enum(['client', 'server'], 'must be client or server')
@@ -12,6 +20,7 @@ const ProvisioningStatus = z.enum(['provisioning', 'ready', 'failed'])
 const ApiKey = answer('api_key_json', { environment: Environment }, 'control')
 const Integration = answer('integration_json', { has_credentials: z.boolean(), webhook_url: z.string().nullable() })
 const NewKey = z.strictObject({ key: z.string(), prefix: z.string(), type: KeyType })
+const CreatedKey = NewKey.extend({ environment: Environment })
 const Step = z.strictObject({
   name: z.enum(['create_database', 'run_migrations', 'create_roles', 'seed_defaults', 'verify']),
   status: z.enum(['pending', 'running', 'succeeded', 'failed']),
@@ -63,6 +72,7 @@ export const projects = area({
     graphql_enabled: ['GraphQL', 'Your team queries the database by GraphQL.'],
     rest_enabled: ['REST', 'Collections are served to supabase-js and other clients of PostgREST.'],
     key_type: ['Kind', 'Client keys are public and go into apps; server keys are secret.'],
+    grace_seconds: ['Grace period', 'Seconds for which the former key is still accepted; 0 ends it at once.'],
     workflow_id: ['Run id', 'An id of your own for the run.', { unset: 'One is made' }],
   },
   routes: [
@@ -158,9 +168,19 @@ export const projects = area({
         rank: 'admin',
         body: z.object({ key_type: KeyType, environment: Environment }),
         example: { key_type: 'client', environment: 'production' },
-        replies: {
-          201: data(z.strictObject({ key: z.string(), prefix: z.string(), type: KeyType, environment: Environment })),
-        },
+        replies: { 201: data(CreatedKey) },
+      }),
+      route('POST /api-keys/:keyId/rotate', 'Replace an API key; the former one is accepted for a while', {
+        handle: rotateKey,
+        calls: ['api_key_to_rotate', 'api_key_rotate'],
+        operationId: 'rotateApiKey',
+        rank: 'admin',
+        description:
+          'The new key has the type and the environment of the former one, and its text is shown once. The former key is refused from `expires_at` on, ' +
+          'which the list of keys shows. A key that is deactivated or was rotated already is 409 `CONFLICT`.',
+        body: z.object({ grace_seconds: between(0, 2_592_000).optional() }),
+        example: { grace_seconds: 3600 },
+        replies: { 201: data(CreatedKey) },
       }),
       route('DELETE /api-keys/:keyId', 'Deactivate an API key at once', {
         call: 'api_key_deactivate',

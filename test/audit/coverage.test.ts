@@ -120,6 +120,7 @@ test('every change that a developer makes is in the audit trail', { timeout: 180
       `DELETE ${root}`,
       `POST ${root}/api-keys`,
       `DELETE ${root}/api-keys/:keyId`,
+      `POST ${root}/api-keys/:keyId/rotate`,
       `POST ${root}/reprovision`,
       `POST ${root}/operations/:operationId/cancel`,
       `POST ${root}/integrations`,

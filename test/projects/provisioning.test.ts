@@ -12,6 +12,13 @@ const time = /^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z$/
 
 afterEach(() => harness.setTime(null))
 
+type ListedKey = {
+  readonly id: string
+  readonly key_prefix: string
+  readonly is_active: boolean
+  readonly expires_at: string | null
+}
+
 /** A project whose database nobody has begun to make: no workers run here. */
 const unmade = async () => {
   const developer = await harness.developer()
@@ -95,6 +102,88 @@ describe('API keys', () => {
     }
     const after = (await other.developer.get(`/admin/projects/${other.id}`)).data.api_keys
     expect(after.every((key: { is_active: boolean }) => key.is_active)).toBe(true)
+  })
+
+  describe('rotate', () => {
+    const keysOf = async (project: { admin: { get(path: string): Promise<{ data: { api_keys: ListedKey[] } }> } }) =>
+      (await project.admin.get('')).data.api_keys
+    const works = async (key: string) =>
+      (await harness.anyone.get('/client/auth/jwks', { 'x-api-key': key })).status === 200
+
+    test('with a grace period, until which both keys work', async () => {
+      const project = await harness.project()
+      const { data: old } = await project.admin.post('/api-keys', { key_type: 'server', environment: 'development' })
+      const [former] = await keysOf(project)
+      harness.setTime('2026-11-20T10:00:00.000Z')
+      const { status, data } = await project.admin.post(`/api-keys/${former?.id}/rotate`, { grace_seconds: 3600 })
+      expect(status).toBe(201)
+      expect(data).toEqual({ ...old, key: data.key, prefix: data.key.slice(0, old.prefix.length) })
+      expect(data.key).not.toBe(old.key)
+      const listed = await keysOf(project)
+      expect(listed.find(({ id }) => id === former?.id)).toMatchObject({
+        is_active: true,
+        expires_at: '2026-11-20T11:00:00.000Z',
+      })
+      expect(listed.find(({ key_prefix }) => key_prefix === data.prefix)).toMatchObject({
+        is_active: true,
+        expires_at: null,
+      })
+      expect([await works(old.key), await works(data.key)]).toEqual([true, true])
+      // in its last minute the key is not served from a cache
+      harness.advance(3599)
+      projectCache.clear()
+      expect(await works(old.key)).toBe(true)
+      harness.advance(1)
+      expectRefusal(await harness.anyone.get('/client/auth/jwks', { 'x-api-key': old.key }), 401, 'UNAUTHORIZED')
+      expect(await works(data.key)).toBe(true)
+
+      expect(await harness.control('select (api.api_keys_expire()).body::text as ended')).toEqual([
+        { ended: '{"data" : 1}' },
+      ])
+      const after = (await keysOf(project)).filter(({ is_active }) => is_active)
+      expect(after.map(({ id }) => id)).not.toContain(former?.id)
+      expect(await harness.control('select (api.api_keys_expire()).body::text as ended')).toEqual([
+        { ended: '{"data" : 0}' },
+      ])
+    })
+
+    test('a day when nothing is said, and at once with 0, here and in another server', async () => {
+      const second = await startSecond(harness)
+      const project = await harness.project()
+      harness.setTime('2026-11-20T10:00:00.000Z')
+      const made = await project.admin.post('/api-keys', { key_type: 'client', environment: 'production' })
+      const there = second.as({ 'x-api-key': made.data.key })
+      expect([await works(made.data.key), (await there.get('/client/auth/jwks')).status]).toEqual([true, 200])
+      const former = (await keysOf(project)).find(({ key_prefix }) => key_prefix === made.data.prefix)
+      const { data } = await project.admin.post(`/api-keys/${former?.id}/rotate`, { grace_seconds: 0 })
+      expect([await works(made.data.key), await works(data.key)]).toEqual([false, true])
+      await expect.poll(async () => (await there.get('/client/auth/jwks')).status, { timeout: 10_000 }).toBe(401)
+      const newest = (await keysOf(project)).find(({ key_prefix }) => key_prefix === data.prefix)
+      expect((await project.admin.post(`/api-keys/${newest?.id}/rotate`, {})).status).toBe(201)
+      expect((await keysOf(project)).find(({ id }) => id === newest?.id)).toMatchObject({
+        expires_at: '2026-11-21T10:00:00.000Z',
+      })
+    })
+
+    test('once: of two at once, and of what is deactivated, the second is refused', async () => {
+      const project = await harness.project()
+      const [key, other] = await keysOf(project)
+      const rotate = (id = '') => project.admin.post(`/api-keys/${id}/rotate`, {})
+      const both = await meetingBehind(
+        harness.running.services.control.database,
+        `select from app.api_keys where id = '${key?.id}' for update`,
+        () => [rotate(key?.id), rotate(key?.id)],
+      )
+      expect(both.map(({ status }) => status).sort()).toEqual([201, 409])
+      expect(await keysOf(project)).toHaveLength(3)
+      expectRefusal(await rotate(key?.id), 409, 'CONFLICT')
+      await project.admin.delete(`/api-keys/${other?.id}`)
+      expectRefusal(await rotate(other?.id), 409, 'CONFLICT')
+      const theirs = (await keysOf(await harness.project()))[0]
+      for (const id of [theirs?.id, randomUUID(), 'none']) expectRefusal(await rotate(id), 404, 'NOT_FOUND')
+      for (const grace_seconds of [-1, 2_592_001, 1.5, '60'])
+        expectRefusal(await project.admin.post(`/api-keys/${key?.id}/rotate`, { grace_seconds }), 400, 'INVALID_INPUT')
+    })
   })
 
   test('say when they were used, to the minute', async () => {

@@ -93,6 +93,7 @@ test('what needs more than a developer', () => {
     expect.arrayContaining([
       `POST ${root}/api-keys`,
       `DELETE ${root}/api-keys/:keyId`,
+      `POST ${root}/api-keys/:keyId/rotate`,
       `POST ${root}/integrations`,
       `POST ${root}/ai/providers`,
       `DELETE ${root}/ai/providers/:name`,

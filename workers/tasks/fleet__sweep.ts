@@ -44,6 +44,7 @@ export const fleetSweep = job('fleet__sweep', async (services) => {
   for (const id of await ask<string[]>(services, 'provision_stalled')) await services.fleet.queueAgain('provision', id)
   for (const id of await ask<string[]>(services, 'removals_left')) await services.fleet.queueAgain('remove', id)
   for (const id of await ask<string[]>(services, 'file_purges_due')) await services.fleet.queuePurge(id)
+  await ask(services, 'api_keys_expire')
   await services.fleet.endExhausted()
   services.waker.seal()
   await services.fleet.inspect()
