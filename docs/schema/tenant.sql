@@ -3885,6 +3885,7 @@ create table app.user_event_counters (
   count bigint not null,
   constraint user_event_counters_pkey PRIMARY KEY (app_user_id, event_name, day)
 );
+CREATE INDEX user_event_counters_days ON app.user_event_counters USING brin (day) WITH (pages_per_range='32', autosummarize='on');
 alter table app.user_event_counters enable row level security;
 create policy "administrators read every counter" on app.user_event_counters for select to app_admin
   using (true);
@@ -4164,11 +4165,12 @@ create table app.webhook_deliveries (
   constraint webhook_deliveries_status_known CHECK ((status = ANY (ARRAY['pending'::text, 'delivered'::text, 'failed'::text, 'dlq'::text])))
 );
 CREATE INDEX webhook_deliveries_by_status ON app.webhook_deliveries USING btree (webhook_id, status, created_at DESC, id DESC);
-CREATE INDEX webhook_deliveries_created ON app.webhook_deliveries USING btree (created_at);
+CREATE INDEX webhook_deliveries_created ON app.webhook_deliveries USING btree (created_at DESC, id DESC);
 CREATE INDEX webhook_deliveries_held ON app.webhook_deliveries USING btree (webhook_id, held_until) WHERE (held_until IS NOT NULL);
 CREATE INDEX webhook_deliveries_newest ON app.webhook_deliveries USING btree (webhook_id, created_at DESC, id DESC);
 CREATE INDEX webhook_deliveries_of_user ON app.webhook_deliveries USING btree (app_user_id);
 CREATE INDEX webhook_deliveries_settled ON app.webhook_deliveries USING btree (webhook_id, settled_at) INCLUDE (status) WHERE (settled_at IS NOT NULL);
+CREATE INDEX webhook_deliveries_unusual ON app.webhook_deliveries USING btree (status, created_at DESC, id DESC) WHERE (status <> 'delivered'::text);
 alter table app.webhook_deliveries enable row level security;
 create policy "administrators read deliveries" on app.webhook_deliveries for select to app_admin
   using (true);

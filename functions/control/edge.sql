@@ -53,18 +53,21 @@ language plpgsql volatile as $$
 declare
   key app.api_keys;
 begin
-  select k.* into key from app.api_keys k where k.key_hash = edge_key.key_hash and k.is_active and (k.expires_at is null or k.expires_at > internal.now());
+  select k.* into key
+    from app.api_keys k
+   where k.key_hash = edge_key.key_hash and k.is_active and (k.expires_at is null or k.expires_at > internal.now());
   if key.id is null then
     return internal.reply(200, 'null');
   end if;
   if key.last_used_at is null or key.last_used_at < internal.now() - interval '1 minute' then
     update app.api_keys k set last_used_at = internal.now() where k.id = key.id;
   end if;
-  return internal.reply(200, (select json_build_object('key_id', key.id, 'key_type', key.key_type, 'project', e.project,
-                                                         -- a copy in the cache may be 30 seconds old: in its last minute a key is asked for each time
-                                                         'expires_soon', coalesce(key.expires_at < internal.now() + interval '1 minute', false))
-                                from (select internal.edge_json(key.project_id) as project) e
-                               where e.project is not null));
+  return internal.reply(200, (
+    select json_build_object('key_id', key.id, 'key_type', key.key_type, 'project', e.project,
+                             -- a copy in the cache may be 30 seconds old: in its last minute a key is looked up
+                             'expires_soon', coalesce(key.expires_at < internal.now() + interval '1 minute', false))
+      from (select internal.edge_json(key.project_id) as project) e
+     where e.project is not null));
 end $$;
 comment on function api.edge_key is
   'The active key with this hash and its project, or null. Records the time of the key''s use, at most once a minute.';

@@ -379,16 +379,21 @@ language plpgsql stable as $$
 declare
   key app.api_keys;
 begin
-  select k.* into key from app.api_keys k where k.id = api_key_rotatable.key_id and k.project_id = api_key_rotatable.project_id;
+  select k.* into key
+    from app.api_keys k
+   where k.id = api_key_rotatable.key_id and k.project_id = api_key_rotatable.project_id;
   perform internal.check_found(key.id is not null, 'key');
   if not key.is_active then
     perform internal.fail(409, 'CONFLICT', 'This key is deactivated: create another one.');
   elsif key.expires_at is not null then
-    perform internal.fail(409, 'CONFLICT', 'This key was rotated already: it is accepted until ' || internal.iso(key.expires_at) || '.');
+    perform internal.fail(409, 'CONFLICT',
+                          'This key was rotated already: it is accepted until ' || internal.iso(key.expires_at) || '.');
   end if;
   return key;
 end $$;
-comment on function internal.api_key_rotatable is 'A key of a project that can be rotated. Refuses 404 NOT_FOUND, 409 CONFLICT for one that is deactivated or was rotated before.';
+comment on function internal.api_key_rotatable is
+  'A key of a project that can be rotated. Refuses 404 NOT_FOUND, 409 CONFLICT for one that is deactivated or was
+   rotated before.';
 
 create or replace function api.api_key_to_rotate(project_id uuid, key_id uuid) returns api.reply
 language plpgsql stable as $$
@@ -398,9 +403,11 @@ begin
   return internal.reply(200, internal.api_key_json(internal.api_key_rotatable(project.id, api_key_to_rotate.key_id)));
 end $$;
 comment on function api.api_key_to_rotate is
-  'A key that can be rotated, for the server, which makes a text of the same type and environment. Refuses 404 NOT_FOUND, and as internal.api_key_rotatable.';
+  'A key that can be rotated, for the server, which makes a text of the same type and environment. Refuses 404
+   NOT_FOUND, and as internal.api_key_rotatable.';
 
-create or replace function api.api_key_rotate(project_id uuid, key_id uuid, key_prefix text, key_hash text, grace_seconds int default 86400) returns api.reply
+create or replace function api.api_key_rotate(project_id uuid, key_id uuid, key_prefix text, key_hash text,
+                                              grace_seconds int default 86400) returns api.reply
 language plpgsql volatile as $$
 declare
   project constant app.projects := internal.own_project_lock(api_key_rotate.project_id);
@@ -408,7 +415,8 @@ declare
 begin
   perform internal.lock_own_account();
   update app.api_keys k
-     set expires_at = internal.now() + make_interval(secs => api_key_rotate.grace_seconds), is_active = api_key_rotate.grace_seconds > 0
+     set expires_at = internal.now() + make_interval(secs => api_key_rotate.grace_seconds),
+         is_active = api_key_rotate.grace_seconds > 0
    where k.id = api_key_rotate.key_id and k.project_id = project.id and k.is_active and k.expires_at is null
   returning k.* into former;
   if former.id is null then
@@ -418,11 +426,13 @@ begin
   insert into app.api_keys (project_id, key_prefix, key_hash, key_type, environment)
   values (project.id, api_key_rotate.key_prefix, api_key_rotate.key_hash, former.key_type, former.environment);
   perform internal.changed('key:' || former.key_hash);
-  return internal.reply(201, json_build_object('prefix', api_key_rotate.key_prefix, 'type', former.key_type, 'environment', former.environment));
+  return internal.reply(201, json_build_object('prefix', api_key_rotate.key_prefix, 'type', former.key_type,
+                                               'environment', former.environment));
 end $$;
 comment on function api.api_key_rotate is
-  'Creates a key of the same type and environment as another one, which is accepted for grace_seconds more; 0: it is deactivated at once. The server adds the text of
-   the new key to this response only, and evicts its cached copy of the former one before it responds. Refuses 404 NOT_FOUND, 401 INVALID_DEVELOPER_TOKEN, and as
+  'Creates a key of the same type and environment as another one, which is accepted for grace_seconds more; 0: it is
+   deactivated at once. The server adds the text of the new key to this response only, and evicts its cached copy of
+   the former one before it responds. Refuses 404 NOT_FOUND, 401 INVALID_DEVELOPER_TOKEN, and as
    internal.api_key_rotatable. Locks the project, then the account.';
 
 create or replace function api.api_keys_expire() returns api.reply
@@ -434,7 +444,8 @@ language sql volatile security definer set search_path = '' as $$
   select internal.reply(200, to_json(count(*))) from ended
 $$;
 comment on function api.api_keys_expire is
-  'Deactivates rotated keys whose time is over, for the sweep: they are refused from expires_at on, and here their revocation is told. Returns their number.';
+  'Deactivates rotated keys whose time is over, for the sweep: they are refused from expires_at on, and here their
+   revocation is told. Returns their number.';
 
 create or replace function internal.provisioning_json(t app.tenants) returns json
 language sql stable as $$

@@ -41,7 +41,7 @@ grant execute on function internal.event_definition_json, internal.event_definit
   internal.events_newest, internal.event_caused, internal.event_caused__events,
   internal.event_caused__webhook_deliveries, internal.event_names, internal.estimated_rows, internal.property_paths,
   internal.event_name_json, internal.replay_targets, api.event_definition_put, api.events_list, api.event_get,
-  api.event_names, api.events_delete_check, api.events_replay_check to app_admin;
+  api.event_names, api.events_daily, api.events_delete_check, api.events_replay_check to app_admin;
 grant execute on function api.events_delete_step, api.events_count, api.events_replay_step, api.events_replay_total,
   api.events_replay_result to app_worker;
 

@@ -51,6 +51,7 @@ grant execute on function internal.webhook_json, internal.webhook_filter_check, 
 grant execute on function internal.uuid5, internal.webhook_requeue to app_admin, app_worker;
 grant execute on function internal.webhook_attempts_json, internal.webhook_delivery_json,
   internal.webhook_delivery_line_json, internal.webhook_delivery_page, internal.webhook_delivery_not_found,
+  internal.webhook_deliveries_page, api.webhook_deliveries_list,
   api.webhook_delivery_list, api.webhook_delivery_get, api.webhook_delivery_replay,
   api.webhook_replay_check to app_admin;
 grant execute on function internal.webhook_body, internal.webhook_event_json, internal.webhook_sendable_json,

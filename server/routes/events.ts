@@ -125,6 +125,8 @@ const Name = z.strictObject({
   status: Status,
   properties: z.array(z.strictObject({ path: z.string(), types: z.array(z.string()), sample: z.unknown() })),
 })
+const Day = z.iso.date('must be a date such as 2026-10-03')
+const DayValues = z.array(z.strictObject({ date: z.string(), value: z.int() }))
 const Moment = z.string().max(40, 'must be an ISO 8601 time').meta({ format: 'date-time' })
 
 const eventForm: Form = {
@@ -218,6 +220,23 @@ export const events = area({
         query: { user_id: Uuid.optional(), event_name: z.string().optional(), before: Moment.optional() },
         handle: operation('events.delete', 'events_delete_check', ({ query }) => query),
         replies: { 202: Started },
+      }),
+      route('GET /daily', 'Events and active users of each day (UTC) on which events occurred', {
+        call: 'events_daily',
+        operationId: 'getDailyEvents',
+        description:
+          'Both dates are included; the last 30 days by default, at most 400. An active user of a day has at least one event of it. System events (`svc.*`) count ' +
+          'when one is asked for by name. Counted are all events that were accepted, also those that the sample rate or a deletion has taken from the log.',
+        query: { from: Day.optional(), to: Day.optional(), event_name: z.string().optional() },
+        replies: {
+          200: data(
+            z.strictObject({
+              from: z.string(),
+              to: z.string(),
+              series: z.strictObject({ events: DayValues, active_users: DayValues }),
+            }),
+          ),
+        },
       }),
       route('GET /names', 'The names of events, with counts and property paths', {
         call: 'event_names',

@@ -72,7 +72,11 @@ export const projects = area({
     graphql_enabled: ['GraphQL', 'Your team queries the database by GraphQL.'],
     rest_enabled: ['REST', 'Collections are served to supabase-js and other clients of PostgREST.'],
     key_type: ['Kind', 'Client keys are public and go into apps; server keys are secret.'],
-    grace_seconds: ['Grace period', 'Seconds for which the former key is still accepted; 0 ends it at once.'],
+    grace_seconds: [
+      'Grace period',
+      'Seconds for which the former key is still accepted; 0 ends it at once.',
+      { default: 86_400 },
+    ],
     workflow_id: ['Run id', 'An id of your own for the run.', { unset: 'One is made' }],
   },
   routes: [

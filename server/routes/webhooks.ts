@@ -118,16 +118,24 @@ const subscriptions = [
   ]),
 ]
 
+const deliveriesQuery = {
+  limit: Limit(),
+  cursor: Cursor,
+  status: DeliveryStatus.optional(),
+  since: z.string().meta({ format: 'date-time' }).optional(),
+}
+
 const deliveries = [
   ...group('/admin/projects/:projectId/webhooks', administrator, [
     route('GET /:webhookId/deliveries', 'Deliveries of a subscription, newest first, with their attempt logs', {
       call: 'webhook_delivery_list',
-      query: {
-        limit: Limit(),
-        cursor: Cursor,
-        status: DeliveryStatus.optional(),
-        since: z.string().meta({ format: 'date-time' }).optional(),
-      },
+      query: deliveriesQuery,
+      replies: { 200: cursorPage(Delivery) },
+    }),
+    route('GET /deliveries', 'Deliveries of all subscriptions, newest first, with their attempt logs', {
+      call: 'webhook_deliveries_list',
+      operationId: 'listAllWebhookDeliveries',
+      query: deliveriesQuery,
       replies: { 200: cursorPage(Delivery) },
     }),
     route('GET /deliveries/:deliveryId', 'A delivery with its payload and the outcome of each attempt', {

@@ -350,3 +350,94 @@ describe('deleting', () => {
     ).rejects.toThrow(/of a name or a user/)
   })
 })
+
+describe('events of a day', () => {
+  const daily = async (query: string) => (await project.admin.get(`/events/daily?${query}`)).data
+  const values = (series: { value: number }[]) => series.map(({ value }) => value)
+
+  test('stand on the day on which they occurred, with the users who had one', async () => {
+    const [one, other] = [await project.user(), await project.user()]
+    const at = (app_user_id: string, event_name: string, occurred_at: string) => ({
+      app_user_id,
+      event_name,
+      occurred_at,
+    })
+    const events = [
+      at(one.id, 'daily_a', '2026-03-01T00:00:00.000Z'),
+      at(one.id, 'daily_a', '2026-03-01T23:59:59.999Z'),
+      at(one.id, 'daily_b', '2026-03-01T12:00:00.000Z'),
+      at(other.id, 'daily_a', '2026-03-01T12:00:00.000Z'),
+      at(other.id, 'daily_b', '2026-03-03T12:00:00.000Z'),
+    ]
+    expect((await post({ events, historical: true })).status).toBe(201)
+    expect(await daily('from=2026-03-01&to=2026-03-03')).toEqual({
+      from: '2026-03-01',
+      to: '2026-03-03',
+      series: {
+        events: [
+          { date: '2026-03-01', value: 4 },
+          { date: '2026-03-02', value: 0 },
+          { date: '2026-03-03', value: 1 },
+        ],
+        active_users: [
+          { date: '2026-03-01', value: 2 },
+          { date: '2026-03-02', value: 0 },
+          { date: '2026-03-03', value: 1 },
+        ],
+      },
+    })
+    const { series } = await daily('from=2026-03-01&to=2026-03-03&event_name=daily_b')
+    expect([values(series.events), values(series.active_users)]).toEqual([
+      [1, 0, 1],
+      [1, 0, 1],
+    ])
+  })
+
+  test('are those of the last 30 days when nothing is said; system events count by name only', async () => {
+    // the time stands still, so that no midnight passes
+    const now = new Date()
+    harness.setTime(now)
+    const day = (before: number) => new Date(now.getTime() - before * 86_400_000).toISOString().slice(0, 10)
+    const { id } = await project.user()
+    const today = async (query: string) => {
+      const { from, to, series } = await daily(query)
+      expect([from, to, series.events.length]).toEqual([day(29), day(0), 30])
+      return [series.events.at(-1).value, series.active_users.at(-1).value]
+    }
+    const [events, users] = await today('')
+    const created = await today('event_name=svc.user.created')
+    expect(created[0]).toBeGreaterThan(0)
+    expect((await post({ app_user_id: id, event_name: 'daily_now' })).status).toBe(201)
+    expect(await today('')).toEqual([events + 1, users + 1])
+    expect(await today('event_name=daily_now')).toEqual([1, 1])
+    expect(await today('event_name=svc.user.created')).toEqual(created)
+  })
+
+  test.each([
+    ['from=2026-03-02&to=2026-03-01', 'from'],
+    ['from=2025-01-01&to=2026-02-05', 'from'],
+    ['from=2026-02-30', 'from'],
+    ['to=tomorrow', 'to'],
+  ])('refuses %s', async (query, field) => {
+    const answer = await admin.get(`/events/daily?${query}`)
+    expectRefusal(answer, 400, 'INVALID_INPUT')
+    expect(answer.error?.details.field).toBe(field)
+  })
+
+  test('400 days are as many as there may be, and are read by blocks', async () => {
+    expect((await daily('from=2025-01-01&to=2026-02-04')).series.events).toHaveLength(400)
+    await project.sql(
+      `insert into app.user_event_counters (app_user_id, event_name, day, count)
+       select $1, 'many ' || i, date '2020-01-01' + i / 50, 1 from generate_series(1, 40000) i`,
+      [randomUUID()],
+    )
+    await project.sql('vacuum analyze app.user_event_counters')
+    await project.sql(`select brin_summarize_new_values('app.user_event_counters_days')`)
+    const plan = await project.sql(
+      `explain (costs off) select c.day, sum(c.count) from app.user_event_counters c
+        where c.day between '2020-02-01' and '2020-02-07' and c.event_name not like 'svc.%' group by c.day, c.app_user_id`,
+    )
+    expect(JSON.stringify(plan)).toContain('user_event_counters_days')
+    await project.sql(`delete from app.user_event_counters where event_name like 'many %'`)
+  })
+})

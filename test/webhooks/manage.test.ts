@@ -97,14 +97,47 @@ describe('one subscription', () => {
         `select duration_ms from app.webhook_attempts where ${mine} and at > ${day} order by at desc limit 1000`,
       ),
     ).toContain('Index Only Scan using webhook_attempts_recent')
-    expect(await plan(`select count(*) from app.webhook_deliveries where ${mine} and status = 'pending'`)).toContain(
-      'webhook_deliveries_by_status',
+    expect(await plan(`select count(*) from app.webhook_deliveries where ${mine} and status = 'pending'`)).toMatch(
+      /webhook_deliveries_(by_status|unusual)/,
     )
     const list = (more: string) =>
       plan(`select id from app.webhook_deliveries where ${mine} ${more} order by created_at desc, id desc limit 51`)
     expect(await list('')).toContain('Scan using webhook_deliveries_newest')
     expect(await list(`and status = 'dlq'`)).toContain('Scan using webhook_deliveries_by_status')
+    const ofAll = (more: string) =>
+      plan(`select * from app.webhook_deliveries where true ${more} order by created_at desc, id desc limit 51`)
+    expect(await ofAll('')).toContain('Scan using webhook_deliveries_created')
+    expect(await ofAll(`and status = 'delivered'`)).toContain('Scan using webhook_deliveries_created')
+    expect(await ofAll(`and status = 'failed'`)).toContain('Scan using webhook_deliveries_unusual')
     expect(await stats(hook.id)).toEqual({ delivered_24h: 1411, failed_24h: 28, p95_ms: 5, pending: 0 })
+  })
+
+  test('deliveries of all subscriptions are listed together, newest first, page by page', async () => {
+    const [one, other] = [await watch(), await watch({ event_name: 'other' })]
+    await fire(2)
+    harness.advance(60)
+    await fire(1, 'other')
+    await project.sql(`update app.webhook_deliveries set status = 'dlq' where webhook_id = $1`, [other.id])
+    const list = async (query: string) => (await project.admin.get(`/webhooks/deliveries?${query}`)).body as any
+    const idsOf = ({ data }: { data: { webhook_id: string }[] }) => data.map(({ webhook_id }) => webhook_id)
+    const everything = await list('')
+    expect(idsOf(everything)).toEqual([other.id, one.id, one.id])
+    expect(everything.data[0]).toEqual((await project.admin.get(`/webhooks/${other.id}/deliveries`)).data[0])
+    const first = await list('limit=2')
+    expect(idsOf(first)).toEqual([other.id, one.id])
+    const rest = await list(`limit=2&cursor=${first.pagination.next_cursor}`)
+    expect([...first.data, ...rest.data]).toEqual(everything.data)
+    expect(rest.pagination.next_cursor).toBeNull()
+    expect(idsOf(await list('status=dlq'))).toEqual([other.id])
+    expect(idsOf(await list('status=pending&limit=1'))).toEqual([one.id])
+    expect(idsOf(await list(`since=${harness.now().toISOString()}`))).toEqual([other.id])
+    for (const query of ['status=lost', 'since=yesterday', 'cursor=none', 'limit=0'])
+      expectRefusal(await project.admin.get(`/webhooks/deliveries?${query}`), 400, 'INVALID_INPUT')
+    expectRefusal(
+      await (await harness.developer()).get(`/admin/projects/${project.id}/webhooks/deliveries`),
+      403,
+      'PROJECT_FORBIDDEN',
+    )
   })
 
   test('is not found under another id, in another project, or under none', async () => {

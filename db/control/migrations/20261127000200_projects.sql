@@ -75,7 +75,8 @@ create table app.api_keys (
   expires_at   timestamptz,
   constraint api_keys_hash_unique unique (key_hash)
 );
-comment on column app.api_keys.expires_at is 'Until when a key that was rotated is accepted; null: until it is deactivated.';
+comment on column app.api_keys.expires_at is
+  'Until when a key that was rotated is accepted; null: until it is deactivated.';
 -- serves the sweep that deactivates rotated keys
 create index api_keys_expiring on app.api_keys (expires_at) where is_active and expires_at is not null;
 create index api_keys_of_project on app.api_keys (project_id, created_at desc, id desc);

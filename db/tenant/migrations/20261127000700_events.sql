@@ -56,6 +56,10 @@ create table app.user_event_counters (
 comment on table app.user_event_counters is
   'How often each user did each thing on each day (UTC, by occurred_at), kept in the event''s own transaction.';
 
+-- serves the counts of days: rows of a day were written at about the same time
+create index user_event_counters_days on app.user_event_counters using brin (day)
+  with (pages_per_range = 32, autosummarize = on);
+
 create table app.event_definitions (
   event_name  text primary key
                 constraint event_definitions_name_1_to_255

@@ -66,7 +66,11 @@ comment on column app.webhook_deliveries.app_user_id is
   'Whose event it tells of: the body has what the user did, and their profile, so it goes when they do. No foreign key:
    the event has one already.';
 create index webhook_deliveries_newest on app.webhook_deliveries (webhook_id, created_at desc, id desc);
-create index webhook_deliveries_created on app.webhook_deliveries (created_at);
+-- serves the list of the deliveries of all subscriptions, newest first, and the purge
+create index webhook_deliveries_created on app.webhook_deliveries (created_at desc, id desc);
+-- serves that list by a status: most are delivered, and of these the list itself is full
+create index webhook_deliveries_unusual on app.webhook_deliveries (status, created_at desc, id desc)
+  where status <> 'delivered';
 -- serves lists by status, what is pending, the oldest of it, and what a replay of a range takes
 create index webhook_deliveries_by_status on app.webhook_deliveries (webhook_id, status, created_at desc, id desc);
 -- serves the figures of a day

@@ -178,3 +178,39 @@ end $$;
 comment on function api.event_get is
   'An event with links to its effects. Refuses 404 NOT_FOUND. Uses the primary keys of the partitions, which begin with
    the id.';
+
+create or replace function api.events_daily("from" date default null, "to" date default null,
+                                            event_name text default null) returns api.reply
+language plpgsql stable as $$
+declare
+  last constant date := coalesce(events_daily."to", (internal.now() at time zone 'UTC')::date);
+  first constant date := coalesce(events_daily."from", last - 29);
+  series json;
+begin
+  if first > last then
+    perform internal.invalid('from', 'must not be after to', 'INVALID_INPUT');
+  elsif last - first >= 400 then
+    perform internal.invalid('from', 'must be at most 400 days before the end', 'INVALID_INPUT');
+  end if;
+  with counted as materialized (
+    select u.day, sum(u.count) as events, count(*) as users
+      from (select c.day, sum(c.count) as count
+              from app.user_event_counters c
+             where c.day between first and last
+               and case when events_daily.event_name is null then c.event_name not like 'svc.%'
+                        else c.event_name = events_daily.event_name end
+             group by c.day, c.app_user_id) u
+     group by u.day
+  )
+  select json_build_object(
+           'events', json_agg(json_build_object('date', d.day, 'value', coalesce(c.events, 0)) order by d.day),
+           'active_users', json_agg(json_build_object('date', d.day, 'value', coalesce(c.users, 0)) order by d.day))
+    into series
+    from (select g::date as day from generate_series(first::timestamp, last::timestamp, interval '1 day') g) d
+    left join counted c on c.day = d.day;
+  return internal.reply(200, json_build_object('from', first, 'to', last, 'series', series));
+end $$;
+comment on function api.events_daily is
+  'Events, and users who had one, for each day (UTC) on which they occurred, both ends included; without system events,
+   unless one is named. Reads the counters of these days: a row for each user, name and day. Refuses 400
+   INVALID_INPUT.';

@@ -99,3 +99,21 @@ language sql stable as $$
   select (webhook_watched.w).event_name
 $$;
 comment on function internal.webhook_watched is 'What a subscription watches, for the notification of its owner.';
+
+-- served by webhook_deliveries_created, or webhook_deliveries_unusual, whose condition only the plan of a value meets
+select internal.list_declare('webhook_deliveries_page', null::app.webhook_deliveries, 'webhook_delivery_line_json',
+                             '{created_at,id}', filters => '{status}', by_cursor => true, has_since => true,
+                             is_skewed => true);
+
+create or replace function api.webhook_deliveries_list(status text default null, since text default null,
+                                                       cursor text default null, page_limit int default 50)
+returns api.reply
+language plpgsql stable as $$
+begin
+  return internal.webhook_deliveries_page(webhook_deliveries_list.status,
+                                          internal.time_parameter('since', webhook_deliveries_list.since),
+                                          webhook_deliveries_list.cursor, webhook_deliveries_list.page_limit);
+end $$;
+comment on function api.webhook_deliveries_list is
+  'Deliveries of all subscriptions, newest first, by cursor; since compares the time at which they were queued. Refuses
+   400 INVALID_INPUT.';
