@@ -171,13 +171,14 @@ language sql volatile as $$
 $$;
 comment on function api.role_assign is 'Assigns a role. Refuses as internal.role_assign.';
 
-create or replace function api.role_assignments(id_or_key text, page_offset int default 0, page_limit int default 50)
+create or replace function api.role_assignments(id_or_key text, page_offset int default 0, page_limit int default 50,
+                                                include text default null)
 returns api.reply
 language plpgsql stable as $$
 declare
   role constant app.roles := internal.definition_find(null::app.roles, role_assignments.id_or_key);
 begin
-  return internal.reply_page(
+  return internal.reply_with_users(internal.reply_page(
     (select json_agg(internal.role_assignment_json(p.listed) order by (p.listed).created_at desc, (p.listed).id desc)
        from (select a as listed from app.role_assignments a
               where a.role_id = role.id and (a.expires_at is null or a.expires_at > internal.now())
@@ -185,7 +186,7 @@ begin
                 offset role_assignments.page_offset) p),
     (select count(*) from app.role_assignments a
       where a.role_id = role.id and (a.expires_at is null or a.expires_at > internal.now())),
-    role_assignments.page_offset, role_assignments.page_limit);
+    role_assignments.page_offset, role_assignments.page_limit), role_assignments.include);
 end $$;
 comment on function api.role_assignments is
   'Live assignments of a role, newest first, by role_assignments_newest. Refuses 404 NOT_FOUND.';

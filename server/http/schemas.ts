@@ -157,6 +157,17 @@ export const Flag = (usual = false) =>
 export const between = (least: number, most: number) =>
   z.int(`must be a whole number of ${least} to ${most}`).min(least).max(most)
 
+/** `include=user` of a list: each row has its user beside the id, as internal.reply_with_users adds it. */
+export const IncludeUser = {
+  include: z
+    .enum(['user'], 'must be user')
+    .optional()
+    .describe('`user`: each row has `user`, with id, display_name and avatar_url, or null where there is none'),
+}
+const UserOfRow = z.strictObject({ id: Uuid, display_name: z.string().nullable(), avatar_url: z.string().nullable() })
+export const withUser = <T extends z.ZodRawShape>(row: z.ZodObject<T>) =>
+  row.extend({ user: UserOfRow.nullable().optional() })
+
 /** `{data: ...}` */
 export const data = <T extends z.ZodType>(schema: T) => z.strictObject({ data: schema })
 

@@ -10,6 +10,7 @@ import {
   Cursor,
   cursorPage,
   data,
+  IncludeUser,
   JsonObject,
   Limit,
   Line,
@@ -17,6 +18,7 @@ import {
   Text,
   Time,
   Uuid,
+  withUser,
 } from '#server/http/schemas.ts'
 import type { Form } from '#server/http/words.ts'
 
@@ -242,9 +244,10 @@ export const currencies = area({
           user_id: Uuid.optional(),
           currency_code: z.string().optional(),
           reason: z.string().optional(),
+          ...IncludeUser,
           ...Place,
         },
-        replies: { 200: cursorPage(Transaction) },
+        replies: { 200: cursorPage(withUser(Transaction)) },
       }),
       route('POST /currencies/transactions/:transactionId/reverse', 'Reverse a transaction by another one, once', {
         handle: reverse,

@@ -11,6 +11,7 @@ import {
   cursorPage,
   data,
   Flag,
+  IncludeUser,
   JsonObject,
   JsonText,
   Limit,
@@ -19,6 +20,7 @@ import {
   Text,
   Time,
   Uuid,
+  withUser,
 } from '#server/http/schemas.ts'
 import type { Form } from '#server/http/words.ts'
 import { sha256 } from '#server/secrets.ts'
@@ -194,10 +196,11 @@ export const events = area({
             .optional(),
           where: JsonText(8000).optional(),
           include_system: Flag(),
+          ...IncludeUser,
           cursor: Cursor,
           limit: Limit(),
         },
-        replies: { 200: cursorPage(FullEvent) },
+        replies: { 200: cursorPage(withUser(FullEvent)) },
       }),
       route('POST /', 'Record one event, or a batch, for users', {
         handle: post,

@@ -3,7 +3,7 @@ import { administrator, endUser } from '#server/http/callers.ts'
 import { definitions } from '#server/http/definitions.ts'
 import { answer, fieldsOf } from '#server/http/interface.ts'
 import { area, group, route } from '#server/http/route.ts'
-import { data, JsonObject, Page, page, Text, Time, Uuid } from '#server/http/schemas.ts'
+import { data, IncludeUser, JsonObject, Page, page, Text, Time, Uuid, withUser } from '#server/http/schemas.ts'
 import type { Form } from '#server/http/words.ts'
 
 const subjectTypes = ['user', 'message', 'review', 'media', 'feed_entry', 'group', 'collection_row', 'content'] as const
@@ -91,8 +91,9 @@ export const moderation = area({
     ...group('/admin/projects/:projectId/moderation', administrator, [
       route('GET /queue', 'Items of the queue with a status, newest first', {
         call: 'moderation_queue',
-        query: { status: Status.default('pending'), ...Page },
-        replies: { 200: page(Item) },
+        description: '`include=user` adds the user of `subject_user_id`.',
+        query: { status: Status.default('pending'), ...IncludeUser, ...Page },
+        replies: { 200: page(withUser(Item)) },
       }),
       move('approve', 'The content stays; what was hidden is shown again', z.object(Note), { note: 'Satire' }),
       move(

@@ -3,7 +3,7 @@ import { administrator, endUser } from '#server/http/callers.ts'
 import { definitions } from '#server/http/definitions.ts'
 import { fieldsOf } from '#server/http/interface.ts'
 import { area, group, route } from '#server/http/route.ts'
-import { Deleted, data, Flag, Moment, Page, page, Time, Uuid } from '#server/http/schemas.ts'
+import { Deleted, data, Flag, IncludeUser, Moment, Page, page, Time, Uuid, withUser } from '#server/http/schemas.ts'
 import type { Form } from '#server/http/words.ts'
 
 const Permission = z.string().regex(/^[a-z0-9_.:-]{1,64}$/, 'must match ^[a-z0-9_.:-]{1,64}$')
@@ -72,8 +72,8 @@ export const roles = area({
       }),
       route('GET /:idOrKey/assignments', 'The users who have a role, newest assignment first', {
         call: 'role_assignments',
-        query: Page,
-        replies: { 200: page(Assignment) },
+        query: { ...IncludeUser, ...Page },
+        replies: { 200: page(withUser(Assignment)) },
       }),
       route('DELETE /:idOrKey/assignments/:userId', 'Revoke a role from a user, in one group or everywhere', {
         call: 'role_revoke',

@@ -4,7 +4,19 @@ import { definitions } from '#server/http/definitions.ts'
 import { Filter, Reward } from '#server/http/grammars.ts'
 import { fieldsOf } from '#server/http/interface.ts'
 import { area, group, route } from '#server/http/route.ts'
-import { between, Deleted, data, Key, Limit, Page, page, Time, Uuid } from '#server/http/schemas.ts'
+import {
+  between,
+  Deleted,
+  data,
+  IncludeUser,
+  Key,
+  Limit,
+  Page,
+  page,
+  Time,
+  Uuid,
+  withUser,
+} from '#server/http/schemas.ts'
 import type { Form } from '#server/http/words.ts'
 
 const Status = z.enum(['active', 'at_risk', 'frozen', 'broken'])
@@ -203,8 +215,8 @@ export const streaks = area({
       }),
       route('GET /:idOrKey/users', 'Users who have a streak, newest first, all or those of one status', {
         call: 'streak_users',
-        query: { ...Page, status: Status.optional() },
-        replies: { 200: page(UserOfStreak) },
+        query: { ...Page, status: Status.optional(), ...IncludeUser },
+        replies: { 200: page(withUser(UserOfStreak)) },
       }),
       route('POST /:idOrKey/users/:userId/freezes', "Give a user freezes, up to the streak's freezes_max", {
         call: 'streak_user_freezes',

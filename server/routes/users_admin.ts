@@ -75,6 +75,12 @@ const BulkResult = z.strictObject({
   message: z.string().optional(),
 })
 
+const orders = ['created_at', 'last_seen_at', 'display_name'] as const
+const Sort = z.enum(
+  orders.flatMap((order) => [order, `-${order}`] as const),
+  'must be created_at, last_seen_at or display_name, with - before it for descending',
+)
+
 const Cohort = z.strictObject({
   count: z.int(),
   user_ids: z.array(Uuid),
@@ -131,8 +137,20 @@ export const usersAdmin = area({
       route('GET /', 'Users, newest-active first', {
         call: 'users_list',
         description:
-          '`search` finds a part of `email`, `external_id` or `display_name`; one or two of a-z and 0-9 find beginnings of these. An unknown segment has nobody.',
-        query: { ...Page, search: Text(200).optional(), segment_id: Uuid.optional() },
+          '`search` finds a part of `email`, `external_id` or `display_name`; one or two of a-z and 0-9 find beginnings of these; an id, or a phone number, finds its user. ' +
+          'An unknown segment has nobody. `display_name` is sorted by its characters, ignoring case.',
+        query: {
+          ...Page,
+          search: Text(200).optional(),
+          segment_id: Uuid.optional(),
+          sort: Sort.default('-last_seen_at'),
+          is_banned: z
+            .enum(['true', 'false'], 'must be true or false')
+            .transform((text) => text === 'true')
+            .optional()
+            .meta({ type: 'boolean' }),
+          last_seen_since: z.iso.datetime({ offset: true, error: 'must be an ISO 8601 time' }).optional(),
+        },
         replies: { 200: page(AdminUser) },
       }),
       route('DELETE /', 'Delete the user with an anonymous id, with all of their data', {

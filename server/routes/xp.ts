@@ -10,6 +10,7 @@ import {
   Cursor,
   cursorPage,
   data,
+  IncludeUser,
   JsonObject,
   Key,
   Limit,
@@ -18,6 +19,7 @@ import {
   Text,
   Time,
   Uuid,
+  withUser,
 } from '#server/http/schemas.ts'
 import type { Form } from '#server/http/words.ts'
 
@@ -267,8 +269,8 @@ export const xp = area({
       }),
       route('GET /transactions', 'The ledger of XP, of all users or of one, newest first', {
         call: 'xp_transactions',
-        query: { user_id: Uuid.optional(), cursor: Cursor, limit: Limit() },
-        replies: { 200: cursorPage(Transaction) },
+        query: { user_id: Uuid.optional(), ...IncludeUser, cursor: Cursor, limit: Limit() },
+        replies: { 200: cursorPage(withUser(Transaction)) },
       }),
       route('GET /stats', 'XP of the last seven days, and users by level', {
         call: 'xp_stats',

@@ -157,3 +157,14 @@ describe('who is skipped', () => {
     expectRefusal(await many.admin.get(`${campaigns}/${randomUUID()}/stats`), 404, 'NOT_FOUND')
   })
 })
+
+test('a preview says whether a provider is connected', async () => {
+  const own = await harness.project()
+  const { id } = await campaignOf(own)
+  const isConnected = async () => (await own.admin.post(`${campaigns}/${id}/preview`, {})).data.provider_connected
+  expect(await isConnected()).toBe(false)
+  expect((await own.admin.post('/integrations', { provider: 'log', config: {} })).status).toBeLessThan(300)
+  expect(await isConnected()).toBe(true)
+  await own.admin.patch('/integrations/log', { is_active: false })
+  expect(await isConnected()).toBe(false)
+})

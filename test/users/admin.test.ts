@@ -202,6 +202,64 @@ describe('the list of users', () => {
     expect([page.data.length, page.body.total]).toEqual([1, 3])
   })
 
+  test('is sorted and filtered', async () => {
+    own = await harness.project()
+    const rows = [
+      ['b', '2026-01-01', '2026-03-03', false],
+      ['A', '2026-01-03', '2026-03-01', true],
+      ['a', '2026-01-02', '2026-03-02', false],
+    ] as const
+    for (const [name, created, seen, banned] of rows)
+      await own.sql(
+        'insert into app.users (display_name, created_at, last_seen_at, is_banned) values ($1, $2, $3, $4)',
+        [name, created, seen, banned],
+      )
+    const names = async (query: string) => {
+      const { body } = await own.admin.get(`/users?${query}`)
+      const found = (body.data as { display_name: string }[]).map(({ display_name }) => display_name)
+      expect(body.total).toBe(found.length)
+      return found.join('')
+    }
+    expect(await names('')).toBe('baA')
+    expect(await names('sort=-last_seen_at')).toBe('baA')
+    expect(await names('sort=last_seen_at')).toBe('Aab')
+    expect(await names('sort=created_at')).toBe('baA')
+    expect(await names('sort=-created_at')).toBe('Aab')
+    expect((await names('sort=display_name')).toLowerCase()).toBe('aab')
+    expect((await names('sort=-display_name')).toLowerCase()).toBe('baa')
+    expect(await names('is_banned=true')).toBe('A')
+    expect(await names('is_banned=false')).toBe('ba')
+    expect(await names('last_seen_since=2026-03-02T00:00:00Z')).toBe('ba')
+    expect(await names('last_seen_since=2026-03-02T00:00:00Z&sort=created_at&is_banned=false')).toBe('ba')
+    expect((await names('search=a&sort=-created_at')).toLowerCase()).toBe('aa')
+    const page = await own.admin.get('/users?sort=created_at&limit=1&offset=1')
+    expect([page.data[0].display_name, page.body.total]).toEqual(['a', 3])
+    const segment = (await own.admin.post('/segments', { key: 'some', name: 'Some', kind: 'static' })).data
+    const [one] = await own.sql(`select id from app.users where display_name = 'A'`)
+    await own.admin.post(`/segments/${segment.id}/members`, { user_ids: [one.id] })
+    expect(await names(`segment_id=${segment.id}&sort=created_at`)).toBe('A')
+    expect(await names(`segment_id=${segment.id}&is_banned=false`)).toBe('')
+    expect(await names(`segment_id=${segment.id}&search=a&is_banned=true`)).toBe('A')
+    expect(await names(`segment_id=${randomUUID()}&sort=created_at`)).toBe('')
+  })
+
+  test('finds an exact id and an exact phone number', async () => {
+    own = await harness.project()
+    const { data: one } = await own.admin.post('/users', { phone: '+491701234567', display_name: 'Ada' })
+    const { data: other } = await own.admin.post('/users', { display_name: `friend of ${one.id}` })
+    const ids = async (search: string, more = '') =>
+      (await own.admin.get(`/users?search=${encodeURIComponent(search)}${more}`)).data.map(
+        ({ id }: { id: string }) => id,
+      )
+    for (const phone of ['+491701234567', '491701234567', ' 491701234567'])
+      for (const more of ['', '&sort=created_at']) expect(await ids(phone, more)).toEqual([one.id])
+    expect(await ids('+49170123456')).toEqual([])
+    // whom it names comes first
+    expect(await ids(one.id)).toEqual([one.id, other.id])
+    expect((await ids(one.id, '&sort=-created_at')).sort()).toEqual([one.id, other.id].sort())
+    expect(await ids(one.id.toUpperCase(), '&limit=1')).toEqual([one.id])
+  })
+
   test('of an unknown segment is empty', async () => {
     expect((await admin.get(`/users?segment_id=${randomUUID()}`)).body).toEqual({
       data: [],
@@ -212,12 +270,19 @@ describe('the list of users', () => {
     expect((await admin.get(`/users?segment_id=${randomUUID()}&search=a`)).body.total).toBe(0)
   })
 
-  test.each(['limit=0', 'limit=x', 'offset=-1', 'segment_id=x', `search=${'x'.repeat(201)}`, 'search=a%00b'])(
-    'refuses %s',
-    async (query) => {
-      expectRefusal(await admin.get(`/users?${query}`), 400, 'INVALID_BODY', query.split('=')[0])
-    },
-  )
+  test.each([
+    'limit=0',
+    'sort=name',
+    'is_banned=perhaps',
+    'last_seen_since=yesterday',
+    'limit=x',
+    'offset=-1',
+    'segment_id=x',
+    `search=${'x'.repeat(201)}`,
+    'search=a%00b',
+  ])('refuses %s', async (query) => {
+    expectRefusal(await admin.get(`/users?${query}`), 400, 'INVALID_BODY', query.split('=')[0])
+  })
 
   test('is found by its index among many', async () => {
     own = await harness.project()
@@ -233,6 +298,17 @@ describe('the list of users', () => {
     expect(JSON.stringify(plan)).toContain('users_searched')
     const listed = await own.sql('explain select * from app.users order by last_seen_at desc, id desc limit 50')
     expect(JSON.stringify(listed)).toContain('users_last_seen')
+    for (const [order, index] of [
+      ['created_at desc, id desc', 'users_created'],
+      ['lower(display_name) using operator(pg_catalog.~<~), id', 'users_named'],
+      ['lower(display_name) using operator(pg_catalog.~>~), id desc', 'users_named'],
+    ])
+      expect(JSON.stringify(await own.sql(`explain select * from app.users order by ${order} limit 50`))).toContain(
+        index,
+      )
+    expect(JSON.stringify(await own.sql('explain select count(*) from app.users where is_banned'))).toContain(
+      'users_banned',
+    )
     expect((await own.admin.get('/users?search=user1234')).body).toMatchObject({ total: 1 })
     expect((await own.admin.get('/users')).body.total).toBe(5000)
   })

@@ -62,12 +62,13 @@ comment on function api.currency_transactions is
 
 create or replace function api.currency_transactions_all(user_id uuid default null, currency_code text default null,
                                                          reason text default null, cursor text default null,
-                                                         page_limit int default 50)
+                                                         page_limit int default 50, include text default null)
 returns api.reply
 language sql stable as $$
-  select internal.currency_ledger(currency_transactions_all.user_id, currency_transactions_all.currency_code,
-                                  currency_transactions_all.reason,
-                                  currency_transactions_all.cursor, currency_transactions_all.page_limit)
+  select internal.reply_with_users(
+    internal.currency_ledger(currency_transactions_all.user_id, currency_transactions_all.currency_code,
+                             currency_transactions_all.reason, currency_transactions_all.cursor,
+                             currency_transactions_all.page_limit), currency_transactions_all.include)
 $$;
 comment on function api.currency_transactions_all is
   'The ledger of all users, newest first. Refuses 400 INVALID_INPUT.';

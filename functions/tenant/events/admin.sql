@@ -49,7 +49,8 @@ comment on function internal.events_newest is
 create or replace function api.events_list(event_name text default null, user_id uuid default null,
                                            since text default null, until text default null, source text default null,
                                            "where" text default null, include_system boolean default false,
-                                           cursor text default null, page_limit int default 50)
+                                           cursor text default null, page_limit int default 50,
+  include text default null)
 returns api.reply
 language plpgsql stable as $$
 declare
@@ -108,7 +109,7 @@ begin
     end if;
   end loop;
   close events;
-  return internal.reply_cursor(array_to_json(shown), next_cursor);
+  return internal.reply_with_users(internal.reply_cursor(array_to_json(shown), next_cursor), events_list.include);
 end $$;
 comment on function api.events_list is
   'Events, newest first by occurred_at and id, from since and before until. System events only with include_system, or

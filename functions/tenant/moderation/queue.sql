@@ -98,11 +98,12 @@ $$;
 comment on function api.moderation_reports is 'A page of the caller''s own reports, newest first.';
 
 create or replace function api.moderation_queue(status text default 'pending', page_offset int default 0,
-                                                page_limit int default 50)
+                                                page_limit int default 50, include text default null)
 returns api.reply
 language sql stable as $$
-  select internal.moderation_items_page(moderation_queue.status, moderation_queue.page_offset,
-                                        moderation_queue.page_limit)
+  select internal.reply_with_users(
+    internal.moderation_items_page(moderation_queue.status, moderation_queue.page_offset, moderation_queue.page_limit),
+    moderation_queue.include, 'subject_user_id')
 $$;
 comment on function api.moderation_queue is 'A page of the items with a status, newest first.';
 

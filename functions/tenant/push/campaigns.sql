@@ -21,13 +21,20 @@ return json_build_object('message', (campaign_content__push.c).message, 'variant
                          'inbox', (campaign_content__push.c).inbox);
 comment on function internal.campaign_content__push is 'What a campaign of push sends, as responses show it.';
 
+create or replace function internal.push_is_connected() returns boolean
+language sql stable security definer set search_path = '' as $$
+  select exists (select from app.integrations i where i.is_active and i.provider in ('apns', 'fcm', 'log'))
+$$;
+comment on function internal.push_is_connected is
+  'Whether a provider of push is connected, for any platform. Granted to nobody.';
+
 create or replace function internal.push_configured_check(is_production boolean, platforms text[]) returns void
 language plpgsql volatile security definer set search_path = '' as $$
 begin
   if push_configured_check.is_production and not exists (
        select from app.integrations i where i.is_active and i.provider = 'log')
      and (case when push_configured_check.platforms is null
-               then not exists (select from app.integrations i where i.is_active and i.provider in ('apns', 'fcm'))
+               then not internal.push_is_connected()
                else exists (select from unnest(push_configured_check.platforms) p
                              where not exists (select from app.integrations i
                                                 where i.is_active and i.provider = case p when 'ios' then 'apns'
@@ -64,6 +71,7 @@ comment on function internal.campaign_reached__push is
 create or replace function internal.campaign_figures__push(user_ids uuid[], scale numeric) returns json
 language sql stable as $$
   select json_build_object(
+    'provider_connected', internal.push_is_connected(),
     'devices', round(campaign_figures__push.scale * count(*)),
     'by_platform', json_build_object('ios', round(
       campaign_figures__push.scale * count(*) filter (where t.platform = 'ios')),
@@ -73,7 +81,8 @@ language sql stable as $$
     join app.push_tokens t on t.app_user_id = i.id and t.is_active
 $$;
 comment on function internal.campaign_figures__push is
-  'The devices of users, for a preview: {devices, by_platform}. Granted to nobody.';
+  'The devices of users, and whether a provider is connected, for a preview: {provider_connected, devices,
+   by_platform}. Granted to nobody.';
 
 create or replace function internal.campaign_rendered__push(c app.campaigns, shown app.users) returns json
 language sql stable as $$

@@ -180,7 +180,7 @@ comment on function internal.streak_users_of_status is
    patience has elapsed, and total is estimated from a sample.';
 
 create or replace function api.streak_users(id_or_key text, status text default null, page_offset int default 0,
-                                            page_limit int default 50)
+                                            page_limit int default 50, include text default null)
 returns api.reply
 language plpgsql volatile as $$
 declare
@@ -206,7 +206,8 @@ begin
     select p.users, p.total into users, total
       from internal.streak_users_of_status(d, streak_users.status, streak_users.page_offset, streak_users.page_limit) p;
   end if;
-  return internal.reply_page(users, total, streak_users.page_offset, streak_users.page_limit);
+  return internal.reply_with_users(internal.reply_page(users, total, streak_users.page_offset, streak_users.page_limit),
+                                   streak_users.include);
 end $$;
 comment on function api.streak_users is
   'Users who have a streak, newest first, all or those of one status; in large projects, total with a status is an

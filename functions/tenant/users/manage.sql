@@ -222,8 +222,58 @@ comment on function internal.users_lately_containing is
   'The first n of internal.users_containing in the order of the list, among the 2,000 newest-active users. Of
    internal.users_beginning for a pattern without a % at its beginning.';
 
+create or replace function internal.users_exactly(term text) returns uuid[]
+language sql stable as $$
+  -- in an address a + that is not encoded is a space
+  select array(select u.id from app.users u where u.id = internal.as_uuid(users_exactly.term)
+               union
+               select u.id from app.users u where u.phone in (users_exactly.term, '+' || ltrim(users_exactly.term)))
+$$;
+comment on function internal.users_exactly is 'The users whose id or phone number, with or without its +, is a text.';
+
+create or replace function internal.users_sorted(sort text, is_banned boolean, last_seen_since timestamptz, ids uuid[],
+                                                 page_offset bigint, page_limit bigint) returns api.reply
+language plpgsql stable as $$
+declare
+  -- literals, not parameters: only so a plan finds the condition of users_banned
+  conditions constant text := concat_ws(' and ', 'true',
+    case users_sorted.is_banned when true then 'u.is_banned' when false then 'not u.is_banned' end,
+    case when users_sorted.last_seen_since is not null then 'u.last_seen_at >= $1' end,
+    case when users_sorted.ids is not null then 'u.id = any ($2)' end);
+  order_of constant text := case users_sorted.sort
+    when 'created_at' then 'u.created_at, u.id'
+    when '-created_at' then 'u.created_at desc, u.id desc'
+    when 'last_seen_at' then 'u.last_seen_at, u.id'
+    -- the order of the index users_named
+    when 'display_name' then 'lower(u.display_name) using operator(pg_catalog.~<~), u.id'
+    when '-display_name' then 'lower(u.display_name) using operator(pg_catalog.~>~), u.id desc'
+    else 'u.last_seen_at desc, u.id desc' end;
+  total bigint := case when conditions = 'true' then internal.list_counted('users_page', 'app.users') end;
+  page uuid[];
+  shown json;
+begin
+  if total is null then
+    execute format('select count(*) from app.users u where %s', conditions) into total
+      using users_sorted.last_seen_since, users_sorted.ids;
+  end if;
+  execute format('select array(select u.id from app.users u where %s order by %s limit $3 offset $4)',
+                 conditions, order_of)
+     into page
+    using users_sorted.last_seen_since, users_sorted.ids, users_sorted.page_limit, users_sorted.page_offset;
+  select json_agg(internal.user_admin_json(u) order by p.n) into shown
+    from unnest(page) with ordinality p (id, n)
+    join app.users u on u.id = p.id;
+  return internal.reply_page(shown, total, users_sorted.page_offset, users_sorted.page_limit);
+end $$;
+comment on function internal.users_sorted is
+  'A page of users in an order, filtered; ids are those of a search or a segment, or null. Each order is that of an
+   index. Filters count the users whom they leave: by users_banned, by users_last_seen, or by all rows for those that
+   are not banned.';
+
 create or replace function api.users_list(page_limit bigint, page_offset bigint, search text default null,
-                                          segment_id uuid default null)
+                                          segment_id uuid default null, sort text default '-last_seen_at',
+                                          is_banned boolean default null,
+                                          last_seen_since timestamptz default null)
 returns api.reply
 language plpgsql stable as $$
 declare
@@ -234,15 +284,32 @@ declare
                                         '\\\1', 'g') || '%';
   members uuid[];
   hits uuid[];
+  exact uuid[];
   total bigint;
   shown json;
 begin
+  if users_list.sort <> '-last_seen_at' or users_list.is_banned is not null
+     or users_list.last_seen_since is not null then
+    if term <> '' then
+      hits := internal.users_exactly(term) || case
+        when is_short then array(select b.id from internal.users_beginning(term) b)
+        else array(select c.id from internal.users_containing(pattern) c) end;
+    end if;
+    if users_list.segment_id is not null then
+      members := internal.segment_members(users_list.segment_id);
+      hits := case when term = '' then members
+                   else array(select h from unnest(hits) h intersect select m from unnest(members) m) end;
+    end if;
+    return internal.users_sorted(users_list.sort, users_list.is_banned, users_list.last_seen_since, hits,
+                                 users_list.page_offset, users_list.page_limit);
+  end if;
   if term = '' and users_list.segment_id is null then
     return internal.users_page(users_list.page_offset, users_list.page_limit);
   elsif term = '' then
     return internal.users_of_segment(users_list.segment_id, users_list.page_offset, users_list.page_limit);
   end if;
-  if users_list.segment_id is null and users_list.page_offset + users_list.page_limit <= 1000 then
+  exact := internal.users_exactly(term);
+  if exact = '{}' and users_list.segment_id is null and users_list.page_offset + users_list.page_limit <= 1000 then
     -- a common text is found among the newest-active users: then hundreds of thousands of matches need not be sorted
     hits := internal.users_lately_containing(pattern, users_list.page_offset + users_list.page_limit);
     if cardinality(hits) = users_list.page_offset + users_list.page_limit then
@@ -255,6 +322,8 @@ begin
   elsif total is null then
     hits := array(select c.id from internal.users_containing(pattern) c order by c.last_seen_at desc, c.id desc);
   end if;
+  hits := exact || array(
+    select h.id from unnest(hits) with ordinality h (id, n) where h.id <> all (exact) order by h.n);
   if users_list.segment_id is not null then
     members := internal.segment_members(users_list.segment_id);
     hits := array(select h.id from unnest(hits) with ordinality h (id, n) where h.id = any (members) order by h.n);
@@ -266,9 +335,9 @@ begin
   return internal.reply_page(shown, coalesce(total, cardinality(hits)), users_list.page_offset, users_list.page_limit);
 end $$;
 comment on function api.users_list is
-  'Users, newest-active first. search finds a part of email, external_id or display_name, ignoring case, and treats %
-   and _ literally; one or two of a-z and 0-9 match only the beginnings of these. The duration of a search grows with
-   the number of matches.';
+  'Users, newest-active first, or in the order of sort. search finds a part of email, external_id or display_name,
+   ignoring case, and treats % and _ literally; one or two of a-z and 0-9 match only the beginnings of these; an id or a
+   phone number finds its user. The duration of a search grows with the number of matches.';
 
 create or replace function internal.user_sections(user_id uuid) returns json
 language plpgsql stable as $$

@@ -73,10 +73,12 @@ $$;
 comment on function api.xp_history is 'The caller''s ledger, newest first. Refuses 400 INVALID_INPUT for a bad cursor.';
 
 create or replace function api.xp_transactions(user_id uuid default null, cursor text default null,
-                                               page_limit int default 50)
+                                               page_limit int default 50, include text default null)
 returns api.reply
 language sql stable as $$
-  select internal.xp_page(xp_transactions.user_id, xp_transactions.cursor, xp_transactions.page_limit)
+  select internal.reply_with_users(
+    internal.xp_page(xp_transactions.user_id, xp_transactions.cursor, xp_transactions.page_limit),
+    xp_transactions.include)
 $$;
 comment on function api.xp_transactions is
   'The ledger of all users or of one, newest first. Refuses 400 INVALID_INPUT for a bad cursor.';

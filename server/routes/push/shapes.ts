@@ -114,6 +114,7 @@ export const Preview = z.strictObject({
   audience_count: z.int(),
   is_estimate: z.boolean(),
   margin: z.int(),
+  provider_connected: z.boolean(),
   devices: z.int(),
   by_platform: z.strictObject({ ios: z.int(), android: z.int() }),
   by_locale: z.record(z.string(), z.int()),
