@@ -1,12 +1,12 @@
 import type pg from 'pg'
 import { type Signatures, signaturesOf } from '#fleet/checks/names.ts'
 import { databaseExists } from '#fleet/cluster.ts'
+import { formerNotedIn, knownOf, noteLoaded } from '#fleet/load/checksum.ts'
 import type { Program } from '#fleet/load/files.ts'
 import { changedFiles } from '#fleet/load/load.ts'
 import { migrateDatabase } from '#fleet/load/migrate.ts'
 import { pendingMigrations } from '#fleet/load/migrations.ts'
 import { type Managed, managedOf, readTarget, type Upgrade } from '#fleet/load/target.ts'
-import { formerNotedIn, knownOf, noteLoaded } from '#fleet/load/witness.ts'
 import { withClusterLock, withDatabaseLock } from '#fleet/locks.ts'
 import { type Cluster, connectAdmin } from '#server/database/cluster.ts'
 

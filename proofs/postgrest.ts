@@ -1,6 +1,6 @@
-// The suite of postgrest-js itself through the REST door: npm run proof:postgrest -- <checkout of supabase/postgrest-js>. Its tables stand in
+// The suite of postgrest-js itself through the REST access: npm run proof:postgrest -- <checkout of supabase/postgrest-js>. Its tables stand in
 // schema rest of a tenant, its requests get a server key on their way, and PostgREST has the settings that the suite was written for (rollbacks,
-// aggregates, plans, two schemas). Everything between is the door's: routing, tokens, the pre-request function, what is passed on.
+// aggregates, plans, two schemas). Everything between is the REST access's: routing, tokens, the pre-request function, what is passed on.
 import { spawn } from 'node:child_process'
 import { once } from 'node:events'
 import { access, chmod, mkdtemp, readFile, rm, writeFile } from 'node:fs/promises'
@@ -38,7 +38,7 @@ exec ${binary}\n`,
 )
 await chmod(wrapper, 0o755)
 
-/** The suite's own tables, in the schema that the door shows as public; PostGIS is not here, and its column is text. */
+/** The suite's own tables, in the schema that the REST access shows as public; PostGIS is not here, and its column is text. */
 const schemaOf = async (file: string) =>
   (await readFile(join(suite, 'test/db', file), 'utf8'))
     .replaceAll(/\bpublic\./g, 'rest.')
@@ -67,7 +67,7 @@ const load = async () =>
    declare
      one regprocedure;
    begin
-     -- the door gives functions no search path: those of the suite name their tables alone
+     -- the REST access gives functions no search path: those of the suite name their tables alone
      for one in select p.oid from pg_proc p where p.pronamespace in ('rest'::regnamespace, 'personal'::regnamespace) and p.prokind = 'f' loop
        execute format('alter function %s set search_path = rest', one);
      end loop;
@@ -76,7 +76,7 @@ const load = async () =>
 await load()
 say('the tables of the suite are there')
 
-/** The same binary without the door, as the same role over the same tables. */
+/** The same binary without the REST access, as the same role over the same tables. */
 const bare = spawn(wrapper, {
   env: {
     ...process.env,
@@ -166,10 +166,10 @@ const run = async (): Promise<Results> => {
   return JSON.parse(await readFile(output, 'utf8')) as Results
 }
 
-/** What the door means to do otherwise. */
+/** What the REST access means to do otherwise. */
 const differences: Readonly<Record<string, string>> = {
   'embedded select with computed field explicit selection':
-    'the door sets no search path, by which Postgres would find the function of a computed column',
+    'the REST access sets no search path, by which Postgres would find the function of a computed column',
 }
 
 const failuresOf = ({ testResults }: Results) =>
@@ -192,18 +192,18 @@ try {
     {},
     [
       {
-        text: `of the ${alone.numTotalTests} tests of postgrest-js ${alone.numPassedTests} pass against bare PostgREST over these tables, and ${through.numPassedTests} through the REST door`,
+        text: `of the ${alone.numTotalTests} tests of postgrest-js ${alone.numPassedTests} pass against bare PostgREST over these tables, and ${through.numPassedTests} through the REST access`,
         holds: through.numTotalTests === alone.numTotalTests && through.numPassedTests > 0,
       },
       {
-        text: `no test passes without the door that fails through it, but ${Object.entries(differences)
+        text: `no test passes without the REST access that fails through it, but ${Object.entries(differences)
           .map(([name, why]) => `"${name}": ${why}`)
           .join('; ')}`,
         holds: lost.length === 0,
       },
     ],
     [
-      ...(lost.length > 0 ? [`Through the door alone fail:\n\n${listOf(lost)}`] : []),
+      ...(lost.length > 0 ? [`Through the REST access alone fail:\n\n${listOf(lost)}`] : []),
       `Both ways fail (some ask a PostgREST 13 at port 3001, or PostGIS, or name the schema public in their snapshots):\n\n${listOf(failed.filter((name) => known.has(name)))}`,
     ].join('\n\n'),
   )

@@ -6,7 +6,7 @@ import { environment } from '#server/config.ts'
 import { loadAreas } from '#server/http/areas.ts'
 import { declaredCodes, fullPath, openApi } from '#server/http/openapi.ts'
 import { type Area, type Caller, type Route, withoutOwn } from '#server/http/route.ts'
-import { door } from '#server/rest/caller.ts'
+import { restArea } from '#server/rest/caller.ts'
 import { root } from '#server/root.ts'
 import { instruments, prometheusName } from '#server/telemetry/instruments.ts'
 import { meaningOf, meaningProblems } from './docs/codes.ts'
@@ -204,7 +204,7 @@ const main = async (): Promise<void> => {
   const areas = (await loadAreas()).sort((a, b) => a.title.localeCompare(b.title))
   const pages: [string, string][] = [
     ['docs/api.md', apiPage(areas)],
-    ['docs/errors.md', errorsPage([...areas, door])],
+    ['docs/errors.md', errorsPage([...areas, restArea])],
     [
       'docs/configuration.md',
       withPart('docs/configuration.md', await read('docs/configuration.md'), 'environment', environmentTable()),
@@ -225,7 +225,7 @@ const main = async (): Promise<void> => {
   }
   const problems = [
     ...repeatedRefusals(areas),
-    ...meaningProblems(answeredCodes([...areas, door])),
+    ...meaningProblems(answeredCodes([...areas, restArea])),
     ...(await registerProblems()),
     ...(await lineProblems(root)),
     ...wordProblems(areas, await openApi(areas, 'https://api.trellis.test')),

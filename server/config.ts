@@ -173,7 +173,7 @@ export const environment = z.object({
     'The folder of an installed Postgres 15 to 18, such as `/usr/lib/postgresql/18`: its programs run the data of DATA_DIR, in place of those that npm installed.',
   ),
   POSTGREST_BIN: optional.describe(
-    'PostgREST 12 or newer for the REST door. Default: the one that npm installed, if there is one for this platform.',
+    'PostgREST 12 or newer for the REST access. Default: the one that npm installed, if there is one for this platform.',
   ),
   REST_PROCESSES: z.coerce
     .number()
@@ -182,7 +182,7 @@ export const environment = z.object({
     .max(500)
     .default(8)
     .describe(
-      'Processes of PostgREST that one server process runs: one for each project that uses its REST door at the moment.',
+      'Processes of PostgREST that one server process runs: one for each project that uses its REST access at the moment.',
     ),
   REST_CONNECTIONS: z.coerce
     .number()

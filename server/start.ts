@@ -44,8 +44,8 @@ import type { ProjectFiles } from '#server/providers/project_files.ts'
 import { createUpstream } from '#server/providers/upstream.ts'
 import { announcePublished, createRealtime, type Realtime } from '#server/realtime/realtime.ts'
 import { serveAuth } from '#server/rest/auth.ts'
-import { door } from '#server/rest/caller.ts'
-import { createDoors } from '#server/rest/doors.ts'
+import { restArea } from '#server/rest/caller.ts'
+import { createRestProcesses } from '#server/rest/processes.ts'
 import { serveChannels } from '#server/rest/realtime.ts'
 import { serveRest } from '#server/rest/serve.ts'
 import { serveStorage } from '#server/rest/storage.ts'
@@ -183,7 +183,7 @@ export const assemble = async (
     log,
     now,
   })
-  const rest = createDoors({ config, database, secrets, log, clock })
+  const rest = createRestProcesses({ config, database, secrets, log, clock })
   // the project cache asks the fleet where a cluster is, the fleet invalidates entries of the project cache
   let fleet: Fleet
   const projectCache = createProjectCache(database, controlPlace, (id) => fleet.clusterOf(id))
@@ -241,7 +241,7 @@ export const assemble = async (
   })
 
   const areaByRoute = new Map<Route, Area>(
-    [...areas, door].flatMap((area) => area.routes.map((route) => [route, area] as const)),
+    [...areas, restArea].flatMap((area) => area.routes.map((route) => [route, area] as const)),
   )
   const areaOf = (route: Route): Area => {
     const found = areaByRoute.get(route)

@@ -1,6 +1,6 @@
-import type { Arguments } from '#server/database/bound.ts'
 import type { Place } from '#server/database/cluster.ts'
 import { dataOf } from '#server/database/database.ts'
+import type { Arguments } from '#server/database/statements.ts'
 import { ApiError } from '#server/errors.ts'
 import { unserved } from '#server/http/client_credentials.ts'
 import type { Services } from '#server/services.ts'

@@ -1,7 +1,7 @@
 import { readdir } from 'node:fs/promises'
-import type { Arguments } from '#server/database/bound.ts'
 import type { Place } from '#server/database/cluster.ts'
 import type { Reply } from '#server/database/database.ts'
+import type { Arguments } from '#server/database/statements.ts'
 import type { Services } from '#server/services.ts'
 import type { SpanAttributes } from '#server/telemetry/spans.ts'
 

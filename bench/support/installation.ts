@@ -110,8 +110,8 @@ export type Scenario = {
   readonly users: readonly User[]
   /** As the pools of the program reach the tenant for end users. */
   readonly target: Target
-  /** Switches doors of the project on. Returns the headers of its developer. */
-  openDoors(switches: {
+  /** Switches interfaces of the project on. Returns the headers of its developer. */
+  switchOn(switches: {
     readonly rest_enabled?: true
     readonly graphql_enabled?: true
   }): Promise<Readonly<Record<string, string>>>
@@ -137,9 +137,9 @@ export const createScenario = async (
     database,
     users: signedIn,
     target: targetOf(cluster, database, 'app_user', createSecrets(secretsKey)),
-    async openDoors(switches) {
+    async switchOn(switches) {
       const { status } = await ask(server.url, 'PATCH', `/v1/admin/projects/${projectId}`, switches, developer)
-      if (status !== 200) throw new Error(`the doors stay closed: ${status}`)
+      if (status !== 200) throw new Error(`the interfaces stay off: ${status}`)
       return developer
     },
     async caller() {

@@ -72,7 +72,7 @@ const rows: readonly (readonly [name: string, sql: string])[] = [
   ],
   [
     'XP ledger',
-    `insert into app.xp_transactions (app_user_id, amount, total_after, source, source_id, rule_key, wished, occurred_at, counted_at, created_at)
+    `insert into app.xp_transactions (app_user_id, amount, total_after, source, source_id, rule_key, requested, occurred_at, counted_at, created_at)
      select p.id, 10, 10 * k, 'event', p.n || '-' || k, 'lesson', 10, t.at, t.at, t.at
        from generate_series(1, 3) k, bench.people p, lateral (select now() - (k * 5 + p.n % 5) * interval '1 day' as at) t
       where p.n <= $1::int`,

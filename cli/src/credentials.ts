@@ -23,7 +23,7 @@ const nothing: Stored = { version: 1, current: null, servers: {} }
 export const configFolder = (env: Env, platform: NodeJS.Platform = process.platform): string => {
   const home = env['HOME'] || homedir()
   if (platform === 'win32') return join(env['APPDATA'] || join(home, 'AppData', 'Roaming'), 'trellis')
-  // one that is set is obeyed on a Mac too; a relative one is void, as its specification says
+  // one that is set holds on a Mac too; a relative one is void, as its specification says
   const named = env['XDG_CONFIG_HOME']
   if (named?.startsWith('/')) return join(named, 'trellis')
   if (platform === 'darwin') return join(home, 'Library', 'Application Support', 'trellis')

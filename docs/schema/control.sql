@@ -1230,12 +1230,12 @@ create table ops.grants (
   constraint grants_path_fkey FOREIGN KEY (path) REFERENCES ops.files(path) ON DELETE CASCADE
 );
 
--- One row: the fingerprint of what the loader left here, the witness that it had then (sql/cluster/witness.sql), and in
--- a template the fingerprint of the template before. While the witness is the same, nobody has changed what the loader
--- manages. Numbers of a fixed size, so that there is no TOAST table.
+-- One row: the fingerprint of what the loader left here, the checksum that it had then (sql/cluster/checksum.sql), and
+-- in a template the fingerprint of the template before. While the checksum is the same, nobody has changed what the
+-- loader manages. Numbers of a fixed size, so that there is no TOAST table.
 create table ops.loaded (
   fingerprint uuid not null,
-  witness uuid not null,
+  checksum uuid not null,
   former uuid
 );
 

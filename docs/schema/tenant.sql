@@ -2087,6 +2087,18 @@ create policy "dashboards read every row" on app.inventory_stacks for select to 
 create policy "users read their own stacks" on app.inventory_stacks for select to app_user
   using ((app_user_id = ( SELECT internal.user_id() AS user_id)));
 
+-- Sums of neighbouring buckets, so that a rank adds up few rows in a run of any size.
+create table app.leaderboard_bucket_groups (
+  run_id uuid not null,
+  from_place numeric not null,
+  from_at timestamp with time zone not null,
+  from_id uuid not null,
+  entries bigint not null,
+  buckets integer not null,
+  constraint leaderboard_bucket_groups_pkey PRIMARY KEY (run_id, from_place, from_at, from_id)
+);
+alter table app.leaderboard_bucket_groups enable row level security;
+
 -- How many folded entries lie between this bound and the next. Changed by who holds the run's fold alone.
 create table app.leaderboard_buckets (
   run_id uuid not null,
@@ -2186,18 +2198,6 @@ create policy "administrators read runs" on app.leaderboard_runs for select to a
   using (true);
 create policy "dashboards read every row" on app.leaderboard_runs for select to app_dashboard
   using (true);
-
--- Sums of neighbouring buckets, so that a rank adds up few rows in a run of any size.
-create table app.leaderboard_shelves (
-  run_id uuid not null,
-  from_place numeric not null,
-  from_at timestamp with time zone not null,
-  from_id uuid not null,
-  entries bigint not null,
-  buckets integer not null,
-  constraint leaderboard_shelves_pkey PRIMARY KEY (run_id, from_place, from_at, from_id)
-);
-alter table app.leaderboard_shelves enable row level security;
 
 -- What is ranked, by which scores, over which periods. At most 100, so lists need no index.
 create table app.leaderboards (
@@ -2800,7 +2800,7 @@ create policy "users read their own progress" on app.onboarding_progress for sel
 
 -- Work that a change caused, inserted in its transaction. A worker leases due rows, runs the task that each names, and
 -- deletes it or sets its next due_at. lease is the number of the newest lease: only its holder settles the row.
--- wished_at: queued again while it ran, for then. At most so many rows of one lane run at once. failed_at: given up,
+-- requested_at: queued again while it ran, for then. At most so many rows of one lane run at once. failed_at: given up,
 -- for a person to see and replay.
 create table app.outbox (
   id uuid not null default internal.new_id(),
@@ -2809,7 +2809,7 @@ create table app.outbox (
   lane text,
   payload jsonb not null default '{}'::jsonb,
   due_at timestamp with time zone not null default internal.now(),
-  wished_at timestamp with time zone,
+  requested_at timestamp with time zone,
   locked_until timestamp with time zone,
   lease integer not null default 0,
   attempts integer not null default 0,
@@ -3030,15 +3030,15 @@ create table app.realtime_channels (
   channel text not null,
   seq bigint not null,
   floor_seq bigint not null,
-  heard_until timestamp with time zone not null,
+  subscribed_until timestamp with time zone not null,
   -- Collections: a subscriber has a filter, which is asked of the rows as they are and as they were.
   keeps_rows boolean not null default false,
   -- By the clock of Postgres, when the channel began to be listened to, or to keep rows: transactions that were running
   -- then may have published nothing. Null when long ago.
-  heard_from timestamp with time zone,
+  subscribed_from timestamp with time zone,
   constraint realtime_channels_pkey PRIMARY KEY (channel)
 );
-CREATE INDEX realtime_channels_heard ON app.realtime_channels USING btree (heard_until);
+CREATE INDEX realtime_channels_subscribed ON app.realtime_channels USING btree (subscribed_until);
 alter table app.realtime_channels enable row level security;
 
 -- Open connections. One whose server has lost its lease is closed.
@@ -3282,16 +3282,16 @@ create policy "administrators change the defaults" on app.referral_defaults for 
 create policy "administrators read the defaults" on app.referral_defaults for select to app_admin
   using (true);
 
--- One row once the REST door of this project has been used: from then on the views in schema rest follow the
+-- One row once the REST access of this project has been used: from then on the views in schema rest follow the
 -- collections. generator is the version of internal.rest_view_sql that made them.
-create table app.rest_doors (
+create table app.rest_access (
   id boolean not null default true,
   generator integer not null,
   prepared_at timestamp with time zone not null default internal.now(),
-  constraint rest_doors_pkey PRIMARY KEY (id),
-  constraint rest_doors_one_row CHECK (id)
+  constraint rest_access_pkey PRIMARY KEY (id),
+  constraint rest_access_one_row CHECK (id)
 );
-alter table app.rest_doors enable row level security;
+alter table app.rest_access enable row level security;
 
 -- Every reward ever given, once per user and source. outcome says per part what was given, or why it could not be.
 create table app.reward_grants (
@@ -4403,7 +4403,7 @@ create policy "dashboards read every row" on app.xp_totals for select to app_das
 create policy "users read their own total" on app.xp_totals for select to app_user
   using ((app_user_id = ( SELECT internal.user_id() AS user_id)));
 
--- The ledger of XP: amount is what took effect, wished what was to be given before clipped_by cut it.
+-- The ledger of XP: amount is what took effect, requested what was to be given before clipped_by cut it.
 create table app.xp_transactions (
   id uuid not null default internal.new_id(),
   app_user_id uuid not null,
@@ -4413,7 +4413,7 @@ create table app.xp_transactions (
   source_id text not null,
   rule_key text,
   reason text,
-  wished bigint not null,
+  requested bigint not null,
   clipped_by text,
   -- When it was earned, by the event's own time: what challenges sum.
   occurred_at timestamp with time zone not null,
@@ -4606,12 +4606,12 @@ create table ops.grants (
   constraint grants_path_fkey FOREIGN KEY (path) REFERENCES ops.files(path) ON DELETE CASCADE
 );
 
--- One row: the fingerprint of what the loader left here, the witness that it had then (sql/cluster/witness.sql), and in
--- a template the fingerprint of the template before. While the witness is the same, nobody has changed what the loader
--- manages. Numbers of a fixed size, so that there is no TOAST table.
+-- One row: the fingerprint of what the loader left here, the checksum that it had then (sql/cluster/checksum.sql), and
+-- in a template the fingerprint of the template before. While the checksum is the same, nobody has changed what the
+-- loader manages. Numbers of a fixed size, so that there is no TOAST table.
 create table ops.loaded (
   fingerprint uuid not null,
-  witness uuid not null,
+  checksum uuid not null,
   former uuid
 );
 

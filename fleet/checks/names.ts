@@ -68,20 +68,20 @@ const listening = async <T>(
   client: Client,
   work: (run: (block: string) => Promise<Problem[]>) => Promise<T>,
 ): Promise<T> => {
-  let heard: Problem[] = []
+  let problems: Problem[] = []
   const hear = ({ message = '' }: { message?: string | undefined }) => {
     const found = noticeOf(message)
-    if (found) heard.push(found)
+    if (found) problems.push(found)
   }
   client.on('notice', hear)
   try {
     return await work(async (block) => {
-      heard = []
+      problems = []
       // what this reader has not understood is not said to be wrong, nor does it end a transaction of the caller
       await client.query(
         `do ${escapeLiteral(`begin execute ${escapeLiteral(block)}; exception when others then null; end`)}`,
       )
-      return heard
+      return problems
     })
   } finally {
     client.off('notice', hear)

@@ -1,8 +1,8 @@
 import type { Client } from 'pg'
 import { remember, run } from '#fleet/load/apply.ts'
+import { dropWithDependents, type MadeObject } from '#fleet/load/dependents.ts'
 import { type SqlFile, stemOf } from '#fleet/load/files.ts'
 import { applyPolicies, regrant } from '#fleet/load/policies.ts'
-import { type MadeObject, setAside } from '#fleet/load/set_aside.ts'
 import { inTransaction } from '#fleet/load/transactions.ts'
 import type { DatabaseError } from '#server/database/failures.ts'
 
@@ -64,14 +64,14 @@ const applyFunctions = async (
 ): Promise<FunctionsApplied> => {
   const before = new Map<string, MadeObject[]>()
   for (const path of [...files.map((file) => file.path), ...absent]) before.set(path, await objectsOf(client, path))
-  const leaning = anew ? await setAside(client, [...before.values()].flat()) : []
+  const leaning = anew ? await dropWithDependents(client, [...before.values()].flat()) : []
   let isNew = false
   let isLess = anew
   for (const [index, file] of files.entries()) {
     const had = before.get(file.path) ?? []
     const made = await applyFile(client, file, index > 0)
     const gone = had.filter((old) => !made.some((now) => now.kind === old.kind && now.identity === old.identity))
-    if (!anew && gone.length > 0) leaning.push(...(await setAside(client, gone)))
+    if (!anew && gone.length > 0) leaning.push(...(await dropWithDependents(client, gone)))
     isLess ||= gone.length > 0
     isNew ||= made.some((now) => !had.some((old) => old.identity === now.identity))
   }

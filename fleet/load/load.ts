@@ -1,6 +1,7 @@
 import type { Client } from 'pg'
 import { type Signatures, signaturesOf } from '#fleet/checks/names.ts'
 import { applyPlain, remember, run } from '#fleet/load/apply.ts'
+import { dropWithDependents } from '#fleet/load/dependents.ts'
 import type { Program, SqlFile } from '#fleet/load/files.ts'
 import { loadFresh } from '#fleet/load/fresh.ts'
 import {
@@ -12,7 +13,6 @@ import {
   objectsOf,
 } from '#fleet/load/functions.ts'
 import { applyPolicies, CommentedPolicy, withdraw } from '#fleet/load/policies.ts'
-import { setAside } from '#fleet/load/set_aside.ts'
 import { inTransaction } from '#fleet/load/transactions.ts'
 
 /**
@@ -141,7 +141,7 @@ const dropAbsent = async (client: Client, program: Program, known: Map<string, s
     for (const path of absent) await withdraw(client, path)
     const made = []
     for (const path of absent) made.push(...(await objectsOf(client, path)))
-    const leaning = await setAside(client, made)
+    const leaning = await dropWithDependents(client, made)
     await client.query('delete from ops.files where path = any ($1)', [absent])
     await functionsLoaded(client)
     if (leaning.length > 0)

@@ -1,8 +1,8 @@
 import type { Client } from 'pg'
 import { remember, run } from '#fleet/load/apply.ts'
+import { dropPolicies } from '#fleet/load/dependents.ts'
 import type { SqlFile } from '#fleet/load/files.ts'
 import { findMovedGrants, keepGrants, takeGrants } from '#fleet/load/moved_grants.ts'
-import { dropPolicies } from '#fleet/load/set_aside.ts'
 import { registries } from '#fleet/load/state.ts'
 
 /** `leaving` are the files of which something may have moved into this one: they change or go with this version, and are applied later. */

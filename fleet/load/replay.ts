@@ -1,13 +1,13 @@
 import type { Client } from 'pg'
 import { run } from '#fleet/load/apply.ts'
-import { statementsOf } from '#fleet/load/delta.ts'
+import { checksumHere, isUndisturbed, type Known, noteHere, noteLoaded } from '#fleet/load/checksum.ts'
+import { statementsOf } from '#fleet/load/difference.ts'
 import type { Program, SqlFile } from '#fleet/load/files.ts'
 import { functionsLoaded } from '#fleet/load/functions.ts'
 import { loadProgram } from '#fleet/load/load.ts'
 import { fingerprintHere, itemKey, type State } from '#fleet/load/state.ts'
 import { type Managed, managedOf, readTarget, type Target, type Upgrade } from '#fleet/load/target.ts'
 import { inTransaction } from '#fleet/load/transactions.ts'
-import { isUndisturbed, type Known, noteHere, noteLoaded, witnessHere } from '#fleet/load/witness.ts'
 import type { DatabaseError } from '#server/database/failures.ts'
 
 /** How to upgrade databases that are in one known state to a program. */
@@ -173,10 +173,10 @@ const replay = async (client: Client, plan: Plan, since: string): Promise<boolea
       await client.query(plan.statements)
       if (plan.hasFunctions) await functionsLoaded(client, true)
       for (const file of plan.seeds) await run(client, file)
-      const found = await witnessHere(client)
+      const found = await checksumHere(client)
       const isSure = plan.isProven && found.counts === plan.counts && (await isUndisturbed(client, found, since))
       if (!isSure && (await fingerprintHere(client)) !== plan.fingerprint) throw new Different()
-      if (plan.fingerprint !== null) await noteHere(client, { fingerprint: plan.fingerprint, witness: found.witness })
+      if (plan.fingerprint !== null) await noteHere(client, { fingerprint: plan.fingerprint, checksum: found.checksum })
     })
   } catch (error) {
     // Postgres refused a statement, because of an object that the fingerprint does not cover

@@ -1,8 +1,8 @@
 import type { Client } from 'pg'
-import type { FunctionText } from '#fleet/load/delta.ts'
-import { changedFunctions } from '#fleet/load/delta.ts'
+import { checksumHere, fingerprintAndChecksumHere, type Loaded } from '#fleet/load/checksum.ts'
+import type { FunctionText } from '#fleet/load/difference.ts'
+import { changedFunctions } from '#fleet/load/difference.ts'
 import { type Dependency, dependenciesHere, reading, type State, stateHere } from '#fleet/load/state.ts'
-import { fingerprintAndWitnessHere, type Loaded, witnessHere } from '#fleet/load/witness.ts'
 
 /** What the loader manages in a database, and what depends on its functions. */
 export type Managed = { readonly state: State; readonly dependencies: readonly Dependency[] }
@@ -48,13 +48,13 @@ export const readTarget = (
     const { state, dependencies } = await managedHere(client)
     const former = await before
     const texts = await functionTexts(client, changedFunctions(former.state, state, former.dependencies))
-    const { fingerprint, witness } = await (loaded ?? loadedHere(client))
-    return { state, dependencies, fingerprint, counts: witness.counts, texts }
+    const { fingerprint, checksum } = await (loaded ?? loadedHere(client))
+    return { state, dependencies, fingerprint, counts: checksum.counts, texts }
   })
 
 const loadedHere = async (client: Client): Promise<Loaded> => {
-  const found = await fingerprintAndWitnessHere(client)
-  return { fingerprint: found?.fingerprint ?? null, witness: found?.witness ?? (await witnessHere(client)) }
+  const found = await fingerprintAndChecksumHere(client)
+  return { fingerprint: found?.fingerprint ?? null, checksum: found?.checksum ?? (await checksumHere(client)) }
 }
 
 /** What a new version changes in databases with the fingerprint `former`: what is in them, and what they are brought to. */

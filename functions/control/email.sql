@@ -19,9 +19,9 @@ language sql stable as $$
      where p.id = mail_sender.project_id and p.deleted_at is null))
 $$;
 comment on function api.mail_sender is
-  'How a project sends mail now: the wished address or the project''s own, whichever is on a verified domain, with the
-   sealed key that signs for it; without one from_email is null, and the installation''s address sends. Null when the
-   project was deleted.';
+  'How a project sends mail now: the requested address or the project''s own, whichever is on a verified domain, with
+   the sealed key that signs for it; without one from_email is null, and the installation''s address sends. Null when
+   the project was deleted.';
 
 create or replace function api.mail_from_check(project_id uuid, addresses jsonb) returns api.reply
 language plpgsql stable as $$

@@ -20,10 +20,10 @@ begin
   values (enqueue.task, enqueue.key, enqueue.lane, enqueue.payload, due)
   on conflict on constraint outbox_one_per_task_and_key do update
      set payload = excluded.payload,
-         -- while the row is leased, due_at belongs to the current run and wished_at holds the newly requested due time,
-         -- also when the lease has expired: its holder may merely be late
-         wished_at = case when queued.locked_until is not null then least(queued.wished_at, excluded.due_at)
-                          else queued.wished_at end,
+         -- while the row is leased, due_at belongs to the current run and requested_at holds the due time that was
+         -- requested since, also when the lease has expired: its holder may merely be late
+         requested_at = case when queued.locked_until is not null then least(queued.requested_at, excluded.due_at)
+                          else queued.requested_at end,
          due_at = case when queued.locked_until is not null then queued.due_at
                        when queued.failed_at is not null then excluded.due_at
                        else least(queued.due_at, excluded.due_at) end,
@@ -132,7 +132,7 @@ begin
            lease = o.lease + 1,
            attempts = o.attempts + 1,
            -- this run covers everything that was requested up to now
-           wished_at = case when o.wished_at > internal.now() then o.wished_at end
+           requested_at = case when o.requested_at > internal.now() then o.requested_at end
       from picked p
      where o.id = p.id
     returning o.id, o.task, o.key, o.payload, o.attempts, o.due_at, o.lease, p.rank
@@ -195,7 +195,7 @@ returns void
 language plpgsql volatile as $$
 begin
   if outbox_finish.due_at is null and not outbox_finish.gave_up then
-    delete from app.outbox o where o.id = outbox_finish.id and o.lease = outbox_finish.lease and o.wished_at is null;
+    delete from app.outbox o where o.id = outbox_finish.id and o.lease = outbox_finish.lease and o.requested_at is null;
     if found then
       return;
     end if;
@@ -221,12 +221,12 @@ begin
   -- the comparison of lease ignores a worker whose lease expired and was taken over; a row that was queued again during
   -- the run stays, with new attempts
   update app.outbox o
-     set due_at = coalesce(least(outbox_finish.due_at, o.wished_at), o.due_at),
-         wished_at = null,
+     set due_at = coalesce(least(outbox_finish.due_at, o.requested_at), o.due_at),
+         requested_at = null,
          locked_until = null,
          last_error = outbox_finish.error,
-         attempts = case when outbox_finish.error is null or o.wished_at is not null then 0 else o.attempts end,
-         failed_at = case when outbox_finish.gave_up and o.wished_at is null then internal.now() end
+         attempts = case when outbox_finish.error is null or o.requested_at is not null then 0 else o.attempts end,
+         failed_at = case when outbox_finish.gave_up and o.requested_at is null then internal.now() end
    where o.id = outbox_finish.id and o.lease = outbox_finish.lease
      -- an error changes nothing when the row is finished already: the result was stored although its response was lost
      and (outbox_finish.error is null or o.locked_until is not null);
@@ -251,8 +251,8 @@ create or replace function api.outbox_release(held json) returns api.reply
 language sql volatile as $$
   with released as (
     update app.outbox o
-       set due_at = least(o.due_at, o.wished_at),
-           wished_at = null,
+       set due_at = least(o.due_at, o.requested_at),
+           requested_at = null,
            locked_until = null,
            attempts = greatest(o.attempts - 1, 0)
       from json_to_recordset(outbox_release.held) as h (id uuid, lease int)

@@ -3,7 +3,7 @@ select internal.checks_declare('app.leaderboards');
 alter table app.leaderboard_runs enable row level security;
 alter table app.leaderboard_entries enable row level security;
 alter table app.leaderboard_buckets enable row level security;
-alter table app.leaderboard_shelves enable row level security;
+alter table app.leaderboard_bucket_groups enable row level security;
 alter table app.leaderboard_changes enable row level security;
 alter table app.leaderboard_folds enable row level security;
 

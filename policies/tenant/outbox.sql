@@ -4,7 +4,7 @@ create policy "workers read queued work" on app.outbox for select to app_worker 
 create policy "workers settle queued work" on app.outbox for update to app_worker using (true) with check (true);
 create policy "workers remove finished work" on app.outbox for delete to app_worker using (true);
 
-grant select, delete, update (due_at, wished_at, locked_until, lease, attempts, last_error,
+grant select, delete, update (due_at, requested_at, locked_until, lease, attempts, last_error,
                               failed_at) on app.outbox to app_worker;
 grant execute on function internal.outbox_groups, internal.outbox_begun, internal.outbox_finish, internal.outbox_next,
   api.outbox_lease, api.outbox_renew, api.outbox_finish, api.outbox_release, api.outbox_next,

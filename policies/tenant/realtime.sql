@@ -15,8 +15,8 @@ create policy "administrators read the rules for rooms" on app.realtime_rooms fo
 grant select on app.realtime_rooms to app_admin;
 
 -- conditions of triggers run as whoever writes
-grant select on sequence app.realtime_heard to app_anon, app_user, app_server, app_admin, app_auth, app_worker;
-grant execute on function internal.is_heard to app_anon, app_user, app_server, app_admin, app_auth, app_worker;
+grant select on sequence app.realtime_subscribed to app_anon, app_user, app_server, app_admin, app_auth, app_worker;
+grant execute on function internal.has_subscribers to app_anon, app_user, app_server, app_admin, app_auth, app_worker;
 
 grant execute on function internal.realtime_authorize, api.realtime_open, api.realtime_subscribe, api.realtime_leave,
   api.realtime_check, api.realtime_publish, api.presence_set, api.realtime_ticket_add to app_user;
@@ -24,7 +24,7 @@ grant execute on function api.realtime_ticket_take to app_auth;
 grant execute on function internal.realtime_rooms_json, api.realtime_broadcast, api.realtime_rooms_put,
   api.realtime_stats to app_admin;
 grant execute on function internal.realtime_close, internal.purge__realtime, internal.writing_transactions,
-  api.realtime_tail, api.realtime_beat, api.realtime_close, api.realtime_running, api.realtime_boards,
+  api.realtime_tail, api.realtime_heartbeat, api.realtime_close, api.realtime_running, api.realtime_boards,
   api.realtime_matches to app_worker;
 
 insert into internal.user_data

@@ -1,5 +1,5 @@
 -- Only api.rest_prepare and what follows collections read this table.
-alter table app.rest_doors enable row level security;
+alter table app.rest_access enable row level security;
 
 -- app_rest has what app_user has by membership: see sql/cluster/roles.sql
 grant usage on schema rest to app_rest, app_server;

@@ -49,7 +49,7 @@ values
    array['app_user_id', 'total', 'highest_level', 'announced_level', 'created_at', 'updated_at'],
    'xp', 'add', 'cascade', current_setting('trellis.file')),
   ('app.xp_transactions', 'app_user_id', 'xp_transactions',
-   array['id', 'app_user_id', 'amount', 'total_after', 'source', 'source_id', 'rule_key', 'reason', 'wished',
+   array['id', 'app_user_id', 'amount', 'total_after', 'source', 'source_id', 'rule_key', 'reason', 'requested',
          'clipped_by', 'occurred_at', 'counted_at',
          'created_at'],
    'xp', 'with app.xp_totals', 'delete', current_setting('trellis.file')),

@@ -1,6 +1,6 @@
 import { setTimeout as sleep } from 'node:timers/promises'
-import type { Arguments } from '#server/database/bound.ts'
 import { dataOf, type Reply } from '#server/database/database.ts'
+import type { Arguments } from '#server/database/statements.ts'
 import { ApiError, refusal } from '#server/errors.ts'
 import { projectIdOf } from '#server/http/project.ts'
 import type { HandlerContext } from '#server/http/route.ts'

@@ -1,7 +1,7 @@
 /** The audit trail of a project or an organization, read from both databases: lists, single events and exports. */
 import { z } from 'zod'
-import type { Arguments } from '#server/database/bound.ts'
 import { dataOf, type Reply } from '#server/database/database.ts'
+import type { Arguments } from '#server/database/statements.ts'
 import { refusal } from '#server/errors.ts'
 import { type Column, linesOf } from '#server/http/csv.ts'
 import { pageBytes, readCursor, writeCursor } from '#server/http/cursors.ts'

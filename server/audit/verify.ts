@@ -1,7 +1,7 @@
 /** Verification of the chain of seals. */
 import { type Ask, placesOf } from '#server/audit/trail.ts'
-import type { Arguments } from '#server/database/bound.ts'
 import { dataOf } from '#server/database/database.ts'
+import type { Arguments } from '#server/database/statements.ts'
 import type { HandlerContext } from '#server/http/route.ts'
 
 type Key = { readonly id: string; readonly key: string }

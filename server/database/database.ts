@@ -1,7 +1,5 @@
 import type pg from 'pg'
 import type { Logger } from 'pino'
-import type { Arguments } from '#server/database/bound.ts'
-import { boundOf } from '#server/database/bound.ts'
 import { type Claims, runOneSync, type Statement } from '#server/database/call.ts'
 import { callSpan, endFailed, leaseSpan } from '#server/database/call_span.ts'
 import { cancelStatement } from '#server/database/cancel.ts'
@@ -13,6 +11,8 @@ import { createPools, type PoolLimits, type Pools, type Requester } from '#serve
 import type { Replica } from '#server/database/replica.ts'
 import type { TakeRow } from '#server/database/row_interceptor.ts'
 import { bookings, shareOf } from '#server/database/shares.ts'
+import type { Arguments } from '#server/database/statements.ts'
+import { callStatement } from '#server/database/statements.ts'
 import { type ApiError, refusal } from '#server/errors.ts'
 import { exactJson } from '#server/json/lossless_json.ts'
 import { createLru } from '#server/lru.ts'
@@ -269,10 +269,10 @@ export const createDatabase = (options: DatabaseOptions): Database => {
     settings: CallSettings,
   ): Promise<Reply> => {
     const { beforeCommit } = settings
-    const bound = boundOf('reply', name, args)
+    const called = callStatement('reply', name, args)
     const statement: Statement = beforeCommit
-      ? { ...bound, beforeCommit: (early) => beforeCommit(replyOf(early, `api.${name}`)) }
-      : bound
+      ? { ...called, beforeCommit: (early) => beforeCommit(replyOf(early, `api.${name}`)) }
+      : called
     const { row, milliseconds } = await execute(place, role, claims, () => statement, settings)
     const reply = replyOf(row, `api.${name}`)
     // in control nothing but the audit trail sets a due time
@@ -291,7 +291,7 @@ export const createDatabase = (options: DatabaseOptions): Database => {
       next = size < 0 ? null : bytes.toString('utf8', end + 4, end + 4 + size)
     }
     try {
-      const statement = { ...boundOf('lines', name, args), take }
+      const statement = { ...callStatement('lines', name, args), take }
       const { milliseconds } = await execute(place, role, claims, () => statement, { ...settings, readOnly: true })
       if (!taken) throw new Error(`api.${name} answered nothing`)
       return { lines: taken, next_cursor: next, dueAt: null, changed: [], milliseconds }

@@ -58,7 +58,7 @@ export const createLag = () => {
 }
 
 /** Asks a server again and again over one connection, which is made anew when it is lost or the server is another one. */
-const createAsker = (dsn: string) => {
+const createPoller = (dsn: string) => {
   let open: { readonly client: pg.Client; readonly host: Host } | null = null
   const drop = () => {
     if (open) destroy(open.client)
@@ -92,7 +92,7 @@ const createAsker = (dsn: string) => {
 export const followReplica = ({ dsn, primary, mostLagSeconds, log }: ReplicaOptions): Replica => {
   const address = { ...hostOfAddress(dsn), ssl: tlsOf(new URL(dsn)) }
   const { host, port } = address
-  const [there, here] = [createAsker(primary), createAsker(dsn)]
+  const [there, here] = [createPoller(primary), createPoller(dsn)]
   const lag = createLag()
   const listeners = new Set<() => void>()
   // nothing has been said yet

@@ -1,5 +1,5 @@
 import { z } from 'zod'
-import type { Arguments } from '#server/database/bound.ts'
+import type { Arguments } from '#server/database/statements.ts'
 import type { Declaration, Input, Route } from '#server/http/route.ts'
 
 type Given = Pick<Input, 'params' | 'query' | 'body'>

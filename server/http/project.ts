@@ -1,5 +1,5 @@
-import type { Arguments } from '#server/database/bound.ts'
 import type { CallSettings, Reply } from '#server/database/database.ts'
+import type { Arguments } from '#server/database/statements.ts'
 import type { HandlerContext } from '#server/http/route.ts'
 
 /** The id of the project that a request is about. */

@@ -5,7 +5,7 @@ import { ApiError, refusal } from '#server/errors.ts'
 import { isKnown } from '#server/http/conditional.ts'
 import { projectIdOf } from '#server/http/project.ts'
 import type { Answer, HandlerContext } from '#server/http/route.ts'
-import { type Arrival, mostBytes } from '#server/media/storage.ts'
+import { mostBytes, type ReceivedUpload } from '#server/media/storage.ts'
 import { type Variant, variantText } from '#server/media/variants.ts'
 
 /** How long an upload URL lives unless the request says otherwise. */
@@ -121,9 +121,9 @@ const mismatch = (reason: string) =>
   refusal(400, 'INVALID_INPUT', `The file that was uploaded ${reason}.`, { field: 'asset_id', reason })
 
 /** What arrived must be what was registered. */
-const checkArrival =
+const checkReceived =
   ({ size_bytes, mime_type }: Upload) =>
-  ({ size, mimeType }: Arrival) => {
+  ({ size, mimeType }: ReceivedUpload) => {
     if (size === 0) throw notUploaded()
     if (size > mostBytes) throw mismatch('has more than 50 MB')
     if (size_bytes !== null && size !== size_bytes) throw mismatch(`has ${size} bytes and not ${size_bytes}`)
@@ -139,7 +139,7 @@ export const commitArrived = async (
   budget: { readonly is_free?: boolean } = {},
 ): Promise<Reply | null> => {
   const { storage } = context.services.media
-  const check = checkArrival(upload)
+  const check = checkReceived(upload)
   const version = { projectId: projectIdOf(context), assetId: upload.asset_id, version: upload.version }
   const arrived = await storage.promote(version, check).catch((error: Error) => {
     if (error instanceof ApiError) throw error

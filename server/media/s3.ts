@@ -3,7 +3,7 @@ import { stat } from 'node:fs/promises'
 import type { Readable } from 'node:stream'
 import type { _Object, S3Client } from '@aws-sdk/client-s3'
 import { StartError } from '#server/errors.ts'
-import { type Arrival, type MediaStorage, type Name, type StoredName, versionOf } from '#server/media/storage.ts'
+import { type MediaStorage, type Name, type ReceivedUpload, type StoredName, versionOf } from '#server/media/storage.ts'
 
 type S3Place = {
   readonly endpoint: string
@@ -160,7 +160,7 @@ export const createS3Storage = (text: string, now: () => Date, limits = usualLim
       const command = isHead ? new s3.HeadObjectCommand(wanted) : new s3.GetObjectCommand(wanted)
       return s3.getSignedUrl(client, command, { expiresIn: secondsTo(expiresAt), signingDate: now() })
     },
-    async promote(upload, check): Promise<Arrival | null> {
+    async promote(upload, check): Promise<ReceivedUpload | null> {
       const [from, to] = [uploadKey(upload), objectKey({ ...upload, object: upload.version })]
       const arrived = await head(from)
       if (!arrived) {

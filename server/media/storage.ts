@@ -9,7 +9,7 @@ export const mostBytes = 52_428_800
 export type StoredObject = { readonly size: number; readonly modifiedAt: Date }
 
 /** An upload that came, before it is committed. The type is known where the storage keeps it. */
-export type Arrival = { readonly size: number; readonly mimeType: string | null }
+export type ReceivedUpload = { readonly size: number; readonly mimeType: string | null }
 
 /** One name in a storage, as the daily cleanup reads it. */
 export type StoredName = {
@@ -38,7 +38,7 @@ export type MediaStorage = {
    * Makes the object of this version of what arrived, and answers what it is. `check` sees it first, and throws what it refuses. Null when
    * nothing has arrived. Idempotent, also after an interrupted run.
    */
-  promote(upload: Version, check: (arrival: Arrival) => void): Promise<Arrival | null>
+  promote(upload: Version, check: (received: ReceivedUpload) => void): Promise<ReceivedUpload | null>
   /** Null when there is no such object. */
   stat(name: Name): Promise<StoredObject | null>
   /** The bytes from `start` to `end`, both included. */

@@ -88,9 +88,9 @@ export const projectMail = (
   mark: string,
   isOwnServer: boolean,
 ): Message => {
-  const wished = message.from === null ? null : parseAddress(message.from)
+  const requested = message.from === null ? null : parseAddress(message.from)
   const own = senderOf(services, projectId, sender, sender.name, isOwnServer)
-  const isWished = wished !== null && wished.address.toLowerCase() === sender.from_email?.toLowerCase()
+  const isRequested = requested !== null && requested.address.toLowerCase() === sender.from_email?.toLowerCase()
   const url =
     message.category === 'transactional'
       ? null
@@ -101,7 +101,7 @@ export const projectMail = (
     message.html !== null && message.track ? withTracking(services, projectId, message.id, message.html) : message.html
   return {
     ...own,
-    ...(isWished && wished.name ? { from: wished } : {}),
+    ...(isRequested && requested.name ? { from: requested } : {}),
     ...(message.reply_to ? { replyTo: message.reply_to } : {}),
     id: message.id,
     to: message.to,

@@ -70,7 +70,7 @@ export const createHub = (options: HubOptions): Hub => {
       ...[...byUser].map(([user, held]) => [`~${user}`, held.size] as const),
       ...[...channels].map(([name, held]) => [name, held.size] as const),
     ])
-    await ask('realtime_beat', { server_id: serverId, listeners })
+    await ask('realtime_heartbeat', { server_id: serverId, listeners })
   }
 
   const start = async (): Promise<void> => {

@@ -188,7 +188,7 @@ export const createRealtime = (options: RealtimeOptions): Realtime => {
 /** The same database, which tells of transactions that published: the server waits for no one because of them. */
 export const announcePublished = (database: Database, published: (projectId: string) => void): Database => {
   const mark = /(^|,)realtime:([0-9a-f-]+)(?=,|$)/g
-  const heard = (changed: string): string =>
+  const withoutMarks = (changed: string): string =>
     changed
       .replace(mark, (_, _before, projectId: string) => {
         published(projectId)
@@ -200,14 +200,14 @@ export const announcePublished = (database: Database, published: (projectId: str
     async call(...args) {
       const reply = await database.call(...args)
       if (!reply.changed.some((one) => one.startsWith('realtime:'))) return reply
-      const changed = heard(reply.changed.join(','))
+      const changed = withoutMarks(reply.changed.join(','))
       return { ...reply, changed: changed === '' ? [] : changed.split(',') }
     },
     async execute(...args) {
       const answer = await database.execute(...args)
       const changed = answer.row[4]
       if (!changed?.includes('realtime:')) return answer
-      return { ...answer, row: answer.row.with(4, heard(changed)) }
+      return { ...answer, row: answer.row.with(4, withoutMarks(changed)) }
     },
   }
 }

@@ -62,7 +62,7 @@ const socket = complete(
   }),
   appKey,
 )
-export const door = area({
+export const restArea = area({
   stem: 'rest',
   title: 'supabase-js',
   unversioned: true,
@@ -70,7 +70,7 @@ export const door = area({
 })
 
 /**
- * Reads the credentials of a request of supabase-js into the headers of our own routes, and refuses a project whose door is off. It sends the API
+ * Reads the credentials of a request of supabase-js into the headers of our own routes, and refuses a project whose REST access is off. It sends the API
  * key as `apikey` and, until somebody is signed in, as the Bearer too; some clients send it as the Bearer alone. The Bearer of a signed-in user is
  * their session token.
  */
@@ -84,7 +84,11 @@ export const readCredentials = async (request: FastifyRequest, services: Service
 }
 
 export const disabled = () =>
-  refusal(403, 'REST_DISABLED', 'The REST door of this project is off: its developer switches it on with rest_enabled.')
+  refusal(
+    403,
+    'REST_DISABLED',
+    'The REST access of this project is off: its developer switches it on with rest_enabled.',
+  )
 
 const isRead = ({ method }: FastifyRequest) => method === 'GET' || method === 'HEAD'
 

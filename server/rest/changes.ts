@@ -89,7 +89,7 @@ export const changeOf = (sent: Binding, id: number): Change => {
 
 type Told = { readonly id: string } | { readonly row: Row }
 
-/** The message of realtime-js for a change of a row, which is as the door of rows shows it. */
+/** The message of realtime-js for a change of a row, which is as the REST access shows it. */
 export const shownChange = (changes: readonly Change[], table: string, event: string, told: Told, at: string) => {
   const type = event.toUpperCase()
   const { deleted_at: _, ...row } = 'row' in told ? told.row : (told as Row)

@@ -12,7 +12,7 @@ export type Exchanged = {
 const collectedBytes = 262_144
 
 /**
- * One request of PostgREST. undici's own `request` makes two streams for each response, which cost more than all else that the door does: most
+ * One request of PostgREST. undici's own `request` makes two streams for each response, which cost more than all else that the REST access does: most
  * responses are smaller than what a socket holds. Rejects when PostgREST does not answer.
  */
 export const exchange = (http: Pool, options: Dispatcher.DispatchOptions): Promise<Exchanged> =>

@@ -79,14 +79,18 @@ const connect = async (
   return reply
 }
 
-type Arrival = {
+type UpgradeRequest = {
   readonly upgrade: Upgrade
   readonly projectId: string
   readonly format: Format
   readonly known: () => void
 }
 
-const takeOver = (services: Services, request: FastifyRequest, { upgrade, projectId, format, known }: Arrival) => {
+const takeOver = (
+  services: Services,
+  request: FastifyRequest,
+  { upgrade, projectId, format, known }: UpgradeRequest,
+) => {
   const { headers } = request
   takeUpgrade(upgrade.request)
   server.handleUpgrade(upgrade.request, upgrade.socket, upgrade.head, (socket) => {
@@ -123,7 +127,7 @@ const takeOver = (services: Services, request: FastifyRequest, { upgrade, projec
     })
     const check = async () => {
       const project = await services.projectCache.byProject(projectId)
-      if (!project?.restEnabled) close(closing.unauthorized, 'the REST door of this project is off')
+      if (!project?.restEnabled) close(closing.unauthorized, 'the REST access of this project is off')
     }
     const unwatch = services.rest.watch(projectId, () => void check().catch(() => undefined))
     // it may have been switched off since the key was read

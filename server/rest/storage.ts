@@ -16,7 +16,7 @@ import { commitArrived, isFree, linked, remove, type Signable, type Upload } fro
 import { cutOffSilence, dispositionOf, download } from '#server/media/serve.ts'
 import { variantText } from '#server/media/variants.ts'
 import { invalid } from '#server/rest/auth_shapes.ts'
-import { callerOf, disabled, door, written } from '#server/rest/caller.ts'
+import { callerOf, disabled, restArea, written } from '#server/rest/caller.ts'
 import { notKept, type ReceivedFile, takeFile } from '#server/rest/uploads.ts'
 import type { Services } from '#server/services.ts'
 
@@ -71,7 +71,7 @@ const upload: Handler = async (context, key, reply) => {
   const stop = cutOffSilence(source)
   let file: ReceivedFile | undefined
   try {
-    file = await takeFile(join(services.config.DATA_DIR, 'arrivals'), request.headers['content-type'] ?? '', source)
+    file = await takeFile(join(services.config.DATA_DIR, 'received'), request.headers['content-type'] ?? '', source)
     const asset_id = await store(context, key, file)
     return reply.send({ Id: asset_id, Key: `${bucket}/${key}` })
   } finally {
@@ -283,7 +283,7 @@ const removeMany: Handler = async (context, _key, reply) => {
   return reply.send(removed)
 }
 
-/** Whoever has a signed URL reads the file, for as long as the project's door is open. */
+/** Whoever has a signed URL reads the file, for as long as the REST access of the project is on. */
 const getSigned = async (services: Services, request: FastifyRequest, reply: FastifyReply, key: string) => {
   const { token = '', download: name } = request.query as { token?: string; download?: string }
   const link = services.media.links.verify(Buffer.from(String(token), 'base64url').toString(), 'GET')
@@ -359,7 +359,7 @@ const answer = async (services: Services, request: FastifyRequest, reply: Fastif
   const [handler, key] = handlerOf(request.method, path)
   const body = handler === upload ? {} : await jsonOf(request.body as Readable | undefined)
   const input = { params: {}, query: {}, body, sent: body, text: '' }
-  return handler(contextOf(door, written, input, request, resolved, services), key, reply)
+  return handler(contextOf(restArea, written, input, request, resolved, services), key, reply)
 }
 
 /** A small body, which this route takes as a stream as it takes files. */

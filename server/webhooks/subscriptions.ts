@@ -1,8 +1,8 @@
 /** Webhooks of projects and of the control plane: their secrets, a delivery on demand, and a replay. */
 import { randomBytes } from 'node:crypto'
-import type { Arguments } from '#server/database/bound.ts'
 import type { Role } from '#server/database/cluster.ts'
 import { dataOf, type Reply } from '#server/database/database.ts'
+import type { Arguments } from '#server/database/statements.ts'
 import { refusal } from '#server/errors.ts'
 import { callControl } from '#server/http/project.ts'
 import type { HandlerContext } from '#server/http/route.ts'

@@ -31,13 +31,13 @@ comment on table ops.grants is
 
 create table if not exists ops.loaded (
   fingerprint uuid not null,
-  witness     uuid not null,
+  checksum     uuid not null,
   former      uuid
 );
 comment on table ops.loaded is
-  'One row: the fingerprint of what the loader left here, the witness that it had then (sql/cluster/witness.sql), and in
-   a template the fingerprint of the template before. While the witness is the same, nobody has changed what the loader
-   manages. Numbers of a fixed size, so that there is no TOAST table.';
+  'One row: the fingerprint of what the loader left here, the checksum that it had then (sql/cluster/checksum.sql), and
+   in a template the fingerprint of the template before. While the checksum is the same, nobody has changed what the
+   loader manages. Numbers of a fixed size, so that there is no TOAST table.';
 
 -- read and written whole, or by path: their keys were as large as they, in the database of every project
 alter table ops.objects drop constraint if exists objects_pkey;

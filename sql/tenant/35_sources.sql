@@ -2,18 +2,19 @@
 -- internal.source_declare compiles each declaration into one function, which publishes a row of the table, and the
 -- triggers that call it. A declaration costs nothing in a project that nobody listens to. It is compiled when its file
 -- is applied: a change of internal.source_declare reaches a database with those files only.
-create or replace function internal.heard_sql() returns text
+create or replace function internal.has_subscribers_sql() returns text
 language sql immutable parallel safe
-return 'pg_catalog.pg_sequence_last_value(''app.realtime_heard'') > extract(epoch from clock_timestamp())';
-comment on function internal.heard_sql is
-  'internal.is_heard() spelled out, for conditions: the function would be inlined anew in every statement, which costs
-   more than an insert. Granted to nobody.';
+return 'pg_catalog.pg_sequence_last_value(''app.realtime_subscribed'') > extract(epoch from clock_timestamp())';
+comment on function internal.has_subscribers_sql is
+  'internal.has_subscribers() spelled out, for conditions: the function would be inlined anew in every statement, which
+   costs more than an insert. Granted to nobody.';
 
 create or replace function internal.source_trigger_sql(source regclass, name text, ops text, changes text[])
 returns text
 language sql stable
 return format('create or replace trigger %I after %s on %s for each row when (%s%s) execute function internal.%I()',
-              source_trigger_sql.name, source_trigger_sql.ops, source_trigger_sql.source, internal.heard_sql(),
+              source_trigger_sql.name, source_trigger_sql.ops, source_trigger_sql.source,
+              internal.has_subscribers_sql(),
               (select format(' and (%s) is distinct from (%s)', string_agg(format('old.%I', c), ', '),
                              string_agg(format('new.%I', c), ', '))
                  from unnest(source_trigger_sql.changes) c having count(*) > 0),
@@ -58,7 +59,7 @@ $sql$, publisher, source, source_declare.also, case when source_declare.publishe
   insert into app.realtime_publications (channel, event, payload, meta)
   select q.channel, q.event, q.payload::text, %s
     from (%s) q (channel, event, payload%s)
-    join app.realtime_channels c on c.channel = q.channel and c.heard_until > internal.now()
+    join app.realtime_channels c on c.channel = q.channel and c.subscribed_until > internal.now()
    order by q.channel;
   if found then
     perform internal.realtime_wake();
@@ -103,7 +104,7 @@ begin
   end if;
   return null;
 end $publish$
-$sql$, trigger_name || case event when 'insert' then '' else '_change' end, internal.heard_sql(),
+$sql$, trigger_name || case event when 'insert' then '' else '_change' end, internal.has_subscribers_sql(),
       format(case event when 'insert' then 'null::%s' else 'row(o.*)::%s' end, source),
       case event when 'insert' then '' else format(' join replaced o on %s where %s', keys, changed) end, publisher,
       source);

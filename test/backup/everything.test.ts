@@ -52,7 +52,7 @@ const installations: Record<string, () => Promise<Record<string, string>>> = {
 
 /** Tables that nobody writes while a project rests. */
 const still =
-  /^(collections|crm|extra)\.|^app\.(users|engagement_events\w*|media_assets|collection\w*|streaks|user_streaks|webhooks|rest_doors)$/
+  /^(collections|crm|extra)\.|^app\.(users|engagement_events\w*|media_assets|collection\w*|streaks|user_streaks|webhooks|rest_access)$/
 
 /** Postgres writes a condition of three parts with other parentheses once it has read its own words. */
 const flat = (catalog: Catalog): Catalog =>

@@ -168,7 +168,7 @@ describe('a plan', () => {
 
   test('that is blocked ends with 9, and nothing can be pushed', async () => {
     const rules = { and: [{ source: 'segment', op: 'in', segment_id: 'nowhere' }] }
-    await writeJson(join(here.folder, `definitions/${kind}/leaning.json`), { name: 'Leaning', rules })
+    await writeJson(join(here.folder, `definitions/${kind}/leaning.json`), { name: 'Dependent', rules })
     await rename('Professionals')
     const planned = await here.run(['plan'], { env })
     expect([planned.code, planned.stdout]).toEqual([9, expect.stringContaining('! ')])

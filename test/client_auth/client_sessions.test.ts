@@ -168,8 +168,8 @@ describe('refresh', () => {
   })
 
   test('a replaced token ends the whole session, for good, and only that one', async () => {
-    const wished = `anon_${randomUUID()}`
-    const [mine, elsewhere] = [await signIn(wished), await signIn(wished)]
+    const requested = `anon_${randomUUID()}`
+    const [mine, elsewhere] = [await signIn(requested), await signIn(requested)]
     const { data } = await refresh(mine.refresh_token)
     expect((await me(mine.session_token)).status).toBe(200)
     expectRefusal(await refresh(mine.refresh_token), 401, 'REFRESH_TOKEN_REUSED')
@@ -237,8 +237,8 @@ describe('logout', () => {
   test('ends this session at once, here and in another server, and no other one; twice is no mistake', async () => {
     const second = await startSecond(harness)
     const there = second.as(app.headers)
-    const wished = `anon_${randomUUID()}`
-    const [mine, elsewhere] = [await signIn(wished), await signIn(wished)]
+    const requested = `anon_${randomUUID()}`
+    const [mine, elsewhere] = [await signIn(requested), await signIn(requested)]
     expect((await me(mine.session_token)).status).toBe(200)
     expect((await me(mine.session_token, there)).status).toBe(200)
     for (let times = 0; times < 2; times += 1) {

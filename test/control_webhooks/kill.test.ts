@@ -37,8 +37,8 @@ test('a receiver hears of every change, each time under one key, though the serv
       name: JSON.parse(String(body)).data.changes?.name?.[1],
     }))
   const missing = () => {
-    const heard = new Set(came().map(({ name }) => name))
-    return names.filter((name) => !heard.has(name))
+    const received = new Set(came().map(({ name }) => name))
+    return names.filter((name) => !received.has(name))
   }
   // the jobs of the killed server are taken over when it has been silent for some seconds
   await expect.poll(missing, { timeout: 120_000, interval: 200 }).toEqual([])

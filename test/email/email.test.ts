@@ -81,12 +81,12 @@ describe('a message', () => {
     const on = await harness.project()
     const domain = `d${Date.now()}.example.com`
     const attached = await on.admin.post('/domains', { domain, kind: 'email' })
-    const wished = plain(newEmail(), { from: `Sales <sales@${domain}>` })
-    const refused = await send(wished, on)
+    const requested = plain(newEmail(), { from: `Sales <sales@${domain}>` })
+    const refused = await send(requested, on)
     expectRefusal(refused, 400, 'INVALID_SENDER')
     expect(refused.error?.details).toMatchObject({ field: 'from' })
     await verified(domain, on)
-    await queued(send(wished, on))
+    await queued(send(requested, on))
     await on.developer.patch(`/admin/projects/${on.id}`, {
       default_from_email: `hello@${domain}`,
       default_from_name: 'Hello',
@@ -94,7 +94,7 @@ describe('a message', () => {
     const usual = plain(newEmail())
     await queued(send(usual, on))
     await on.drain()
-    const [one] = mail.to(wished.to)
+    const [one] = mail.to(requested.to)
     const [two] = mail.to(usual.to)
     expect(one?.headers['from']).toBe(`Sales <sales@${domain}>`)
     expect(two?.headers['from']).toBe(`Hello <hello@${domain}>`)

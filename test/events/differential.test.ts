@@ -31,7 +31,7 @@ const compared = await (async () => {
   const { rows } = await (databases[0] as pg.Client).query<{ name: string }>(`
     select c.relname as name from pg_class c
      where c.relnamespace = 'app'::regnamespace and c.relkind in ('r', 'p') and not c.relispartition
-       and c.relname !~ '^(audit_|leaderboard_(changes|buckets|shelves|folds)$|event_plans$|flag_sets$|timezones$|name_words$|schema_migrations$|settings$|rate_limits$|installation$|referral_defaults$|collection)'
+       and c.relname !~ '^(audit_|leaderboard_(changes|buckets|bucket_groups|folds)$|event_plans$|flag_sets$|timezones$|name_words$|schema_migrations$|settings$|rate_limits$|installation$|referral_defaults$|collection)'
      order by 1`)
   return rows.map(({ name }) => name)
 })()

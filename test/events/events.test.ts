@@ -173,7 +173,7 @@ describe('one event', () => {
     expectRefusal(await user.post('/client/events', { event_name: 'x'.repeat(1_048_576) }), 413, 'PAYLOAD_TOO_LARGE')
   })
 
-  test('SQL that bypasses the door is refused as well, and raises nothing else', async () => {
+  test('SQL that bypasses the functions is refused as well, and raises nothing else', async () => {
     const user = await project.user()
     const claims = { 'app.caller': 'user', 'app.user_id': user.id }
     const deep = `${'{"a":'.repeat(3_000)}1${'}'.repeat(3_000)}`

@@ -54,8 +54,8 @@ test('an entry that a rule hides loses its metadata until it is approved, also f
   const metadata = { text: 'my casino', n: 1 }
   const entry = await post(ann, metadata, { group_id: group.id })
   expect(entry.metadata).toEqual({})
-  const heard = await socket.next(({ event, payload }) => event === 'feed.created' && payload.action === 'said')
-  expect(heard['payload']).toEqual(entry)
+  const received = await socket.next(({ event, payload }) => event === 'feed.created' && payload.action === 'said')
+  expect(received['payload']).toEqual(entry)
   const shown = async () => (await home(bob)).data.find(({ id }: any) => id === entry.id)?.metadata
   expect(await shown()).toEqual({})
   const item = await itemOf(entry.id)

@@ -176,7 +176,7 @@ describe('whom the server lets in', () => {
     expect(refusalOf(await signIn())).toEqual([400, 'DISPOSABLE_EMAIL'])
   })
 
-  test('invites and closed doors hold for new accounts', async () => {
+  test('invites and a closed sign-up holds for new accounts', async () => {
     const invited = await startHarness({ env: { ...env, SIGNUP_MODE: 'invite' } })
     expect(refusalOf(await finish(await begin(invited), {}, invited))).toEqual([403, 'INVITE_REQUIRED'])
     const wrong = { invite_code: 'SVC-7777-7777-7777-7777' }

@@ -19,7 +19,7 @@ describe('what was looked up', () => {
     expect(load).toHaveBeenCalledTimes(1)
   })
 
-  test('is not kept when it is null, refused by the asker, or failed', async () => {
+  test('is not kept when it is null, refused by the caller, or failed', async () => {
     const cache = createCache<string>(10, 1000)
     await cache.get('null', async () => null)
     await cache.get(

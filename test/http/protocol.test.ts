@@ -5,10 +5,10 @@ import { startHarness } from '#test/support/harness.ts'
 const harness = await startHarness()
 const { port, hostname, host } = new URL(harness.url)
 
-type Heard = { readonly status: number; readonly headers: Headers; readonly body: any; readonly rest: string }
+type Received = { readonly status: number; readonly headers: Headers; readonly body: any; readonly rest: string }
 
 /** Reads one answer of known length; what came after it is `rest`. */
-const parse = (text: string): Heard => {
+const parse = (text: string): Received => {
   const end = text.indexOf('\r\n\r\n')
   const [first = '', ...lines] = text.slice(0, end).split('\r\n')
   const headers = new Headers(lines.map((line) => line.split(/: ?(.*)/s).slice(0, 2) as [string, string]))
@@ -23,35 +23,35 @@ const parse = (text: string): Heard => {
 }
 
 /** Sends bytes as they are, and hears everything until the server ends the connection. */
-const raw = (...parts: string[]): Promise<Heard> =>
+const raw = (...parts: string[]): Promise<Received> =>
   new Promise((resolve, reject) => {
-    let heard = ''
+    let received = ''
     const socket = connect({ host: hostname, port: Number(port) })
     socket.on('connect', () => {
       for (const part of parts) socket.write(part, 'latin1')
     })
     socket.on('data', (bytes) => {
-      heard += bytes
+      received += bytes
     })
     // a reset after the answer takes nothing of it away
     socket.on('error', () => {})
-    socket.on('close', () => (heard ? resolve(parse(heard)) : reject(new Error('no answer'))))
+    socket.on('close', () => (received ? resolve(parse(received)) : reject(new Error('no answer'))))
   })
 
 /** An envelope, its headers, and nothing after it. */
-const expectRefused = (heard: Heard, status: number, code: string) => {
-  expect([heard.status, heard.body?.error?.code]).toEqual([status, code])
-  expect(Object.keys(heard.body)).toEqual(['error'])
-  expect(Object.keys(heard.body.error)).toEqual(['code', 'message'])
-  expect(heard.headers.get('x-request-id')).toMatch(/^[A-Za-z0-9._-]{1,128}$/)
-  expect(heard.headers.get('content-type')).toBe('application/json; charset=utf-8')
+const expectRefused = (received: Received, status: number, code: string) => {
+  expect([received.status, received.body?.error?.code]).toEqual([status, code])
+  expect(Object.keys(received.body)).toEqual(['error'])
+  expect(Object.keys(received.body.error)).toEqual(['code', 'message'])
+  expect(received.headers.get('x-request-id')).toMatch(/^[A-Za-z0-9._-]{1,128}$/)
+  expect(received.headers.get('content-type')).toBe('application/json; charset=utf-8')
   for (const [name, value] of [
     ['x-content-type-options', 'nosniff'],
     ['cache-control', 'no-store'],
     ['connection', 'close'],
   ] as const)
-    expect(heard.headers.get(name)).toBe(value)
-  expect(heard.rest).toBe('')
+    expect(received.headers.get(name)).toBe(value)
+  expect(received.rest).toBe('')
 }
 
 const end = 'Connection: close\r\n\r\n'
@@ -151,12 +151,12 @@ test('requests that came whole are answered first, in order, and then the one th
     [good, `GET /health HTTP/1.1\r\nHost: a\r\nX-A: ${'a'.repeat(20_000)}\r\n\r\n`, [200, 431]],
     [body, `CONNECT a:1 HTTP/1.1\r\nHost: a:1\r\n\r\n`, [401, 405]],
   ] as const) {
-    const heard: number[] = []
+    const received: number[] = []
     for (let answer = await raw(sent + bad); ; answer = parse(answer.rest)) {
-      heard.push(answer.status)
+      received.push(answer.status)
       if (answer.rest === '') break
     }
-    expect(heard).toEqual(statuses)
+    expect(received).toEqual(statuses)
   }
 })
 
@@ -185,14 +185,14 @@ describe('what is unusual and right is served', () => {
 
   test('100-continue is met', async () => {
     const [interim, answer] = (await new Promise<string>((resolve) => {
-      let heard = ''
+      let received = ''
       const socket = connect({ host: hostname, port: Number(port) })
       socket.write(post(`Expect: 100-continue\r\nContent-Length: ${login.length}\r\nConnection: close\r\n`))
       socket.on('data', (bytes) => {
-        if (heard === '') socket.write(login)
-        heard += bytes
+        if (received === '') socket.write(login)
+        received += bytes
       })
-      socket.on('close', () => resolve(heard))
+      socket.on('close', () => resolve(received))
     }).then((text) => text.split(/(?<=Continue\r\n\r\n)/))) as [string, string]
     expect(interim).toMatch(/^HTTP\/1.1 100 /)
     expect(parse(answer)).toMatchObject({ status: 401, body: { error: { code: 'INVALID_CREDENTIALS' } } })
@@ -208,7 +208,7 @@ describe('what is unusual and right is served', () => {
     ['an asterisk', 'GET', '*', 404, 'NOT_FOUND'],
     ['OPTIONS without an origin', 'OPTIONS', '/nowhere', 404, 'NOT_FOUND'],
   ])('%s', async (_name, method, target, status, code) => {
-    const heard = await raw(`${method} ${target} HTTP/1.1\r\nHost: a\r\n${end}`)
-    expectRefused(heard, status, code)
+    const received = await raw(`${method} ${target} HTTP/1.1\r\nHost: a\r\n${end}`)
+    expectRefused(received, status, code)
   })
 })

@@ -21,7 +21,7 @@ const buckets = async (runId: string) =>
   (
     await project.sql(
       `select count(*)::int as buckets, coalesce(max(entries), 0)::int as most,
-              (select count(*)::int from app.leaderboard_shelves s where s.run_id = $1) as shelves,
+              (select count(*)::int from app.leaderboard_bucket_groups s where s.run_id = $1) as bucket_groups,
               (select count(*)::int from app.leaderboard_changes c where c.run_id = $1) as waiting
          from app.leaderboard_buckets where run_id = $1`,
       [runId],
@@ -72,7 +72,7 @@ test('ranks are what sorting says, after thousands of random scores, updates, ba
   expect(end.most).toBeLessThanOrEqual(512)
 })
 
-test('buckets split as a run grows, shelves with them, and both go again when it empties', {
+test('buckets split as a run grows, bucket_groups with them, and both go again when it empties', {
   timeout: 300_000,
 }, async () => {
   const { id, key } = await board()
@@ -88,7 +88,7 @@ test('buckets split as a run grows, shelves with them, and both go again when it
   await fold(run)
   const grown = await buckets(run)
   expect(grown.buckets).toBeGreaterThan(250)
-  expect(grown.shelves).toBeGreaterThan(1)
+  expect(grown.bucket_groups).toBeGreaterThan(1)
   const sample = await project.sql(
     `with t as materialized (select e.*, row_number() over (order by e.place, e.reached_at, e.app_user_id) as n from app.leaderboard_entries e where e.run_id = $1)
      select count(*)::int as checked, count(*) filter (where internal.leaderboard_rank(t.run_id, t.place, t.reached_at, t.app_user_id) <> t.n)::int as wrong
@@ -103,7 +103,7 @@ test('buckets split as a run grows, shelves with them, and both go again when it
   expect(page.total).toBe(36001)
   await project.sql(`delete from app.leaderboard_entries where run_id = $1 and score = 5`, [run])
   for (let turn = 0; turn < 3; turn += 1) await fold(run)
-  expect((await buckets(run)).shelves).toBeLessThan(grown.shelves + 1)
+  expect((await buckets(run)).bucket_groups).toBeLessThan(grown.bucket_groups + 1)
   await checkCounts()
 })
 

@@ -25,7 +25,7 @@ await project.sql(`
     insert into app.user_event_counters (app_user_id, event_name, day, count)
     select e.app_user_id, e.event_name, (e.occurred_at at time zone 'UTC')::date, count(*) from app.engagement_events e group by 1, 2, 3;
     insert into app.xp_totals (app_user_id, total) select p.id, 10 * (p.n / 50 % 5) from public.people p;
-    insert into app.xp_transactions (app_user_id, amount, total_after, source, source_id, rule_key, wished, occurred_at, counted_at, created_at)
+    insert into app.xp_transactions (app_user_id, amount, total_after, source, source_id, rule_key, requested, occurred_at, counted_at, created_at)
     select e.app_user_id, 10, 10, 'event', e.id::text, 'lesson', 10, e.occurred_at, e.occurred_at, e.occurred_at from app.engagement_events e;
     insert into app.user_streaks (app_user_id, streak_definition_id, freezes_initial, current_count, longest_count, started_on, last_period, covered_through,
                                   freezes, first_qualified_at, last_qualified_at)

@@ -1,8 +1,8 @@
 // Databases that somebody changed by hand, before a version is loaded or meanwhile.
 import { expect, test } from 'vitest'
+import { knownOf } from '#fleet/load/checksum.ts'
 import { createLoader } from '#fleet/load/replay.ts'
 import { fingerprintOf } from '#fleet/load/state.ts'
-import { knownOf } from '#fleet/load/witness.ts'
 import { startHarness } from '#test/support/harness.ts'
 import { isNoted, startReplay } from '#test/support/replay.ts'
 

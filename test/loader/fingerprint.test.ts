@@ -1,7 +1,7 @@
-// What fingerprints and witnesses show, and what they do not.
+// What fingerprints and checksums show, and what they do not.
 import { expect, test } from 'vitest'
+import { checksumHere, knownOf } from '#fleet/load/checksum.ts'
 import { fingerprintHere, fingerprintOf } from '#fleet/load/state.ts'
-import { knownOf, witnessHere } from '#fleet/load/witness.ts'
 import { connectAdmin } from '#server/database/cluster.ts'
 import { startHarness } from '#test/support/harness.ts'
 import { isNoted, startReplay } from '#test/support/replay.ts'
@@ -13,8 +13,8 @@ const { client: clientOf } = startReplay(harness, { count: 1, areas: 'all' })
 test('each difference in what is managed shows in the fingerprint', async () => {
   const client = clientOf(0)
   const before = await fingerprintOf(client)
-  const witness = async () => (await witnessHere(client)).witness
-  const witnessBefore = await witness()
+  const checksum = async () => (await checksumHere(client)).checksum
+  const checksumBefore = await checksum()
   for (const statement of [
     `comment on function internal.now() is 'another'`,
     'alter function internal.now() parallel unsafe',
@@ -39,16 +39,16 @@ test('each difference in what is managed shows in the fingerprint', async () => 
     await client.query(`begin; ${statement}`)
     await client.query(`set local search_path = ''`)
     const changed = await fingerprintHere(client)
-    const witnessChanged = await witness()
+    const checksumChanged = await checksum()
     await client.query('rollback')
     expect(changed, statement).not.toBe(before)
-    expect(witnessChanged, statement).not.toBe(witnessBefore)
+    expect(checksumChanged, statement).not.toBe(checksumBefore)
   }
   expect(await fingerprintOf(client)).toBe(before)
-  expect(await witness()).toBe(witnessBefore)
+  expect(await checksum()).toBe(checksumBefore)
 })
 
-test('what a project does at run time leaves its witness as it was, and a hand on what is managed does not', async () => {
+test('what a project does at run time leaves its checksum as it was, and a hand on what is managed does not', async () => {
   const project = await harness.project()
   const client = await connectAdmin(cluster, project.database)
   try {

@@ -3,9 +3,9 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { prepareInstallation } from '#fleet/installation.ts'
+import { knownOf } from '#fleet/load/checksum.ts'
 import { readProgram } from '#fleet/load/files.ts'
 import { managedOf } from '#fleet/load/target.ts'
-import { knownOf } from '#fleet/load/witness.ts'
 import { logged, type Step, sentenceOf } from '#fleet/progress.ts'
 import {
   addCluster,

@@ -85,7 +85,7 @@ test('in a group conversation with a name the title is the name; a message of th
 
 test('is not pushed to who has muted the conversation, left it, is banned, or has blocked the sender or is blocked', async () => {
   const users: readonly User[] = await Promise.all(Array.from({ length: 7 }, () => pushed(project)))
-  const [ann, muted, heard, left, banned, blocker, blocked] = users as readonly User[] as [
+  const [ann, muted, formerlyMuted, left, banned, blocker, blocked] = users as readonly User[] as [
     User,
     User,
     User,
@@ -94,10 +94,10 @@ test('is not pushed to who has muted the conversation, left it, is banned, or ha
     User,
     User,
   ]
-  const id = await conversationOf(ann, [muted, heard, left, banned, blocker, blocked], 'group')
+  const id = await conversationOf(ann, [muted, formerlyMuted, left, banned, blocker, blocked], 'group')
   const mute = (who: User, until: string | null) => who.patch(`${conversations}/${id}`, { muted_until: until })
   await mute(muted, new Date(Date.now() + 3600_000).toISOString())
-  await mute(heard, new Date(Date.now() - 1000).toISOString())
+  await mute(formerlyMuted, new Date(Date.now() - 1000).toISOString())
   await block(project, blocker, ann)
   await block(project, ann, blocked)
   await send(ann, id, 'Hello')

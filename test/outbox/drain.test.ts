@@ -43,9 +43,9 @@ describe('a drain', () => {
     }
     expect(runs).toBe(20)
     waits.forEach((wait, index) => {
-      const wished = Math.min(21_600, 2 ** (index + 1))
-      expect(wait).toBeGreaterThanOrEqual(wished * 0.89)
-      expect(wait).toBeLessThanOrEqual(wished * 1.11)
+      const requested = Math.min(21_600, 2 ** (index + 1))
+      expect(wait).toBeGreaterThanOrEqual(requested * 0.89)
+      expect(wait).toBeLessThanOrEqual(requested * 1.11)
     })
     expect(await rows()).toMatchObject([{ attempts: 20, failed_at: expect.any(Date) }])
   })

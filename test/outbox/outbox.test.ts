@@ -193,7 +193,7 @@ describe('settling', () => {
     expect((await lease())[0]!.attempts).toBe(1)
   })
 
-  test('keeps what was queued while it ran: once more now, or at the time that was wished', async () => {
+  test('keeps what was queued while it ran: once more now, or at the time that was requested', async () => {
     await enqueue('t', 'now')
     await enqueue('t', 'later')
     const leased = await lease()
@@ -204,8 +204,8 @@ describe('settling', () => {
     expect(await lease()).toEqual([])
     for (const row of leased) await settle(row)
     expect(await rows()).toMatchObject([
-      { key: 'later', due_at: new Date(at(1800)), wished_at: null, locked_until: null },
-      { key: 'now', due_at: new Date(start), wished_at: null, payload: { n: 2 } },
+      { key: 'later', due_at: new Date(at(1800)), requested_at: null, locked_until: null },
+      { key: 'now', due_at: new Date(start), requested_at: null, payload: { n: 2 } },
     ])
     const again = await lease()
     expect(keysOf(again)).toEqual(['now'])

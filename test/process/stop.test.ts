@@ -102,8 +102,8 @@ describe('a drain that is asked to stop', () => {
       throw new Stopped()
     })
     await done
-    expect(await project.sql('select payload, wished_at, attempts from app.outbox')).toEqual([
-      { payload: { n: 2 }, wished_at: null, attempts: 0 },
+    expect(await project.sql('select payload, requested_at, attempts from app.outbox')).toEqual([
+      { payload: { n: 2 }, requested_at: null, attempts: 0 },
     ])
   })
 })

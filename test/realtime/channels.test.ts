@@ -247,16 +247,16 @@ test('group: entries by users who are banned, blocked or have blocked the subscr
   await project.sql('update app.users set is_banned = true where id = $1', [ada.id])
   await say(ada.id, 'said')
   const last = await say(dan.id, 'ended')
-  const heard = async (socket: Socket) => {
+  const received = async (socket: Socket) => {
     const ids: string[] = []
     while (ids.at(-1) !== last) ids.push((await event(socket, 'feed.created'))['id'])
     return ids
   }
-  expect(await Promise.all(sockets.map(heard))).toEqual([[last], [last], [first, last]])
+  expect(await Promise.all(sockets.map(received))).toEqual([[last], [last], [first, last]])
   // nor do they hear them again
   const again = await connect(ben)
   await again.subscribe(channel, { since: seq })
-  expect(await heard(again)).toEqual([last])
+  expect(await received(again)).toEqual([last])
 })
 
 test('group: what is hidden from a listener is decided when an entry is sent, also again', async () => {
@@ -268,7 +268,7 @@ test('group: what is hidden from a listener is decided when an entry is sent, al
   const { seq } = await socket.subscribe(channel)
   const say = async (who: User, action: string) =>
     void (await post(who, '/client/feeds', { action, group_id: group.id }))
-  const heard = async (of: Socket) => {
+  const received = async (of: Socket) => {
     const actions: string[] = []
     while (actions.at(-1) !== 'ended') actions.push((await event(of, 'feed.created'))['action'])
     return actions
@@ -276,27 +276,27 @@ test('group: what is hidden from a listener is decided when an entry is sent, al
   const again = async () => {
     const other = await connect(ben)
     await other.subscribe(channel, { since: seq })
-    const actions = await heard(other)
+    const actions = await received(other)
     other.close()
     return actions
   }
   for (const action of ['said', 'liked']) await say(ada, action)
   await say(cleo, 'ended')
-  expect(await heard(socket)).toEqual(['said', 'liked', 'ended'])
+  expect(await received(socket)).toEqual(['said', 'liked', 'ended'])
   await project.sql(`update app.users set properties = '{"feed_hidden_actions": ["liked"]}' where id = $1`, [ben.id])
   for (const user of [ada, cleo]) await say(user, 'liked')
   await say(cleo, 'ended')
-  expect(await heard(socket)).toEqual(['ended'])
+  expect(await received(socket)).toEqual(['ended'])
   expect(await again()).toEqual(['said', 'ended'])
   await post(ben, `/client/friends/${ada.id}/block`)
   await say(ada, 'said')
   await say(cleo, 'ended')
-  expect(await heard(socket)).toEqual(['ended'])
+  expect(await received(socket)).toEqual(['ended'])
   expect(await again()).toEqual(['ended'])
   expect((await ben.delete(`/client/friends/${ada.id}/block`)).status).toBe(200)
   await say(ada, 'said')
   await say(cleo, 'ended')
-  expect(await heard(socket)).toEqual(['said', 'ended'])
+  expect(await received(socket)).toEqual(['said', 'ended'])
 })
 
 test('config: remote config and flags', async () => {

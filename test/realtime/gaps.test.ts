@@ -30,25 +30,25 @@ const payloadsOf = (socket: Socket, channel: string) =>
     .filter(({ type }) => type === 'event')
     .map(({ payload }) => payload)
 
-/** Somebody who listens already: what they have heard, this server has handed out. */
-const witness = async (channel: string) => {
+/** Somebody who listens already: what they have received, this server has handed out. */
+const watcher = async (channel: string) => {
   const socket = await connect(await project.user())
   const { seq } = await socket.subscribe(channel)
-  const heard = (payload: unknown) =>
+  const received = (payload: unknown) =>
     socket.next((frame) => JSON.stringify(frame['payload']) === JSON.stringify(payload))
-  return { socket, seq: seq as number, heard }
+  return { socket, seq: seq as number, received }
 }
 
 describe('an event that is handed out while the answer to a subscription is on its way', () => {
   test('reaches the subscriber', async () => {
     const channel = `room:${randomUUID()}`
-    const { heard } = await witness(channel)
+    const { received } = await watcher(channel)
     const late = await connect(await project.user())
     const held = await holdAnswers(project, 'realtime_subscribe')
     const ack = late.subscribe(channel)
     await held.begun()
     await publish(channel, 1)
-    await heard(1)
+    await received(1)
     await held.release()
     await ack
     await publish(channel, 2)
@@ -58,14 +58,14 @@ describe('an event that is handed out while the answer to a subscription is on i
 
   test('comes after what was missed, and once', async () => {
     const channel = `room:${randomUUID()}`
-    const { heard, seq } = await witness(channel)
+    const { received, seq } = await watcher(channel)
     await publish(channel, 1)
     const late = await connect(await project.user())
     const held = await holdAnswers(project, 'realtime_subscribe')
     const ack = late.subscribe(channel, { since: seq })
     await held.begun()
     await publish(channel, 2)
-    await heard(2)
+    await received(2)
     await held.release()
     await ack
     await publish(channel, 3)
@@ -77,7 +77,7 @@ describe('an event that is handed out while the answer to a subscription is on i
   test('reaches a stream, and a channel of realtime-js', async () => {
     const name = randomUUID()
     const channel = `room:${name}`
-    const { heard } = await witness(channel)
+    const { received } = await watcher(channel)
     const user = await project.user()
     const aborted = new AbortController()
     onTestFinished(() => aborted.abort())
@@ -109,7 +109,7 @@ describe('an event that is handed out while the answer to a subscription is on i
       )
       .toBe(2)
     await publish(channel, { n: 1 })
-    await heard({ n: 1 })
+    await received({ n: 1 })
     await held.release()
     expect(await joined).toBe('SUBSCRIBED')
     await publish(channel, { n: 2 })
@@ -145,7 +145,7 @@ describe('an event that is handed out while the answer to a subscription is on i
 
 test('listeners that come and go beside a writer miss nothing after their ack', { timeout: 60_000 }, async () => {
   const channel = `room:${randomUUID()}`
-  await witness(channel)
+  await watcher(channel)
   let isOver = false
   const come = async (n: number) => {
     const socket = await connect(await project.user())
@@ -184,14 +184,14 @@ describe('a change of rights', () => {
 
   test('that is told while the answer to a subscription is on its way holds for it', async () => {
     const { name, channel, rows } = await define('public')
-    const { heard } = await witness(channel)
+    const { received } = await watcher(channel)
     const [late, other] = [await connect(await project.user()), await project.user()]
     const held = await holdAnswers(project, 'realtime_subscribe')
     const ack = late.subscribe(channel)
     await held.begun()
     expect((await admin.patch(`/collections/${name}`, { read_policy: 'owner' })).status).toBe(200)
     await publish(channel, 'told')
-    await heard('told')
+    await received('told')
     await held.release()
     await ack
     await post(other, rows, { n: 1 })
@@ -206,13 +206,13 @@ describe('a change of rights', () => {
     const other = await project.user()
     await late.subscribe(channel)
     const room = `room:${randomUUID()}`
-    const { heard } = await witness(room)
+    const { received } = await watcher(room)
     const held = await holdAnswers(project, 'realtime_check')
     expect((await admin.patch(`/collections/${name}`, { read_policy: 'public' })).status).toBe(200)
     await held.begun()
     const row = await post(other, rows, { n: 1 })
     await publish(room, 'told')
-    await heard('told')
+    await received('told')
     await held.release()
     expect((await late.next({ type: 'event', channel }))['payload'].row.id).toBe(row.id)
   })
@@ -238,9 +238,9 @@ describe('a stream that breaks off', () => {
   test('before it has sent what was missed goes on where it was, in all its channels', async () => {
     const user = await project.user()
     const [a, b] = [`room:${randomUUID()}`, `room:${randomUUID()}`]
-    const [one, two] = [await witness(a), await witness(b)]
+    const [one, two] = [await watcher(a), await watcher(b)]
     await publish(a, 1)
-    await one.heard(1)
+    await one.received(1)
     const since = `${a}=${one.seq},${b}=${two.seq}`
     const aborted = new AbortController()
     onTestFinished(() => aborted.abort())
@@ -260,7 +260,7 @@ describe('a stream that breaks off', () => {
   test('before it has said that events are missing says so again', async () => {
     const user = await project.user()
     const channel = `room:${randomUUID()}`
-    const { seq } = await witness(channel)
+    const { seq } = await watcher(channel)
     const aborted = new AbortController()
     onTestFinished(() => aborted.abort())
     const response = await fetch(

@@ -45,8 +45,8 @@ test('a server that is killed in the middle: the client connects again with sinc
   first.child.kill('SIGKILL')
   expect(await before.closed).toBe(1006)
   const acknowledged = await early.done
-  const heard = before.frames.filter(({ type }) => type === 'event')
-  const since = (heard.at(-1)?.['seq'] ?? seq) as number
+  const received = before.frames.filter(({ type }) => type === 'event')
+  const since = (received.at(-1)?.['seq'] ?? seq) as number
 
   const second = await startServer({ PORT: new URL(first.url).port, DATA_DIR: first.dataDir })
   const after = await openSocket(second.url, user)
@@ -58,7 +58,7 @@ test('a server that is killed in the middle: the client connects again with sinc
   if (!after.frames.some(({ payload }) => payload === more.at(-1)))
     await after.next(({ payload }) => payload === more.at(-1))
 
-  const all = [...heard, ...after.frames.filter(({ type }) => type === 'event')]
+  const all = [...received, ...after.frames.filter(({ type }) => type === 'event')]
   expect(after.frames.filter(({ type }) => type === 'resync')).toEqual([])
   const numbers = all.map(({ payload }) => payload as number)
   // one that was written when the server died, without its answer, may be among them

@@ -124,8 +124,8 @@ test('a conversation of a blocked pair sends nothing to either, whoever writes t
   await post(admin, `/messaging/conversations/${id}/messages`, { body: 'as ada', as_user_id: ada.id })
   await post(admin, `/messaging/conversations/${id}/messages`, { body: 'by the system', system: true })
   await project.drain()
-  const heard = await Promise.all(sockets.map((socket) => eventsOf(socket, 'user')))
-  expect(heard.flat().filter(({ event }) => event.startsWith('message.'))).toEqual([])
+  const received = await Promise.all(sockets.map((socket) => eventsOf(socket, 'user')))
+  expect(received.flat().filter(({ event }) => event.startsWith('message.'))).toEqual([])
   expect(
     await project.sql(
       `select from app.campaign_deliveries where context ->> 'conversation_id' = $1 and context ->> 'body' <> 'before'`,

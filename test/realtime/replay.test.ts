@@ -93,7 +93,7 @@ describe('since', () => {
 
   test('a large transaction is numbered in parts, each in a call of its own', async () => {
     const own = await harness.project()
-    await own.sql(`select api.realtime_beat($1, '{}')`, [randomUUID()])
+    await own.sql(`select api.realtime_heartbeat($1, '{}')`, [randomUUID()])
     await own.sql(`select internal.realtime_listen('room:a', false)`)
     await own.sql(`select internal.publish('room:a', 'e', to_json(n)) from generate_series(1, 10500) n`)
     const tail = async () =>
@@ -210,12 +210,12 @@ test('a project that nobody listens to writes no row', async () => {
     'create trigger probe before insert on app.realtime_publications for each row execute function internal.probe()',
   )
   expect((await user.post('/client/events', { event_name: 'practised' })).status).toBe(201)
-  expect((await own.sql('select internal.is_heard() as heard'))[0].heard).toBe(false)
+  expect((await own.sql('select internal.has_subscribers() as subscribed'))[0].subscribed).toBe(false)
   // heard, but not of this user: nothing is written for others
   const other = await own.user()
   const socket = await openSocketOf(harness, other)
   await socket.subscribe('user')
-  expect((await own.sql('select internal.is_heard() as heard'))[0].heard).toBe(true)
+  expect((await own.sql('select internal.has_subscribers() as subscribed'))[0].subscribed).toBe(true)
   expect((await user.post('/client/events', { events: [{ event_name: 'practised' }] })).status).toBe(201)
   await own.sql('drop trigger probe on app.realtime_publications')
 })
@@ -366,7 +366,7 @@ describe('two servers', () => {
       [channel, held?.['id'], ben.id],
     )
     harness.advance(31)
-    await project.sql(`select set_config('app.clock', $1, false), api.realtime_beat($2, '{}')`, [
+    await project.sql(`select set_config('app.clock', $1, false), api.realtime_heartbeat($2, '{}')`, [
       harness.now().toISOString(),
       harness.running.services.realtime.serverId,
     ])

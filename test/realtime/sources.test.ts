@@ -46,7 +46,7 @@ describe('a source', () => {
     })
 
     test(`${name}: publishes nothing, and does not even look, where nobody listens`, async () => {
-      await sql(`select setval('app.realtime_heard', 0)`)
+      await sql(`select setval('app.realtime_subscribed', 0)`)
       // who is asked for a channel would fail
       await sql(
         `create or replace function internal.publish_${name}(op text, r app.${name}, was app.${name}) returns void

@@ -2,7 +2,7 @@ import { PostgrestClient } from '@supabase/postgrest-js'
 import { expect, test } from 'vitest'
 import { startCollections } from '#test/support/definitions.ts'
 
-/** The REST door through the client of PostgREST alone, which sets no header of its own for keys. */
+/** The REST access through the client of PostgREST alone, which sets no header of its own for keys. */
 const { harness, project, define } = await startCollections()
 await project.admin.patch('', { rest_enabled: true })
 await define({

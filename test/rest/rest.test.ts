@@ -4,7 +4,7 @@ import { existsSync, readFileSync } from 'node:fs'
 import { createClient } from '@supabase/supabase-js'
 import { expect, test } from 'vitest'
 import { targetOf } from '#server/database/cluster.ts'
-import { createDoors } from '#server/rest/doors.ts'
+import { createRestProcesses } from '#server/rest/processes.ts'
 import { createSecrets } from '#server/secrets.ts'
 import { startCollections } from '#test/support/definitions.ts'
 
@@ -97,7 +97,7 @@ test('nothing but the views of collections is there', async () => {
   expect(large).toMatchObject({ status: 413, body: { code: 'PAYLOAD_TOO_LARGE' } })
 })
 
-test('the door is off until the developer switches it on', async () => {
+test('the REST access is off until the developer switches it on', async () => {
   const closed = await harness.project()
   const answer = await clientOf(closed.serverKey).from('anything').select()
   expect(answer).toMatchObject({ status: 403, error: { code: 'REST_DISABLED' } })
@@ -154,8 +154,8 @@ test('PostgREST that is killed is started again, and what runs is bounded', asyn
 })
 
 const baseConfig = () => harness.running.services.config
-const doorsWith = (config: object) =>
-  createDoors({
+const processesWith = (config: object) =>
+  createRestProcesses({
     config: { ...baseConfig(), ...config },
     database: harness.running.services.database,
     secrets: createSecrets(baseConfig().SECRETS_KEY as string),
@@ -168,15 +168,17 @@ const isAlive = (group: number) =>
     .some((line) => line.trim().startsWith(`${group} `) && !line.includes('Z'))
 
 test('it ends when nobody uses it, and with the server', async () => {
-  const doors = doorsWith({ REST_IDLE_SECONDS: 0.2 })
-  const lease = await doors.lease(project.id, await placeOf(project.id))
+  const processes = processesWith({ REST_IDLE_SECONDS: 0.2 })
+  const lease = await processes.lease(project.id, await placeOf(project.id))
   expect(isAlive(lease.pid)).toBe(true)
   lease.release()
   await expect.poll(() => isAlive(lease.pid), { timeout: 5000 }).toBe(false)
-  const again = await doors.lease(project.id, await placeOf(project.id))
-  await doors.stop()
+  const again = await processes.lease(project.id, await placeOf(project.id))
+  await processes.stop()
   expect(isAlive(again.pid)).toBe(false)
-  await expect(doors.lease(project.id, await placeOf(project.id))).rejects.toMatchObject({ code: 'REST_UNAVAILABLE' })
+  await expect(processes.lease(project.id, await placeOf(project.id))).rejects.toMatchObject({
+    code: 'REST_UNAVAILABLE',
+  })
 })
 
 test('it ends with a server that was killed', async () => {
@@ -206,14 +208,14 @@ test('it ends with a server that was killed', async () => {
   await expect.poll(() => isAlive(group), { timeout: 5000 }).toBe(false)
 })
 
-test('where there is no PostgREST the door says so', async () => {
-  const doors = doorsWith({ POSTGREST_BIN: '/nowhere/postgrest' })
-  await expect(doors.lease(project.id, await placeOf(project.id))).rejects.toMatchObject({
+test('where there is no PostgREST the REST access says so', async () => {
+  const processes = processesWith({ POSTGREST_BIN: '/nowhere/postgrest' })
+  await expect(processes.lease(project.id, await placeOf(project.id))).rejects.toMatchObject({
     status: 503,
     code: 'REST_UNAVAILABLE',
   })
   // one that ends at once is not started for every request
-  const broken = doorsWith({ POSTGREST_BIN: '/bin/false' })
+  const broken = processesWith({ POSTGREST_BIN: '/bin/false' })
   await expect(broken.lease(project.id, await placeOf(project.id))).rejects.toMatchObject({ code: 'REST_UNAVAILABLE' })
   await expect(broken.lease(project.id, await placeOf(project.id))).rejects.toMatchObject({ code: 'REST_UNAVAILABLE' })
   expect(broken.running().size).toBe(0)

@@ -106,7 +106,7 @@ if (!chromiumPath) {
     await project.admin.post('/config', { key: 'color', value: 'blue' })
     const context = await profile()
     const page = await open(context)
-    const heard = await run(
+    const received = await run(
       page,
       `const realtime = sdk.createRealtime(sdk.app)
        const got = new Promise((resolve) => realtime.subscribe('room:page', { onEvent: ({ payload }) => resolve(payload) }))
@@ -116,7 +116,7 @@ if (!chromiumPath) {
        realtime.close()
        return payload`,
     )
-    expect(heard).toEqual({ from: 'page' })
+    expect(received).toEqual({ from: 'page' })
     const config = 'const config = sdk.createConfig(sdk.app); await config.load(); return config.get("color", "red")'
     expect(await run(page, config)).toBe('blue')
     const told = await run(

@@ -181,7 +181,7 @@ test('sign out of this device, of the others, of all', async () => {
   expect((await ask('/logout?scope=most', {}, { authorization: `Bearer ${tokens[1]?.access_token}` })).status).toBe(400)
 })
 
-test('the door is closed together with that of rows', async () => {
+test('the access is closed together with that to rows', async () => {
   const closed = await harness.project()
   const refused = await newClient(closed.clientKey).auth.signInAnonymously()
   expect(refused.error).toMatchObject({ status: 403, code: 'REST_DISABLED' })

@@ -193,7 +193,7 @@ const opening = (query: string): Promise<number | string> =>
     socket.once('error', () => undefined)
   })
 
-test('the key, the version and the door are checked before the upgrade', async () => {
+test('the key, the version and the switch are checked before the upgrade', async () => {
   const closed = await harness.project()
   expect(await opening(`apikey=${project.clientKey}&vsn=2.0.0`)).toBe('open')
   expect(await opening(`apikey=${project.clientKey}&vsn=3.0.0`)).toBe(400)
@@ -225,7 +225,7 @@ test('the socket of a session that ends is closed, and what is no message closes
   }
 })
 
-test('sockets are closed when the door is switched off, those of users and of strangers, and of this project alone', async () => {
+test('sockets are closed when the REST access is switched off, those of users and of strangers, and of this project alone', async () => {
   const closing = await harness.project()
   await closing.admin.patch('', { rest_enabled: true })
   const open = async (key: string) => {

@@ -4,7 +4,7 @@ import { afterAll, expect, test } from 'vitest'
 import { startHarness } from '#test/support/harness.ts'
 import { startS3 } from '#test/support/s3.ts'
 
-/** The storage door where files lie in S3: the server passes an upload on to the URL that it signed. */
+/** The access to storage where files lie in S3: the server passes an upload on to the URL that it signed. */
 const s3 = await startS3()
 afterAll(() => s3.stop())
 const harness = await startHarness({ env: { STORAGE_URL: s3.url, LOG_LEVEL: 'silent' } })

@@ -66,7 +66,7 @@ test('a file is replaced where that is asked for', async () => {
   expect((await storedOf(harness, project)).length).toBe(before.length)
 })
 
-test('signed URLs are relative to the door, and hold what they sign', async () => {
+test('signed URLs are relative to the root of the REST access, and hold what they sign', async () => {
   const path = `${own}/ä b(1).txt`
   await files.upload(path, 'signed', text)
   const { data } = await files.createSignedUrl(path, 60)
@@ -224,7 +224,7 @@ test('the budget of a free project holds, also where a larger file takes the pla
   expect((await of.upload(`user/${someone.id}/b.txt`, '1', text)).error).toBeNull()
 })
 
-test('the door is closed together with that of rows, also for signed URLs', async () => {
+test('the access is closed together with that to rows, also for signed URLs', async () => {
   const closing = await harness.project()
   await closing.admin.patch('', { rest_enabled: true })
   const someone = await closing.user()

@@ -57,7 +57,7 @@ export const startLeaderboards = async () => {
   /** Whatever the counts say is what counting says: every rank, the total, and where pages begin, in every run. */
   const checkCounts = async () => {
     // plans of tables that were just filled are bad ones without it
-    for (const table of ['entries', 'buckets', 'shelves', 'changes', 'runs'])
+    for (const table of ['entries', 'buckets', 'bucket_groups', 'changes', 'runs'])
       await project.sql(`analyze app.leaderboard_${table}`)
     const wrong = await project.sql(`
       with true_ranks as materialized (
@@ -82,12 +82,12 @@ export const startLeaderboards = async () => {
       union all
       select 'negative', k.run_id, k.entries, 0 from app.leaderboard_buckets k where k.entries < 0
       union all
-      select 'shelf', k.run_id, k.entries, b.entries
-        from app.leaderboard_shelves k
+      select 'bucket_group', k.run_id, k.entries, b.entries
+        from app.leaderboard_bucket_groups k
        cross join lateral (
          select sum(b.entries) as entries, count(*) as buckets from app.leaderboard_buckets b
           where b.run_id = k.run_id and (b.from_place, b.from_at, b.from_id) >= (k.from_place, k.from_at, k.from_id)
-            and not exists (select from app.leaderboard_shelves n where n.run_id = k.run_id
+            and not exists (select from app.leaderboard_bucket_groups n where n.run_id = k.run_id
                                and (n.from_place, n.from_at, n.from_id) > (k.from_place, k.from_at, k.from_id)
                                and (n.from_place, n.from_at, n.from_id) <= (b.from_place, b.from_at, b.from_id))) b
        where k.entries <> b.entries or k.buckets <> b.buckets`)

@@ -3,12 +3,12 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import type { Client } from 'pg'
 import { afterAll, beforeAll, expect } from 'vitest'
+import { checksumHere } from '#fleet/load/checksum.ts'
 import { type Program, readProgram } from '#fleet/load/files.ts'
 import { migrateDatabase } from '#fleet/load/migrate.ts'
 import { createLoader, type Loader, type TargetOf } from '#fleet/load/replay.ts'
 import { fingerprintOf, stateOf } from '#fleet/load/state.ts'
 import { managedOf, readTarget } from '#fleet/load/target.ts'
-import { witnessHere } from '#fleet/load/witness.ts'
 import { connectAdmin, maintenanceDatabase } from '#server/database/cluster.ts'
 import { templateName } from '#server/database/names.ts'
 import { root } from '#server/root.ts'
@@ -167,6 +167,6 @@ const transactionsOf = async (client: Client) => {
 
 /** Whether what was noted when this database was loaded still counts. */
 export const isNoted = async (client: Client): Promise<boolean> => {
-  const { rows } = await client.query<{ witness: string }>('select witness from ops.loaded')
-  return rows[0]?.witness === (await witnessHere(client)).witness
+  const { rows } = await client.query<{ checksum: string }>('select checksum from ops.loaded')
+  return rows[0]?.checksum === (await checksumHere(client)).checksum
 }

@@ -9,7 +9,7 @@ type Outcome = {
 }
 
 /**
- * What an app calls, and what comes of it: the data, or the code of the error where the door does not have it. docs/supabase-js.md is made from
+ * What an app calls, and what comes of it: the data, or the code of the error where the REST access does not have it. docs/supabase-js.md is made from
  * this list, and test/rest/clients runs it.
  */
 export type Case = {

@@ -1,9 +1,9 @@
 import { readdir, readFile } from 'node:fs/promises'
 import { afterEach, describe, expect, test, vi } from 'vitest'
 import { createStatements } from '#server/collections/statements.ts'
-import { boundOf } from '#server/database/bound.ts'
 import type { Place } from '#server/database/cluster.ts'
 import type { Database } from '#server/database/database.ts'
+import { callStatement } from '#server/database/statements.ts'
 import { createCache } from '#server/http/cache.ts'
 import { createLru } from '#server/lru.ts'
 
@@ -128,7 +128,7 @@ describe('compiled queries of collections', () => {
 test('shapes of calls beyond a number that no program has are kept nowhere', () => {
   const names = Array.from({ length: 14 }, (_, n) => `a${n}`)
   const shapes = Array.from({ length: 2 ** 14 }, (_, n) => names.filter((_name, bit) => n & (1 << bit)))
-  const calls = shapes.map((shape) => boundOf('reply', 'f', Object.fromEntries(shape.map((name) => [name, 1]))))
+  const calls = shapes.map((shape) => callStatement('reply', 'f', Object.fromEntries(shape.map((name) => [name, 1]))))
   // the program's own calls are among the 10,000
   const kept = calls.filter(({ name }) => name !== '').length
   expect(kept).toBeLessThanOrEqual(10_000)

@@ -365,7 +365,7 @@ describe('one user', () => {
 })
 
 describe("a user's events", () => {
-  test('are most recent first, without our own unless wished for', async () => {
+  test('are most recent first, without our own unless asked for', async () => {
     const user = await project.user()
     for (const [n, day] of [
       [1, 3],

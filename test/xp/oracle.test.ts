@@ -51,7 +51,7 @@ const oracle = () => {
       for (const rule of rules.filter(({ event_name }) => event_name === event.event_name)) {
         const before = given.filter(({ user, rule: key }) => user === event.app_user_id && key === rule.key)
         const sum = (rows: typeof given) => rows.reduce((total, { amount }) => total + amount, 0)
-        const wished = Math.floor(rule.amount ?? event.properties.n * (rule.multiplier ?? 1))
+        const requested = Math.floor(rule.amount ?? event.properties.n * (rule.multiplier ?? 1))
         const cooling = before.some((row) => Math.abs(row.at - at) < (rule.cooldown_seconds ?? 0) * 1000)
         const day = event.occurred_at.slice(0, 10)
         const ofDay = before.filter((row) => new Date(row.at).toISOString().slice(0, 10) === day)
@@ -60,7 +60,7 @@ const oracle = () => {
           : Math.max(
               0,
               Math.min(
-                wished,
+                requested,
                 rule.max_per_event ?? Infinity,
                 (rule.max_per_day ?? Infinity) - sum(ofDay),
                 (rule.max_total ?? Infinity) - sum(before),

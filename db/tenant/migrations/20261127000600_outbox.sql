@@ -6,7 +6,7 @@ create table app.outbox (
   lane         text,
   payload      jsonb not null default '{}',
   due_at       timestamptz not null default internal.now(),
-  wished_at    timestamptz,
+  requested_at    timestamptz,
   locked_until timestamptz,
   lease        int not null default 0,
   attempts     int not null default 0,
@@ -18,7 +18,7 @@ create table app.outbox (
 comment on table app.outbox is
   'Work that a change caused, inserted in its transaction. A worker leases due rows, runs the task that each names, and
    deletes it or sets its next due_at. lease is the number of the newest lease: only its holder settles the row.
-   wished_at: queued again while it ran, for then. At most so many rows of one lane run at once. failed_at: given up,
+   requested_at: queued again while it ran, for then. At most so many rows of one lane run at once. failed_at: given up,
    for a person to see and replay.';
 -- serves the timer: what is due next
 create index outbox_due on app.outbox (due_at) where failed_at is null;

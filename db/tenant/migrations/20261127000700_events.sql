@@ -109,7 +109,7 @@ create type internal.xp_plan as (
   is_fixed     boolean,
   keys         text[],
   amounts      bigint[],
-  wished       bigint[],
+  requested       bigint[],
   clips        text[]
 );
 comment on type internal.xp_plan is

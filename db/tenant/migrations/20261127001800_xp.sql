@@ -95,7 +95,7 @@ create table app.xp_transactions (
   source_id   text not null,
   rule_key    text,
   reason      text,
-  wished      bigint not null,
+  requested      bigint not null,
   clipped_by  text,
   occurred_at timestamptz not null,
   counted_at  timestamptz not null,
@@ -103,7 +103,7 @@ create table app.xp_transactions (
   constraint xp_transactions_once_per_source unique nulls not distinct (app_user_id, source, source_id, rule_key)
 );
 comment on table app.xp_transactions is
-  'The ledger of XP: amount is what took effect, wished what was to be given before clipped_by cut it.';
+  'The ledger of XP: amount is what took effect, requested what was to be given before clipped_by cut it.';
 comment on column app.xp_transactions.occurred_at is
   'When it was earned, by the event''s own time: what challenges sum.';
 comment on column app.xp_transactions.counted_at is 'The time that caps and cooldowns go by.';
@@ -129,7 +129,7 @@ create type internal.xp_act as (
   event_id    uuid,
   occurred_at timestamptz,
   counted_at  timestamptz,
-  wished      bigint,
+  requested      bigint,
   amount      bigint,
   clipped_by  text
 );
@@ -142,7 +142,7 @@ create type internal.xp_move as (
   source_id   text,
   rule_key    text,
   reason      text,
-  wished      bigint,
+  requested      bigint,
   clipped_by  text,
   occurred_at timestamptz,
   counted_at  timestamptz

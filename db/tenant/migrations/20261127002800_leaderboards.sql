@@ -99,7 +99,7 @@ comment on column app.leaderboard_entries.window_count is
 create index leaderboard_entries_order on app.leaderboard_entries (run_id, is_hidden, place, reached_at, app_user_id);
 
 -- The counting structure. Keys of entries are (place, reached_at, user). A bucket counts the keys from its bound to the
--- next bucket's, a shelf those of a stretch of buckets. Writers never touch either: they add a row to the changes, and
+-- next bucket's, a group those of a stretch of buckets. Writers never touch either: they add a row to the changes, and
 -- one of them now and then folds these in.
 create table app.leaderboard_buckets (
   run_id     uuid not null,
@@ -112,7 +112,7 @@ create table app.leaderboard_buckets (
 comment on table app.leaderboard_buckets is
   'How many folded entries lie between this bound and the next. Changed by who holds the run''s fold alone.';
 
-create table app.leaderboard_shelves (
+create table app.leaderboard_bucket_groups (
   run_id     uuid not null,
   from_place numeric not null,
   from_at    timestamptz not null,
@@ -121,7 +121,7 @@ create table app.leaderboard_shelves (
   buckets    int not null,
   primary key (run_id, from_place, from_at, from_id)
 ) with (fillfactor = 70);
-comment on table app.leaderboard_shelves is
+comment on table app.leaderboard_bucket_groups is
   'Sums of neighbouring buckets, so that a rank adds up few rows in a run of any size.';
 
 create table app.leaderboard_changes (
@@ -183,7 +183,7 @@ drop type internal.leaderboard_fact;
 drop type internal.leaderboard_tally;
 drop table app.leaderboard_folds;
 drop table app.leaderboard_changes;
-drop table app.leaderboard_shelves;
+drop table app.leaderboard_bucket_groups;
 drop table app.leaderboard_buckets;
 drop table app.leaderboard_entries;
 drop table app.leaderboard_runs;

@@ -1,8 +1,8 @@
 -- migrate:up
 -- What realtime keeps is lost with a crash of Postgres and worth nothing after minutes: unlogged, so that it costs no
 -- WAL. A client whose place is not there any more is told to fetch again.
-create unlogged sequence app.realtime_heard minvalue 0 start 0;
-comment on sequence app.realtime_heard is
+create unlogged sequence app.realtime_subscribed minvalue 0 start 0;
+comment on sequence app.realtime_subscribed is
   'Until when somebody listens in this project, in Unix seconds. A sequence, because its value is read without a
    snapshot and seen at once: triggers ask it of each row.';
 
@@ -29,19 +29,19 @@ create unlogged table app.realtime_channels (
   channel     text primary key,
   seq         bigint not null,
   floor_seq   bigint not null,
-  heard_until timestamptz not null,
+  subscribed_until timestamptz not null,
   keeps_rows  boolean not null default false,
-  heard_from  timestamptz
+  subscribed_from  timestamptz
 );
 comment on table app.realtime_channels is
   'Channels that somebody listens to, or did a few minutes ago: only what is published there is written. Every event
    with a number above floor_seq is kept.';
 comment on column app.realtime_channels.keeps_rows is
   'Collections: a subscriber has a filter, which is asked of the rows as they are and as they were.';
-comment on column app.realtime_channels.heard_from is
+comment on column app.realtime_channels.subscribed_from is
   'By the clock of Postgres, when the channel began to be listened to, or to keep rows: transactions that were running
    then may have published nothing. Null when long ago.';
-create index realtime_channels_heard on app.realtime_channels (heard_until);
+create index realtime_channels_subscribed on app.realtime_channels (subscribed_until);
 
 create unlogged table app.realtime_publications (
   id          bigint generated always as identity primary key,
@@ -148,4 +148,4 @@ drop table app.realtime_publications;
 drop table app.realtime_channels;
 drop table app.realtime_connections;
 drop table app.realtime_servers;
-drop sequence app.realtime_heard;
+drop sequence app.realtime_subscribed;

@@ -69,7 +69,7 @@ begin
     now_is := null;
     perform set_config('app.hidden_row', '', true);
   end if;
-  select c.* into known from app.realtime_channels c where c.channel = target and c.heard_until > internal.now();
+  select c.* into known from app.realtime_channels c where c.channel = target and c.subscribed_until > internal.now();
   if known.channel is null or was is null and now_is is null
      or not exists (select from app.collections c where c.name = tg_table_name and c.realtime) then
     return null;
@@ -100,7 +100,7 @@ language sql immutable parallel safe
 return format('create or replace trigger collection_publish after insert or update or delete on collections.%I for '
               'each row '
               'when (%s) execute function internal.tg_collection_rows__publish()', collection_publish_sql.collection,
-                internal.heard_sql());
+                internal.has_subscribers_sql());
 comment on function internal.collection_publish_sql is 'The trigger that publishes rows of a collection.';
 
 create or replace function internal.tg_collections__recheck() returns trigger
@@ -113,5 +113,5 @@ comment on function internal.tg_collections__recheck is
   'The policy of a collection has changed, or it is gone: its subscriptions are authorised again.';
 create or replace trigger tg_collections__recheck after update of read_policy, realtime, name
   or delete on app.collections
-  for each row when (pg_catalog.pg_sequence_last_value('app.realtime_heard')
+  for each row when (pg_catalog.pg_sequence_last_value('app.realtime_subscribed')
                      > extract(epoch from clock_timestamp())) execute function internal.tg_collections__recheck();

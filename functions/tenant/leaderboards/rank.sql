@@ -14,12 +14,12 @@ language sql stable as $$
   from (select) one
   left join lateral (
     select k.from_place, k.from_at, k.from_id
-      from app.leaderboard_shelves k
+      from app.leaderboard_bucket_groups k
      where k.run_id = leaderboard_before.run_id
        and (k.from_place, k.from_at, k.from_id) <= (leaderboard_before.place, leaderboard_before.reached_at,
                                                     leaderboard_before.app_user_id)
      order by k.from_place desc, k.from_at desc, k.from_id desc
-     limit 1) shelf on true
+     limit 1) bucket_group on true
   left join lateral (
     select k.from_place, k.from_at, k.from_id
       from app.leaderboard_buckets k
@@ -30,14 +30,14 @@ language sql stable as $$
      limit 1) bucket on true
  cross join lateral (
    select k.entries as n
-     from app.leaderboard_shelves k
+     from app.leaderboard_bucket_groups k
     where k.run_id = leaderboard_before.run_id
-      and (k.from_place, k.from_at, k.from_id) < (shelf.from_place, shelf.from_at, shelf.from_id)
+      and (k.from_place, k.from_at, k.from_id) < (bucket_group.from_place, bucket_group.from_at, bucket_group.from_id)
    union all
    select k.entries
      from app.leaderboard_buckets k
     where k.run_id = leaderboard_before.run_id
-      and (k.from_place, k.from_at, k.from_id) >= (shelf.from_place, shelf.from_at, shelf.from_id)
+      and (k.from_place, k.from_at, k.from_id) >= (bucket_group.from_place, bucket_group.from_at, bucket_group.from_id)
       and (k.from_place, k.from_at, k.from_id) < (bucket.from_place, bucket.from_at, bucket.from_id)
    union all
    select c.n::bigint
@@ -92,7 +92,7 @@ create or replace function internal.leaderboard_total(run_id uuid) returns bigin
 language plpgsql stable security definer set search_path = '' set plan_cache_mode = 'force_generic_plan'
   set enable_seqscan = off as $$
 begin
-  return (select (select coalesce(sum(k.entries), 0) from app.leaderboard_shelves k
+  return (select (select coalesce(sum(k.entries), 0) from app.leaderboard_bucket_groups k
                    where k.run_id = leaderboard_total.run_id)
                + (select coalesce(sum(c.n), 0)
                     from app.leaderboard_changes c
@@ -108,7 +108,7 @@ language plpgsql stable security definer set search_path = '' set plan_cache_mod
   set enable_seqscan = off as $$
 declare
   target bigint := leaderboard_seek.ahead;
-  shelf record;
+  bucket_group record;
 begin
   bound := ('-Infinity', '-infinity', '00000000-0000-0000-0000-000000000000');
   before := 0;
@@ -124,9 +124,9 @@ begin
     return;
   end if;
   -- the counts of one run fit an int; sum(bigint) would compute in numeric
-  select s.* into shelf
+  select s.* into bucket_group
     from (select k.from_place, k.from_at, k.from_id, k.buckets, sum(k.entries::int) over w - k.entries as before_it
-            from app.leaderboard_shelves k
+            from app.leaderboard_bucket_groups k
            where k.run_id = leaderboard_seek.run_id
           window w as (order by k.from_place, k.from_at, k.from_id rows unbounded preceding)) s
    where s.before_it <= target
@@ -141,11 +141,12 @@ begin
             from (select l.*
                     from app.leaderboard_buckets l
                    where l.run_id = leaderboard_seek.run_id
-                     and (l.from_place, l.from_at, l.from_id) >= (shelf.from_place, shelf.from_at, shelf.from_id)
+                     and (l.from_place, l.from_at, l.from_id)
+                         >= (bucket_group.from_place, bucket_group.from_at, bucket_group.from_id)
                    order by l.from_place, l.from_at, l.from_id
-                   limit shelf.buckets) k
+                   limit bucket_group.buckets) k
           window w as (order by k.from_place, k.from_at, k.from_id rows unbounded preceding)) b
-   where shelf.before_it + b.before_it <= target
+   where bucket_group.before_it + b.before_it <= target
    order by b.n desc
    limit 1;
   before := internal.leaderboard_rank(leaderboard_seek.run_id, (bound).from_place, (bound).from_at,
@@ -168,7 +169,7 @@ begin
   end if;
   waiting_from := internal.leaderboard_waiting_from(leaderboard_fold.run_id);
   if waiting_from = '0' then
-    insert into app.leaderboard_shelves (run_id, from_place, from_at, from_id, entries, buckets)
+    insert into app.leaderboard_bucket_groups (run_id, from_place, from_at, from_id, entries, buckets)
     values (leaderboard_fold.run_id, '-Infinity', '-infinity', '00000000-0000-0000-0000-000000000000', 0, 1);
     insert into app.leaderboard_buckets (run_id, from_place, from_at, from_id, entries)
     values (leaderboard_fold.run_id, '-Infinity', '-infinity', '00000000-0000-0000-0000-000000000000', 0);
@@ -178,8 +179,8 @@ begin
     delete from app.leaderboard_changes c where c.run_id = leaderboard_fold.run_id and c.made >= waiting_from
       returning c.place, c.at, c.whose, c.n
   ), placed as (
-    select b.from_place, b.from_at, b.from_id, s.from_place as shelf_place, s.from_at as shelf_at,
-           s.from_id as shelf_id, sum(m.n) as n
+    select b.from_place, b.from_at, b.from_id, s.from_place as group_place, s.from_at as group_at,
+           s.from_id as group_id, sum(m.n) as n
       from moves m
      cross join lateral (
        select k.from_place, k.from_at, k.from_id
@@ -189,7 +190,7 @@ begin
         limit 1) b
      cross join lateral (
        select k.from_place, k.from_at, k.from_id
-         from app.leaderboard_shelves k
+         from app.leaderboard_bucket_groups k
         where k.run_id = leaderboard_fold.run_id and (k.from_place, k.from_at, k.from_id) <= (m.place, m.at, m.whose)
         order by k.from_place desc, k.from_at desc, k.from_id desc
         limit 1) s
@@ -199,11 +200,11 @@ begin
     update app.leaderboard_folds f set folded_to = pg_snapshot_xmin(pg_current_snapshot())
       where f.run_id = leaderboard_fold.run_id
   ), shelved as (
-    update app.leaderboard_shelves k
+    update app.leaderboard_bucket_groups k
        set entries = k.entries + p.n
-      from (select l.shelf_place, l.shelf_at, l.shelf_id, sum(l.n) as n from placed l group by 1, 2, 3) p
-     where k.run_id = leaderboard_fold.run_id and (k.from_place, k.from_at, k.from_id) = (p.shelf_place, p.shelf_at,
-                                        p.shelf_id) and p.n <> 0
+      from (select l.group_place, l.group_at, l.group_id, sum(l.n) as n from placed l group by 1, 2, 3) p
+     where k.run_id = leaderboard_fold.run_id and (k.from_place, k.from_at, k.from_id) = (p.group_place, p.group_at,
+                                        p.group_id) and p.n <> 0
   ), counted as (
     update app.leaderboard_buckets k
        set entries = k.entries + p.n
@@ -280,7 +281,7 @@ language plpgsql volatile security definer set search_path = '' as $$
 declare
   here app.leaderboard_buckets;
   other app.leaderboard_buckets;
-  shelf app.leaderboard_shelves;
+  bucket_group app.leaderboard_bucket_groups;
   made int;
 begin
   select k.* into here
@@ -288,8 +289,8 @@ begin
    where k.run_id = leaderboard_shape.run_id
      and (k.from_place, k.from_at, k.from_id)
        = ((leaderboard_shape.bound).from_place, (leaderboard_shape.bound).from_at, (leaderboard_shape.bound).from_id);
-  select k.* into shelf
-    from app.leaderboard_shelves k
+  select k.* into bucket_group
+    from app.leaderboard_bucket_groups k
    where k.run_id = here.run_id and (k.from_place, k.from_at, k.from_id) <= (here.from_place, here.from_at,
                                         here.from_id)
    order by k.from_place desc, k.from_at desc, k.from_id desc
@@ -330,16 +331,18 @@ begin
       from cuts c
     on conflict on constraint leaderboard_buckets_pkey do update set entries = excluded.entries;
     get diagnostics made = row_count;
-    update app.leaderboard_shelves k
+    update app.leaderboard_bucket_groups k
        set buckets = k.buckets + made - 1
-     where k.run_id = here.run_id and (k.from_place, k.from_at, k.from_id) = (shelf.from_place, shelf.from_at,
-                                        shelf.from_id)
-    returning k.* into shelf;
-    while shelf.buckets > 256 loop
-      shelf := internal.leaderboard_shelf_split(shelf);
+     where k.run_id = here.run_id
+       and (k.from_place, k.from_at, k.from_id)
+           = (bucket_group.from_place, bucket_group.from_at, bucket_group.from_id)
+    returning k.* into bucket_group;
+    while bucket_group.buckets > 256 loop
+      bucket_group := internal.leaderboard_bucket_group_split(bucket_group);
     end loop;
-  elsif here.entries < 32 and (here.from_place, here.from_at, here.from_id) > (shelf.from_place, shelf.from_at,
-                                        shelf.from_id) then
+  elsif here.entries < 32
+    and (here.from_place, here.from_at, here.from_id)
+        > (bucket_group.from_place, bucket_group.from_at, bucket_group.from_id) then
     select k.* into other
       from app.leaderboard_buckets k
      where k.run_id = here.run_id and (k.from_place, k.from_at, k.from_id) < (here.from_place, here.from_at,
@@ -354,27 +357,28 @@ begin
          set entries = k.entries + here.entries
        where k.run_id = other.run_id and (k.from_place, k.from_at, k.from_id) = (other.from_place, other.from_at,
                                         other.from_id);
-      update app.leaderboard_shelves k
+      update app.leaderboard_bucket_groups k
          set buckets = k.buckets - 1
-       where k.run_id = here.run_id and (k.from_place, k.from_at, k.from_id) = (shelf.from_place, shelf.from_at,
-                                        shelf.from_id)
-      returning k.* into shelf;
+       where k.run_id = here.run_id
+         and (k.from_place, k.from_at, k.from_id)
+             = (bucket_group.from_place, bucket_group.from_at, bucket_group.from_id)
+      returning k.* into bucket_group;
     end if;
   end if;
-  if shelf.buckets < 64 then
-    perform internal.leaderboard_shelf_join(shelf);
+  if bucket_group.buckets < 64 then
+    perform internal.leaderboard_bucket_group_join(bucket_group);
   end if;
 end $$;
 comment on function internal.leaderboard_shape is
-  'Splits a bucket that has grown into pieces of 128 entries, or joins one that has shrunk to the one before; shelves
-   likewise. The caller holds the run''s fold. Granted to nobody.';
+  'Splits a bucket that has grown into pieces of 128 entries, or joins one that has shrunk to the one before; groups of
+   buckets likewise. The caller holds the run''s fold. Granted to nobody.';
 
-create or replace function internal.leaderboard_shelf_split(shelf app.leaderboard_shelves)
-returns app.leaderboard_shelves
+create or replace function internal.leaderboard_bucket_group_split(bucket_group app.leaderboard_bucket_groups)
+returns app.leaderboard_bucket_groups
 language plpgsql volatile security definer set search_path = '' as $$
 declare
-  here app.leaderboard_shelves := leaderboard_shelf_split.shelf;
-  rest app.leaderboard_shelves;
+  here app.leaderboard_bucket_groups := leaderboard_bucket_group_split.bucket_group;
+  rest app.leaderboard_bucket_groups;
 begin
   with first_ones as (
     select k.entries, k.from_place, k.from_at, k.from_id,
@@ -385,46 +389,47 @@ begin
              order by b.from_place, b.from_at, b.from_id
              limit 129) k
   )
-  insert into app.leaderboard_shelves (run_id, from_place, from_at, from_id, entries, buckets)
+  insert into app.leaderboard_bucket_groups (run_id, from_place, from_at, from_id, entries, buckets)
   select here.run_id, f.from_place, f.from_at, f.from_id,
          here.entries - (select sum(o.entries) from first_ones o where o.n <= 128), here.buckets - 128
     from first_ones f
    where f.n = 129
   returning * into rest;
-  update app.leaderboard_shelves k
+  update app.leaderboard_bucket_groups k
      set entries = here.entries - rest.entries, buckets = 128
    where k.run_id = here.run_id and (k.from_place, k.from_at, k.from_id) = (here.from_place, here.from_at,
                                         here.from_id);
   return rest;
 end $$;
-comment on function internal.leaderboard_shelf_split is
-  'Cuts a shelf behind its first 128 buckets and answers the rest. The caller holds the run''s fold. Granted to
+comment on function internal.leaderboard_bucket_group_split is
+  'Cuts a bucket_group behind its first 128 buckets and answers the rest. The caller holds the run''s fold. Granted to
    nobody.';
 
-create or replace function internal.leaderboard_shelf_join(shelf app.leaderboard_shelves) returns void
+create or replace function internal.leaderboard_bucket_group_join(bucket_group app.leaderboard_bucket_groups)
+returns void
 language plpgsql volatile security definer set search_path = '' as $$
 declare
-  here constant app.leaderboard_shelves := leaderboard_shelf_join.shelf;
-  other app.leaderboard_shelves;
+  here constant app.leaderboard_bucket_groups := leaderboard_bucket_group_join.bucket_group;
+  other app.leaderboard_bucket_groups;
 begin
   select k.* into other
-    from app.leaderboard_shelves k
+    from app.leaderboard_bucket_groups k
    where k.run_id = here.run_id and (k.from_place, k.from_at, k.from_id) < (here.from_place, here.from_at, here.from_id)
    order by k.from_place desc, k.from_at desc, k.from_id desc
    limit 1;
   if other.run_id is null or other.buckets + here.buckets > 192 then
     return;
   end if;
-  delete from app.leaderboard_shelves k
+  delete from app.leaderboard_bucket_groups k
    where k.run_id = here.run_id and (k.from_place, k.from_at, k.from_id) = (here.from_place, here.from_at,
                                         here.from_id);
-  update app.leaderboard_shelves k
+  update app.leaderboard_bucket_groups k
      set entries = k.entries + here.entries, buckets = k.buckets + here.buckets
    where k.run_id = other.run_id and (k.from_place, k.from_at, k.from_id) = (other.from_place, other.from_at,
                                         other.from_id);
 end $$;
-comment on function internal.leaderboard_shelf_join is
-  'Adds a shelf that has shrunk to the one before, where both fit. The caller holds the run''s fold. Granted to
+comment on function internal.leaderboard_bucket_group_join is
+  'Adds a bucket_group that has shrunk to the one before, where both fit. The caller holds the run''s fold. Granted to
    nobody.';
 
 create or replace function internal.tg_leaderboard_entries__tally() returns trigger
@@ -503,7 +508,7 @@ begin
   delete from app.leaderboard_changes c where c.run_id = old.id;
   delete from app.leaderboard_folds f where f.run_id = old.id;
   delete from app.leaderboard_buckets k where k.run_id = old.id;
-  delete from app.leaderboard_shelves k where k.run_id = old.id;
+  delete from app.leaderboard_bucket_groups k where k.run_id = old.id;
   return null;
 end $$;
 comment on function internal.tg_leaderboard_runs__sweep is 'Deletes the counts of a deleted run.';

@@ -44,7 +44,7 @@ begin
                                                                          internal.realtime_rooms_json() -> 'rules')),
                                                                            200);
   -- rooms that somebody listens to are under other rules now
-  if internal.is_heard() then
+  if internal.has_subscribers() then
     perform internal.notify_servers(array(select c.channel from app.realtime_channels c where c.channel like 'room:%'),
                                     '~check');
   end if;
@@ -69,7 +69,7 @@ begin
                 join app.realtime_servers s on s.id = c.server_id
                where s.expires_at > internal.now()),
     'channels', (select count(*) from app.realtime_channels c
-                  where c.heard_until > internal.now() and c.channel not like '~%'),
+                  where c.subscribed_until > internal.now() and c.channel not like '~%'),
     -- of the index by time, whose newest rows are at its end
     'messages_per_second', (select round(count(*) / 60.0, 2) from app.realtime_events e
                              where e.seq is not null and e.at > since)));

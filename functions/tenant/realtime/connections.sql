@@ -56,22 +56,26 @@ declare
   begins constant bigint := (extract(epoch from clock_timestamp()) * 1000000)::bigint;
   known app.realtime_channels;
 begin
-  perform internal.realtime_hear();
+  perform internal.realtime_note_subscribed();
   select c.* into known from app.realtime_channels c where c.channel = realtime_listen.channel;
-  if known.heard_until > internal.now() + interval '11 minutes' and known.keeps_rows >= realtime_listen.keeps_rows then
+  if known.subscribed_until > internal.now() + interval '11 minutes'
+    and known.keeps_rows >= realtime_listen.keeps_rows then
     return false;
   end if;
-  insert into app.realtime_channels as c (channel, seq, floor_seq, heard_until, keeps_rows, heard_from)
+  insert into app.realtime_channels as c (channel, seq, floor_seq, subscribed_until, keeps_rows, subscribed_from)
   values (realtime_listen.channel, begins, begins, internal.now() + interval '12 minutes', realtime_listen.keeps_rows,
           clock_timestamp())
   on conflict on constraint realtime_channels_pkey do update
-     set heard_until = greatest(c.heard_until, excluded.heard_until), keeps_rows = c.keeps_rows or excluded.keeps_rows,
-         heard_from = case when c.heard_until <= internal.now()
-                           or excluded.keeps_rows and not c.keeps_rows then excluded.heard_from else c.heard_from end,
+     set subscribed_until = greatest(c.subscribed_until, excluded.subscribed_until),
+         keeps_rows = c.keeps_rows or excluded.keeps_rows,
+         subscribed_from = case when c.subscribed_until <= internal.now()
+                                  or excluded.keeps_rows and not c.keeps_rows then excluded.subscribed_from
+                           else c.subscribed_from end,
          -- what was published while nobody listened was not written: earlier places are not known any more
-         floor_seq = case when c.heard_until <= internal.now() then c.seq + 1 else c.floor_seq end,
-         seq = case when c.heard_until <= internal.now() then c.seq + 1 else c.seq end;
-  return known.channel is null or known.heard_until <= internal.now() or known.keeps_rows < realtime_listen.keeps_rows;
+         floor_seq = case when c.subscribed_until <= internal.now() then c.seq + 1 else c.floor_seq end,
+         seq = case when c.subscribed_until <= internal.now() then c.seq + 1 else c.seq end;
+  return known.channel is null or known.subscribed_until <= internal.now()
+    or known.keeps_rows < realtime_listen.keeps_rows;
 end $$;
 comment on function internal.realtime_listen is
   'From the commit on, what is published to this channel is written, for twelve minutes; true when it was not before.
@@ -79,7 +83,7 @@ comment on function internal.realtime_listen is
 
 create or replace function internal.realtime_is_new(channel text) returns boolean
 language sql volatile security definer set search_path = ''
-return coalesce((select c.heard_from > clock_timestamp() - interval '10 seconds' from app.realtime_channels c
+return coalesce((select c.subscribed_from > clock_timestamp() - interval '10 seconds' from app.realtime_channels c
                   where c.channel = realtime_is_new.channel), false);
 comment on function internal.realtime_is_new is
   'Whether transactions that began before anybody listened to the channel may still run: as long as the first subscriber

@@ -1,10 +1,11 @@
 -- Publishing to channels. An event is one row of app.realtime_publications, written in the transaction that causes it,
 -- and only where somebody listens.
 
-create or replace function internal.is_heard() returns boolean
+create or replace function internal.has_subscribers() returns boolean
 language sql stable parallel safe
-return coalesce(pg_catalog.pg_sequence_last_value('app.realtime_heard') > extract(epoch from clock_timestamp()), false);
-comment on function internal.is_heard is
+return coalesce(
+  pg_catalog.pg_sequence_last_value('app.realtime_subscribed') > extract(epoch from clock_timestamp()), false);
+comment on function internal.has_subscribers is
   'Whether this project has a subscriber, or had one within minutes: for functions. The conditions of triggers have the
    same expression and not this function, which would be inlined anew in every statement.';
 
@@ -27,7 +28,7 @@ begin
   insert into app.realtime_publications (channel, event, payload, meta)
   select c.channel, publish_many.event, publish_many.payload::text, publish_many.meta::text
     from app.realtime_channels c
-   where c.channel = any (publish_many.channels) and c.heard_until > internal.now()
+   where c.channel = any (publish_many.channels) and c.subscribed_until > internal.now()
    order by c.channel;
   if found then
     perform internal.realtime_wake();
@@ -41,7 +42,7 @@ create or replace function internal.publish(channel text, event text, payload js
 language plpgsql volatile security definer set search_path = '' as $$
 begin
   if exists (select from app.realtime_channels c
-              where c.channel = publish.channel and c.heard_until > internal.now()) then
+              where c.channel = publish.channel and c.subscribed_until > internal.now()) then
     insert into app.realtime_publications (channel, event, payload)
       values (publish.channel, publish.event, publish.payload::text);
     perform internal.realtime_wake();
@@ -64,7 +65,7 @@ begin
   insert into app.realtime_publications (channel, event, payload, is_numbered)
   select c.channel, notify_servers.event, notify_servers.payload::text, false
     from app.realtime_channels c
-   where c.channel = any (notify_servers.channels) and c.heard_until > internal.now()
+   where c.channel = any (notify_servers.channels) and c.subscribed_until > internal.now()
    order by c.channel;
   if found then
     perform internal.realtime_wake();

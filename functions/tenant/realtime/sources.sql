@@ -27,7 +27,7 @@ language plpgsql volatile as $$
 declare
   event app.engagement_events;
 begin
-  if not internal.is_heard() then
+  if not internal.has_subscribers() then
     return;
   end if;
   for event in
@@ -47,9 +47,9 @@ declare
   e constant app.engagement_events := on_event__92_realtime.event;
   shown json;
 begin
-  if not internal.is_heard()
+  if not internal.has_subscribers()
      or not exists (select from app.realtime_channels c
-                     where c.channel = 'user:' || e.app_user_id and c.heard_until > internal.now()) then
+                     where c.channel = 'user:' || e.app_user_id and c.subscribed_until > internal.now()) then
     return;
   end if;
   execute format('select internal.%I($1)', 'published_event__' || split_part(e.event_name, '.', 2)) into shown using e;

@@ -82,36 +82,36 @@ comment on function api.realtime_tail is
    when Postgres has crashed, which empties the tables: then the server begins anew and tells its clients to fetch
    again.';
 
-create or replace function internal.realtime_hear() returns void
+create or replace function internal.realtime_note_subscribed() returns void
 language plpgsql volatile security definer set search_path = '' as $$
 declare
   -- of the database's own clock, which the conditions of triggers read, or of a passed one that is ahead of it
   at constant bigint := extract(epoch from greatest(internal.now(), clock_timestamp()));
 begin
   -- seen at once, also by transactions that run
-  if coalesce(pg_catalog.pg_sequence_last_value('app.realtime_heard'), 0) < at + 660 then
-    perform pg_catalog.setval('app.realtime_heard', at + 720);
+  if coalesce(pg_catalog.pg_sequence_last_value('app.realtime_subscribed'), 0) < at + 660 then
+    perform pg_catalog.setval('app.realtime_subscribed', at + 720);
   end if;
 end $$;
-comment on function internal.realtime_hear is
+comment on function internal.realtime_note_subscribed is
   'Writers write events for the next eleven minutes: longer than events are kept. Granted to nobody.';
 
-create or replace function api.realtime_beat(server_id uuid, listeners jsonb) returns api.reply
+create or replace function api.realtime_heartbeat(server_id uuid, listeners jsonb) returns api.reply
 language plpgsql volatile security definer set search_path = '' as $$
 declare
-  is_known constant boolean := exists (select from app.realtime_servers s where s.id = realtime_beat.server_id);
+  is_known constant boolean := exists (select from app.realtime_servers s where s.id = realtime_heartbeat.server_id);
 begin
   -- also the rows of channels change in one order only: by who holds this
   perform internal.advisory_lock('realtime');
   insert into app.realtime_servers as s (id, expires_at, listeners)
-  values (realtime_beat.server_id, internal.now() + interval '30 seconds', realtime_beat.listeners)
+  values (realtime_heartbeat.server_id, internal.now() + interval '30 seconds', realtime_heartbeat.listeners)
   on conflict on constraint realtime_servers_pkey do update set expires_at = excluded.expires_at,
     listeners = excluded.listeners;
-  perform internal.realtime_hear();
+  perform internal.realtime_note_subscribed();
   update app.realtime_channels c
-     set heard_until = internal.now() + interval '12 minutes'
-   where c.channel in (select k from jsonb_object_keys(realtime_beat.listeners) k)
-     and c.heard_until < internal.now() + interval '11 minutes';
+     set subscribed_until = internal.now() + interval '12 minutes'
+   where c.channel in (select k from jsonb_object_keys(realtime_heartbeat.listeners) k)
+     and c.subscribed_until < internal.now() + interval '11 minutes';
   perform internal.realtime_close(array(select k.id from app.realtime_connections k
                                          join app.realtime_servers s on s.id = k.server_id
                                         where s.expires_at <= internal.now()));
@@ -119,7 +119,7 @@ begin
   perform internal.realtime_forget(5000);
   return internal.reply(200, json_build_object('is_known', is_known));
 end $$;
-comment on function api.realtime_beat is
+comment on function api.realtime_heartbeat is
   'For servers: renews the lease of a server and the interest in its channels, closes the connections of servers that
    are gone, and forgets old events.';
 
@@ -151,7 +151,7 @@ begin
                                          order by g.seq limit realtime_forget.most) f on true
                          limit realtime_forget.most);
   -- numbers begin at the time in microseconds, so that a channel which is made again goes on above what it was
-  delete from app.realtime_channels c where c.heard_until < internal.now();
+  delete from app.realtime_channels c where c.subscribed_until < internal.now();
   delete from app.realtime_tickets t where t.expires_at < internal.now();
   return gone;
 end $$;

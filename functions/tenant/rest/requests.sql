@@ -33,8 +33,8 @@ begin
   return case when done is not null then old end;
 end $$;
 comment on function internal.tg_rest_rows__delete is
-  'Instead of the deletion of a row through the door: marks it deleted, under the policies of the caller. A row that the
-   write policy keeps is not counted.';
+  'Instead of the deletion of a row through the REST access: marks it deleted, under the policies of the caller. A row
+   that the write policy keeps is not counted.';
 
 create or replace function internal.tg_rest_rows__id_stays() returns trigger
 language plpgsql volatile set search_path = '' as $$

@@ -1,5 +1,5 @@
 -- Schema rest: a view of each collection, for PostgREST. They belong to the tenant, like the tables: no policy file
--- contains them. A project that has never used the door has none, and pays nothing for it.
+-- contains them. A project that has never used the REST access has none, and pays nothing for it.
 
 create or replace function internal.rest_generator() returns int
 language sql immutable parallel safe
@@ -63,7 +63,7 @@ declare
   c app.collections;
   statement text;
 begin
-  if not exists (select from app.rest_doors) then
+  if not exists (select from app.rest_access) then
     return;
   end if;
   select k.* into c from app.collections k where k.id = rest_view_follow.collection_id;
@@ -73,15 +73,15 @@ begin
   perform internal.rest_reload();
 end $$;
 comment on function internal.rest_view_follow is
-  'After a collection was created or changed: makes its view again, if this project uses the door, and has PostgREST
-   read the schema. Granted to nobody.';
+  'After a collection was created or changed: makes its view again, if this project uses the REST access, and has
+   PostgREST read the schema. Granted to nobody.';
 
 create or replace function internal.rest_reload() returns void
 language sql volatile security definer set search_path = '' as $$
-  select pg_catalog.pg_notify('pgrst', 'reload schema') from app.rest_doors
+  select pg_catalog.pg_notify('pgrst', 'reload schema') from app.rest_access
 $$;
 comment on function internal.rest_reload is
-  'Has PostgREST read the schema again when this transaction commits, if this project uses the door. Granted to
+  'Has PostgREST read the schema again when this transaction commits, if this project uses the REST access. Granted to
    nobody.';
 
 create or replace function api.rest_prepare() returns api.reply
@@ -97,7 +97,7 @@ begin
   perform internal.advisory_lock('collections');
   -- a change that began earlier ends first, and its columns are read below
   perform from app.collections k order by k.name for no key update;
-  select d.generator into former from app.rest_doors d for update;
+  select d.generator into former from app.rest_access d for update;
   for c in select k.* from app.collections k order by k.name loop
     continue when former = current and to_regclass(format('rest.%I', c.name)) is not null;
     for statement in select s from internal.rest_view_sql(c) as s loop
@@ -106,7 +106,7 @@ begin
     made := made + 1;
   end loop;
   if former is distinct from current then
-    insert into app.rest_doors as d (generator) values (current)
+    insert into app.rest_access as d (generator) values (current)
     on conflict (id) do update set generator = excluded.generator, prepared_at = internal.now();
   end if;
   if made > 0 then

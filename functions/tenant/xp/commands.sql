@@ -42,7 +42,7 @@ begin
     from app.xp_transactions t
    where (t.app_user_id, t.source, t.source_id) = (xp_adjust.app_user_id, 'admin', entry);
   if booked.id is not null then
-    return internal.idempotency_replayed((booked.wished, booked.reason) is not distinct from (xp_adjust.amount,
+    return internal.idempotency_replayed((booked.requested, booked.reason) is not distinct from (xp_adjust.amount,
                                         xp_adjust.reason),
                                          (internal.reply(200, internal.xp_transaction_json(booked))).body);
   end if;

@@ -20,20 +20,20 @@ declare
   -- index entries
   id_stem constant text := left(internal.new_id()::text, 28);
 begin
-  with wished as materialized (
+  with requested as materialized (
     select m.*
       from unnest(xp_record.moves) with ordinality
-             as m (app_user_id, amount, source, source_id, rule_key, reason, wished, clipped_by, occurred_at,
+             as m (app_user_id, amount, source, source_id, rule_key, reason, requested, clipped_by, occurred_at,
                    counted_at, n)
   ), known as materialized (
     -- one index lookup for each source, however many rules it has
     select t.app_user_id, t.source, t.source_id, t.rule_key
-      from (select distinct w.app_user_id, w.source, w.source_id from wished w) s
+      from (select distinct w.app_user_id, w.source, w.source_id from requested w) s
       join app.xp_transactions t on (t.app_user_id, t.source, t.source_id) = (s.app_user_id, s.source, s.source_id)
      where xp_record.is_checked
   ), fresh as (
     select w.*
-      from wished w
+      from requested w
      where not exists (select from known k
                         where (k.app_user_id, k.source, k.source_id) = (w.app_user_id, w.source, w.source_id)
                           and k.rule_key is not distinct from w.rule_key)
@@ -46,11 +46,10 @@ begin
       left join app.xp_totals t on t.app_user_id = f.app_user_id
     window by_user as (partition by f.app_user_id order by f.n)
   ), booked as (
-    insert into app.xp_transactions (id, app_user_id, amount, total_after, source, source_id, rule_key, reason, wished,
-                                     clipped_by, occurred_at, counted_at,
-                                     created_at)
+    insert into app.xp_transactions (id, app_user_id, amount, total_after, source, source_id, rule_key, reason,
+                                     requested, clipped_by, occurred_at, counted_at, created_at)
     select (id_stem || lpad(to_hex(s.n), 8, '0'))::uuid, s.app_user_id, s.after - s.before, s.after, s.source,
-           s.source_id, s.rule_key, s.reason, s.wished,
+           s.source_id, s.rule_key, s.reason, s.requested,
            case when s.after - s.before <> s.amount then 'total' else s.clipped_by end, s.occurred_at, s.counted_at, at
       from summed s
      where s.after <> s.before or s.source in ('admin', 'merge')
@@ -168,7 +167,7 @@ comment on function internal.xp_apply is
    locked. Granted to nobody.';
 
 create or replace function internal.xp_give_event(event app.engagement_events, at timestamptz, keys text[],
-                                                  amounts bigint[], wished bigint[], clips text[])
+                                                  amounts bigint[], requested bigint[], clips text[])
 returns void
 language plpgsql volatile as $$
 declare
@@ -194,19 +193,19 @@ begin
   if before.total is null or before.total + given > 1000000000000000 or before.announced_level < before.highest_level
      or before.next_level_at <= before.total + given or before.is_paid then
     perform internal.xp_apply(array(
-      select (e.app_user_id, w.amount, 'event', e.id::text, w.key, null, w.wished, w.clip, e.occurred_at,
+      select (e.app_user_id, w.amount, 'event', e.id::text, w.key, null, w.requested, w.clip, e.occurred_at,
               xp_give_event.at)::internal.xp_move
-        from unnest(xp_give_event.keys, xp_give_event.amounts, xp_give_event.wished, xp_give_event.clips) as w (key,
-                                        amount, wished, clip)
+        from unnest(xp_give_event.keys, xp_give_event.amounts, xp_give_event.requested, xp_give_event.clips) as w (key,
+                                        amount, requested, clip)
        order by w.key), before.is_paid is not true);
     return;
   end if;
-  insert into app.xp_transactions (app_user_id, amount, total_after, source, source_id, rule_key, wished, clipped_by,
+  insert into app.xp_transactions (app_user_id, amount, total_after, source, source_id, rule_key, requested, clipped_by,
                                    occurred_at, counted_at, created_at)
-  select e.app_user_id, w.amount, w.total, 'event', e.id::text, w.key, w.wished, w.clip, e.occurred_at,
+  select e.app_user_id, w.amount, w.total, 'event', e.id::text, w.key, w.requested, w.clip, e.occurred_at,
          xp_give_event.at, moment
-    from unnest(xp_give_event.keys, xp_give_event.amounts, totals, xp_give_event.wished, xp_give_event.clips) as w (key,
-                                        amount, total, wished, clip);
+    from unnest(xp_give_event.keys, xp_give_event.amounts, totals, xp_give_event.requested, xp_give_event.clips)
+           as w (key, amount, total, requested, clip);
   insert into app.xp_rule_days as d (app_user_id, rule_key, day, amount)
   select e.app_user_id, w.key, (xp_give_event.at at time zone 'UTC')::date, w.amount
     from unnest(xp_give_event.keys, xp_give_event.amounts) as w (key, amount)
@@ -315,7 +314,7 @@ begin
     return 0;
   end if;
   -- a source that paid both users counts once
-  select coalesce(sum(case when t.reason = 'merged' and t.amount = 0 then t.wished else t.amount end), 0) into twice
+  select coalesce(sum(case when t.reason = 'merged' and t.amount = 0 then t.requested else t.amount end), 0) into twice
     from app.xp_transactions t
    where t.app_user_id = merge__xp.other and t.source in ('achievement', 'challenge', 'league', 'reward')
      and exists (select from app.xp_transactions mine
@@ -360,11 +359,11 @@ begin
        announced_level = greatest(t.announced_level, theirs.announced_level)
    where t.app_user_id = merge__xp.survivor;
   -- rows of 0 XP keep a source that paid the other user from paying the survivor again
-  insert into app.xp_transactions (app_user_id, amount, total_after, source, source_id, rule_key, reason, wished,
+  insert into app.xp_transactions (app_user_id, amount, total_after, source, source_id, rule_key, reason, requested,
                                    occurred_at, counted_at)
   select merge__xp.survivor, 0, m.total, t.source, t.source_id, t.rule_key, 'merged',
          -- the amount paid, because the survivor may be merged again
-         case when t.reason = 'merged' and t.amount = 0 then t.wished else t.amount end, t.occurred_at, t.counted_at
+         case when t.reason = 'merged' and t.amount = 0 then t.requested else t.amount end, t.occurred_at, t.counted_at
     from app.xp_transactions t
    cross join (select x.total from app.xp_totals x where x.app_user_id = merge__xp.survivor) m
    where t.app_user_id = merge__xp.other and t.source in ('achievement', 'challenge', 'league', 'reward')

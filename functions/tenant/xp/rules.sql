@@ -166,8 +166,8 @@ begin
        order by c.app_user_id));
   end if;
   perform internal.xp_apply(array(
-    select (a.app_user_id, a.amount, 'event', a.event_id::text, a.rule_key, null, a.wished, a.clipped_by, a.occurred_at,
-            a.counted_at)::internal.xp_move
+    select (a.app_user_id, a.amount, 'event', a.event_id::text, a.rule_key, null, a.requested, a.clipped_by,
+            a.occurred_at, a.counted_at)::internal.xp_move
       from unnest(granted_acts) a
      where a.amount > 0
      order by a.app_user_id, a.counted_at, a.occurred_at, a.event_id, a.rule_key));
@@ -197,8 +197,9 @@ begin
   end if;
   has_boosts := exists (select from app.xp_boosts b where b.is_active);
   if has_caps then
-    select array_agg((i.app_user_id, r.id, r.key, i.id, i.occurred_at, c.at, w.wished, least(w.wished, r.max_per_event),
-                      case when w.wished > r.max_per_event then 'max_per_event' end)::internal.xp_act)
+    select array_agg((i.app_user_id, r.id, r.key, i.id, i.occurred_at, c.at, w.requested,
+                      least(w.requested, r.max_per_event),
+                      case when w.requested > r.max_per_event then 'max_per_event' end)::internal.xp_act)
       into acts
       from unnest(on_events__30_xp.events) i
       join app.xp_rules r on r.event_name = i.event_name and r.is_active
@@ -207,7 +208,7 @@ begin
        select floor(least(internal.xp_amount(r.amount, r.multiplier,
                                              i.properties #> string_to_array(r.amount_property, '.'))
                           * case when has_boosts then internal.xp_boost(r.key, i.app_user_id, c.at) else 1 end,
-                            1000000000))::bigint as wished) w
+                            1000000000))::bigint as requested) w
      where (r.event_filter is null or internal.filter_truth(r.event_filter, i.properties))
        and (r.starts_at is null or r.starts_at <= c.at) and (r.ends_at is null or r.ends_at > c.at);
     perform internal.xp_give(acts);
@@ -215,8 +216,8 @@ begin
   end if;
   -- no rule needs its acts in order: one query turns events into moves of the ledger
   select array_agg(m.move) into moves
-    from (select (i.app_user_id, least(w.wished, r.max_per_event), 'event', i.id::text, r.key, null, w.wished,
-                  case when w.wished > r.max_per_event then 'max_per_event' end, i.occurred_at,
+    from (select (i.app_user_id, least(w.requested, r.max_per_event), 'event', i.id::text, r.key, null, w.requested,
+                  case when w.requested > r.max_per_event then 'max_per_event' end, i.occurred_at,
                   c.at)::internal.xp_move as move
             from unnest(on_events__30_xp.events) i
             join app.xp_rules r on r.event_name = i.event_name and r.is_active
@@ -225,8 +226,8 @@ begin
              select floor(least(internal.xp_amount(r.amount, r.multiplier,
                                                    i.properties #> string_to_array(r.amount_property, '.'))
                                 * case when has_boosts then internal.xp_boost(r.key, i.app_user_id, c.at) else 1 end,
-                                  1000000000))::bigint as wished) w
-           where w.wished > 0
+                                  1000000000))::bigint as requested) w
+           where w.requested > 0
              and (r.event_filter is null or internal.filter_truth(r.event_filter, i.properties))
              and (r.starts_at is null or r.starts_at <= c.at) and (r.ends_at is null or r.ends_at > c.at)
            order by i.app_user_id, c.at, i.occurred_at, i.id, r.key) m;
@@ -245,22 +246,23 @@ declare
   due record;
 begin
   if p.is_fixed then
-    perform internal.xp_give_event(e, at, p.keys, p.amounts, p.wished, p.clips);
+    perform internal.xp_give_event(e, at, p.keys, p.amounts, p.requested, p.clips);
     return;
   end if;
   select coalesce(bool_or(r.max_per_day is not null or r.max_total is not null or r.cooldown_seconds > 0), false)
          or exists (select from app.xp_boosts b where b.is_active) as is_rare,
-         array_agg(r.key) filter (where r.wished > 0) as keys,
-         array_agg(r.wished) filter (where r.wished > 0) as wished,
-         array_agg(least(r.wished, r.max_per_event)) filter (where r.wished > 0) as amounts,
-         array_agg(case when r.wished > r.max_per_event then 'max_per_event' end) filter (where r.wished > 0) as clips
+         array_agg(r.key) filter (where r.requested > 0) as keys,
+         array_agg(r.requested) filter (where r.requested > 0) as requested,
+         array_agg(least(r.requested, r.max_per_event)) filter (where r.requested > 0) as amounts,
+         array_agg(case when r.requested > r.max_per_event then 'max_per_event' end)
+           filter (where r.requested > 0) as clips
     into due
-    from (select x.*, w.wished
+    from (select x.*, w.requested
             from app.xp_rules x
            cross join lateral (
              select floor(least(internal.xp_amount(x.amount, x.multiplier,
                                                    e.properties #> string_to_array(x.amount_property, '.')),
-                                                     1000000000))::bigint as wished) w
+                                                     1000000000))::bigint as requested) w
            where x.id = any (p.ids) and x.is_active
              and (x.event_filter is null or internal.filter_truth(x.event_filter, e.properties))
              and (x.starts_at is null or x.starts_at <= at) and (x.ends_at is null or x.ends_at > at)
@@ -268,7 +270,7 @@ begin
   if due.is_rare then
     perform internal.on_events__30_xp(array[e]);
   elsif due.keys is not null then
-    perform internal.xp_give_event(e, at, due.keys, due.amounts, due.wished, due.clips);
+    perform internal.xp_give_event(e, at, due.keys, due.amounts, due.requested, due.clips);
   end if;
 end $$;
 comment on function internal.on_event__30_xp is
@@ -303,8 +305,9 @@ create or replace function internal.xp_acts(app_user_ids uuid[], rule_id uuid, s
                                             with_boosts boolean)
 returns internal.xp_act[]
 language sql stable security definer set search_path = '' as $$
-  select array_agg((e.app_user_id, r.id, r.key, e.id, e.occurred_at, c.at, w.wished, least(w.wished, r.max_per_event),
-                    case when w.wished > r.max_per_event then 'max_per_event' end)::internal.xp_act)
+  select array_agg((e.app_user_id, r.id, r.key, e.id, e.occurred_at, c.at, w.requested,
+                    least(w.requested, r.max_per_event),
+                    case when w.requested > r.max_per_event then 'max_per_event' end)::internal.xp_act)
     from app.xp_rules r
     join app.engagement_events e on e.event_name = r.event_name
    cross join lateral (select internal.xp_counted_at(e.source, e.occurred_at, e.received_at) as at) c
@@ -312,7 +315,7 @@ language sql stable security definer set search_path = '' as $$
      select floor(least(internal.xp_amount(r.amount, r.multiplier,
                                            e.properties #> string_to_array(r.amount_property, '.'))
                         * case when xp_acts.with_boosts then internal.xp_boost(r.key, e.app_user_id, c.at) else 1 end,
-                          1000000000))::bigint as wished) w
+                          1000000000))::bigint as requested) w
    where (r.is_active or xp_acts.rule_id is not null) and (xp_acts.rule_id is null or r.id = xp_acts.rule_id)
      and (xp_acts.app_user_ids is null or e.app_user_id in (select unnest(xp_acts.app_user_ids)))
      and e.occurred_at >= xp_acts.since and e.occurred_at < xp_acts.until

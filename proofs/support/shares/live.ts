@@ -61,9 +61,9 @@ const listenOnce = async (world: World, { user }: Tenant): Promise<{ ack: number
   if (type !== 'ack') throw new Error(`a subscription was answered ${type}`)
   const ack = performance.now() - began
   const published = performance.now()
-  const heard = socket.next((frame) => frame['type'] === 'event' && frame['channel'] === channel)
+  const received = socket.next((frame) => frame['type'] === 'event' && frame['channel'] === channel)
   socket.send({ type: 'publish', channel, event: 'e', payload: 1 })
-  await heard
+  await received
   const event = performance.now() - published
   socket.close()
   return { ack, event }

@@ -174,8 +174,8 @@ export const schemaNames = () => {
   }
 
   const grant = () => {
-    for (const { schema, names: wished } of [...wishes].sort((a, b) => a.rank - b.rank)) {
-      wished.some((name) => take(schema, name))
+    for (const { schema, names: preferred } of [...wishes].sort((a, b) => a.rank - b.rank)) {
+      preferred.some((name) => take(schema, name))
     }
   }
 

@@ -14,7 +14,7 @@ export type Sent = { readonly status: number | null; readonly body: string; read
 type Session = {
   readonly http2: ClientHttp2Session
   /** When something came from the other side. */
-  heardAt: number
+  receivedAt: number
   answers: number
   running: number
   /** A PING is on its way. */
@@ -28,14 +28,15 @@ type Session = {
  */
 const look = (session: Session): void => {
   const { http2 } = session
-  if (session.isAsked || http2.destroyed || http2.connecting || performance.now() - session.heardAt < silentMs) return
+  if (session.isAsked || http2.destroyed || http2.connecting || performance.now() - session.receivedAt < silentMs)
+    return
   session.isAsked = true
   // an answer that is there already is read first, where this process was busy
   const late = setTimeout(() => setImmediate(() => session.isAsked && http2.destroy()), pingMs)
   const answered = () => {
     clearTimeout(late)
     session.isAsked = false
-    session.heardAt = performance.now()
+    session.receivedAt = performance.now()
   }
   http2.ping((error) => {
     if (error) clearTimeout(late)
@@ -55,11 +56,11 @@ const request = (session: Session, headers: Record<string, string>, body: string
     stream.on('response', (received) => {
       status = Number(received[':status'])
       retryAfter = String(received['retry-after'] ?? '') || null
-      session.heardAt = performance.now()
+      session.receivedAt = performance.now()
       session.answers += 1
     })
     stream.on('data', (chunk: string) => {
-      session.heardAt = performance.now()
+      session.receivedAt = performance.now()
       if (answer.length < maxAnswerBytes) answer += chunk
     })
     // 'close' follows; without a listener the error would end the process
@@ -84,7 +85,7 @@ export const createSessions = (url: string) => {
     const http2 = connect(url)
     const made: Session = {
       http2,
-      heardAt: performance.now(),
+      receivedAt: performance.now(),
       answers: 0,
       running: 0,
       isAsked: false,

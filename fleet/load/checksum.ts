@@ -1,9 +1,9 @@
 import type { Client } from 'pg'
 import { clusterQuery, declaredRows, fingerprintHere, type Present, presentTables, reading } from '#fleet/load/state.ts'
 
-/** Who wrote what the loader manages: see sql/cluster/witness.sql. */
-export type Witness = {
-  readonly witness: string
+/** Who wrote what the loader manages: see sql/cluster/checksum.sql. */
+export type Checksum = {
+  readonly checksum: string
   /** How many rows there are of each part. */
   readonly counts: string
   /** Numbers of the transactions. */
@@ -11,30 +11,30 @@ export type Witness = {
 }
 
 /** Within a transaction with an empty search_path. */
-export const witnessHere = async (client: Client, present?: Present): Promise<Witness> => {
+export const checksumHere = async (client: Client, present?: Present): Promise<Checksum> => {
   const { migrations, registries: names } = present ?? (await presentTables(client))
   const parts = [
     ...names.map((name) => declaredRows(name, `'row', r.xmin`)),
     ...(migrations ? [`select 'migration', m.xmin from ops.schema_migrations m`] : []),
     `select null, null::xid where false`,
   ]
-  const text = (await clusterQuery('witness.sql')).replace('/* rows */', parts.join(' union all '))
-  const { rows } = await client.query<Witness>(text)
+  const text = (await clusterQuery('checksum.sql')).replace('/* rows */', parts.join(' union all '))
+  const { rows } = await client.query<Checksum>(text)
   return rows[0]!
 }
 
 /**
- * Within a transaction with an empty search_path. The fingerprint is computed only where the witness is not the one that was noted with it; null in a
+ * Within a transaction with an empty search_path. The fingerprint is computed only where the checksum is not the one that was noted with it; null in a
  * database that no program was loaded into.
  */
-export const fingerprintAndWitnessHere = async (
+export const fingerprintAndChecksumHere = async (
   client: Client,
-): Promise<{ readonly fingerprint: string; readonly witness: Witness | null } | null> => {
+): Promise<{ readonly fingerprint: string; readonly checksum: Checksum | null } | null> => {
   const present = await presentTables(client)
   const noted = present.loaded ? await notedHere(client) : null
-  const witness = noted ? await witnessHere(client, present) : null
-  const fingerprint = noted && witness?.witness === noted.witness ? noted.fingerprint : await fingerprintHere(client)
-  return fingerprint === null ? null : { fingerprint, witness }
+  const checksum = noted ? await checksumHere(client, present) : null
+  const fingerprint = noted && checksum?.checksum === noted.checksum ? noted.fingerprint : await fingerprintHere(client)
+  return fingerprint === null ? null : { fingerprint, checksum }
 }
 
 /** A database as it is before a program is loaded. `since` is the snapshot in which this was read. */
@@ -44,14 +44,14 @@ export type Known = { readonly fingerprint: string; readonly since: string }
 export const knownOf = (client: Client): Promise<Known | null> =>
   reading(client, async () => {
     const { rows } = await client.query<{ since: string }>('select pg_current_snapshot()::text as since')
-    const found = await fingerprintAndWitnessHere(client)
+    const found = await fingerprintAndChecksumHere(client)
     return found && { fingerprint: found.fingerprint, since: rows[0]?.since ?? '' }
   })
 
-type Noted = { readonly fingerprint: string; readonly witness: string; readonly former: string | null }
+type Noted = { readonly fingerprint: string; readonly checksum: string; readonly former: string | null }
 
 const notedHere = async (client: Client): Promise<Noted | null> => {
-  const { rows } = await client.query<Noted>('select l.fingerprint, l.witness, l.former from ops.loaded l')
+  const { rows } = await client.query<Noted>('select l.fingerprint, l.checksum, l.former from ops.loaded l')
   return rows.length === 1 ? rows[0]! : null
 }
 
@@ -64,27 +64,27 @@ export const formerNotedIn = (client: Client): Promise<string | null> =>
 /** Within a transaction: notes that the database, as this transaction sees it, has this fingerprint. */
 export const noteHere = async (
   client: Client,
-  { fingerprint, witness, former = null }: Pick<Noted, 'fingerprint' | 'witness'> & { former?: string | null },
+  { fingerprint, checksum, former = null }: Pick<Noted, 'fingerprint' | 'checksum'> & { former?: string | null },
 ): Promise<void> => {
   await client.query('delete from ops.loaded')
-  await client.query('insert into ops.loaded (fingerprint, witness, former) values ($1, $2, $3)', [
+  await client.query('insert into ops.loaded (fingerprint, checksum, former) values ($1, $2, $3)', [
     fingerprint,
-    witness,
+    checksum,
     former,
   ])
 }
 
-export type Loaded = { readonly fingerprint: string | null; readonly witness: Witness }
+export type Loaded = { readonly fingerprint: string | null; readonly checksum: Checksum }
 
 /** Records the state that the loader has just created, so that its fingerprint need not be computed until it changes. */
 export const noteLoaded = async (client: Client, former: string | null = null): Promise<Loaded> => {
   await client.query(`begin isolation level repeatable read; set local search_path = ''`)
   try {
-    const witness = await witnessHere(client)
+    const checksum = await checksumHere(client)
     const fingerprint = await fingerprintHere(client)
-    if (fingerprint !== null) await noteHere(client, { fingerprint, witness: witness.witness, former })
+    if (fingerprint !== null) await noteHere(client, { fingerprint, checksum: checksum.checksum, former })
     await client.query('commit')
-    return { fingerprint, witness }
+    return { fingerprint, checksum }
   } catch (error) {
     await client.query('rollback')
     throw error
@@ -95,7 +95,7 @@ export const noteLoaded = async (client: Client, former: string | null = null): 
  * Within a transaction: whether nobody but this transaction, and the migrations and files of sql/ that ran before it, wrote any of these rows since
  * that snapshot. A row that somebody else dropped is seen by the counts.
  */
-export const isUndisturbed = async (client: Client, { writers }: Witness, since: string): Promise<boolean> => {
+export const isUndisturbed = async (client: Client, { writers }: Checksum, since: string): Promise<boolean> => {
   const { rows } = await client.query<{ disturbed: boolean }>(
     `with now as (
        select pg_snapshot_xmax(pg_current_snapshot())::text::bigint as xid

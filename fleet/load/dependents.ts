@@ -1,15 +1,15 @@
 import type { Client } from 'pg'
 
 /** A policy that was dropped with a function: the file that made it, if one did, and the statement that brings it back. */
-export type Leaning = { readonly madeBy: string; readonly restore: string }
+export type Dependent = { readonly madeBy: string; readonly restore: string }
 
 /** Drops the policies p for which the condition holds, and answers how each is brought back unless a file has made it again. */
 export const dropPolicies = async (
   client: Client,
   condition: string,
   values: readonly unknown[],
-): Promise<Leaning[]> => {
-  const { rows } = await client.query<Leaning & { drop: string }>(
+): Promise<Dependent[]> => {
+  const { rows } = await client.query<Dependent & { drop: string }>(
     `select format('drop policy %I on %s', p.polname, p.polrelid::regclass) as drop,
             coalesce(substring(obj_description(p.oid, 'pg_policy') from '^Made by (.*)$'), '') as "madeBy",
             format('do $restore$ begin if not exists (select from pg_policy where polrelid = %L::regclass and polname = %L) then
@@ -32,7 +32,7 @@ export const dropPolicies = async (
 
 /** Functions of other files whose body Postgres has parsed, and that cannot stand without these; those that others need come first. */
 const parsedCallers = async (client: Client, functions: readonly string[]) => {
-  const { rows } = await client.query<Leaning & { identity: string }>(
+  const { rows } = await client.query<Dependent & { identity: string }>(
     `with recursive callers (oid, depth) as (
        select to_regprocedure(f)::oid, 0 from unnest($1::text[]) f
        union
@@ -75,7 +75,7 @@ const droppable = async (client: Client, objects: readonly MadeObject[]): Promis
 }
 
 /** Drops objects, and answers the functions and policies which leaned on them and were dropped as well. */
-export const setAside = async (client: Client, objects: readonly MadeObject[]): Promise<Leaning[]> => {
+export const dropWithDependents = async (client: Client, objects: readonly MadeObject[]): Promise<Dependent[]> => {
   const named = await droppable(client, objects)
   const callers = await parsedCallers(client, named)
   const functions = [...named, ...callers.map(({ identity }) => identity)]

@@ -40,7 +40,7 @@ const statementFor = (kind: keyof typeof columnsOf, name: string, names: readonl
 }
 
 /** The call of a function with these arguments, as a statement. */
-export const boundOf = (kind: keyof typeof columnsOf, name: string, args: Arguments): Statement => {
+export const callStatement = (kind: keyof typeof columnsOf, name: string, args: Arguments): Statement => {
   const present = Object.entries(args).filter(([, value]) => value !== undefined)
   const shape = statementFor(
     kind,

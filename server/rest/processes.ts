@@ -22,8 +22,8 @@ export type Lease = Pick<Postgrest, 'http' | 'pid' | 'loads'> &
     release(): void
   }
 
-/** The REST doors of one server process: a PostgREST for each project that uses its door. */
-export type Doors = {
+/** The processes of PostgREST of one server process: one for each project that uses its REST access. */
+export type RestProcesses = {
   /** Starts the project's PostgREST if it does not run. Refuses 503 REST_UNAVAILABLE, REST_BUSY. */
   lease(projectId: string, place: Place, organizationId?: string): Promise<Lease>
   /**
@@ -42,11 +42,11 @@ export type Doors = {
 
 declare module '#server/services.ts' {
   interface Services {
-    readonly rest: Doors
+    readonly rest: RestProcesses
   }
 }
 
-export type DoorsOptions = {
+export type RestProcessesOptions = {
   readonly config: Pick<
     Config,
     | 'POSTGREST_BIN'
@@ -62,7 +62,7 @@ export type DoorsOptions = {
   readonly clock: () => string | null
 }
 
-type Door = {
+type RestProcess = {
   readonly place: Place
   readonly organizationId: string | undefined
   readonly started: Promise<Postgrest>
@@ -87,25 +87,25 @@ const unavailable = (message: string, seconds: number) =>
   refusal(503, 'REST_UNAVAILABLE', message, null, { 'Retry-After': String(seconds) })
 
 const busy = () =>
-  refusal(503, 'REST_BUSY', 'Too many projects use their REST door at the moment.', null, { 'Retry-After': '2' })
+  refusal(503, 'REST_BUSY', 'Too many projects use their REST access at the moment.', null, { 'Retry-After': '2' })
 
-export const createDoors = ({ config, database, secrets, log, clock }: DoorsOptions): Doors => {
-  const doors = new Map<string, Door>()
+export const createRestProcesses = ({ config, database, secrets, log, clock }: RestProcessesOptions): RestProcesses => {
+  const processes = new Map<string, RestProcess>()
   const failedAt = new Map<string, number>()
   /** What checks the open sockets of a project. */
   const checks = new Map<string, Set<() => void>>()
   /** Also those that no new request gets, until they have ended. */
-  const living = new Map<Door, string>()
+  const living = new Map<RestProcess, string>()
   let isStopped = false
 
-  const end = (projectId: string, door: Door): Promise<void> => {
-    if (doors.get(projectId) === door) doors.delete(projectId)
-    door.isStale = true
-    clearTimeout(door.idle)
-    return door.started.then((process) => process.stop()).catch(() => undefined)
+  const end = (projectId: string, entry: RestProcess): Promise<void> => {
+    if (processes.get(projectId) === entry) processes.delete(projectId)
+    entry.isStale = true
+    clearTimeout(entry.idle)
+    return entry.started.then((process) => process.stop()).catch(() => undefined)
   }
 
-  const start = (projectId: string, place: Place, organizationId: string | undefined): Door => {
+  const start = (projectId: string, place: Place, organizationId: string | undefined): RestProcess => {
     const binary = findPostgrest(config.POSTGREST_BIN)
     if (!binary) throw unavailable('There is no PostgREST for this server: see POSTGREST_BIN.', 3600)
     if (performance.now() - (failedAt.get(projectId) ?? Number.NEGATIVE_INFINITY) < pauseMs)
@@ -123,7 +123,7 @@ export const createDoors = ({ config, database, secrets, log, clock }: DoorsOpti
         memoryMb: config.REST_MEMORY_MB,
       })
     }
-    const door: Door = {
+    const entry: RestProcess = {
       place,
       organizationId,
       started: begin(),
@@ -135,28 +135,28 @@ export const createDoors = ({ config, database, secrets, log, clock }: DoorsOpti
       isStale: false,
       idle: undefined,
     }
-    doors.set(projectId, door)
-    living.set(door, projectId)
-    door.started.then(
+    processes.set(projectId, entry)
+    living.set(entry, projectId)
+    entry.started.then(
       (process) => {
-        door.process = process
+        entry.process = process
         failedAt.delete(projectId)
         void process.ended.then(() => {
-          if (!door.isStale) log.warn({ project: projectId }, 'PostgREST ended; the next request starts it again')
-          door.isStale = true
-          living.delete(door)
-          if (doors.get(projectId) === door) doors.delete(projectId)
+          if (!entry.isStale) log.warn({ project: projectId }, 'PostgREST ended; the next request starts it again')
+          entry.isStale = true
+          living.delete(entry)
+          if (processes.get(projectId) === entry) processes.delete(projectId)
         })
       },
       (error: Error) => {
-        living.delete(door)
-        if (doors.get(projectId) === door) doors.delete(projectId)
+        living.delete(entry)
+        if (processes.get(projectId) === entry) processes.delete(projectId)
         if (failedAt.size > 1000) failedAt.clear()
         failedAt.set(projectId, performance.now())
         log.warn({ project: projectId, error: error.message }, 'PostgREST did not start')
       },
     )
-    return door
+    return entry
   }
 
   /**
@@ -165,59 +165,59 @@ export const createDoors = ({ config, database, secrets, log, clock }: DoorsOpti
    */
   const share = Math.ceil(config.REST_PROCESSES * 0.75)
   const makeRoom = (organizationId: string | undefined): Promise<void> => {
-    const isTheirs = ([, door]: [string, Door]) => door.organizationId === organizationId
-    const hasShare = organizationId !== undefined && [...doors].filter(isTheirs).length >= share
-    if (!hasShare && doors.size < config.REST_PROCESSES) return Promise.resolve()
-    let oldest: [string, Door] | undefined
-    for (const [id, door] of hasShare ? [...doors].filter(isTheirs) : doors)
-      if (door.leases === 0 && door.usedAt < (oldest?.[1].usedAt ?? Number.POSITIVE_INFINITY)) oldest = [id, door]
+    const isTheirs = ([, entry]: [string, RestProcess]) => entry.organizationId === organizationId
+    const hasShare = organizationId !== undefined && [...processes].filter(isTheirs).length >= share
+    if (!hasShare && processes.size < config.REST_PROCESSES) return Promise.resolve()
+    let oldest: [string, RestProcess] | undefined
+    for (const [id, entry] of hasShare ? [...processes].filter(isTheirs) : processes)
+      if (entry.leases === 0 && entry.usedAt < (oldest?.[1].usedAt ?? Number.POSITIVE_INFINITY)) oldest = [id, entry]
     if (!oldest) throw busy()
     return end(...oldest).then(() => undefined)
   }
 
-  const isCurrent = (door: Door, place: Place) =>
-    !door.isStale && door.place.database === place.database && door.place.cluster.id === place.cluster.id
+  const isCurrent = (entry: RestProcess, place: Place) =>
+    !entry.isStale && entry.place.database === place.database && entry.place.cluster.id === place.cluster.id
 
-  const release = (projectId: string, door: Door) => {
-    door.leases -= 1
-    door.usedAt = performance.now()
-    if (door.leases > 0) return
-    if (door.isStale) void end(projectId, door)
+  const release = (projectId: string, entry: RestProcess) => {
+    entry.leases -= 1
+    entry.usedAt = performance.now()
+    if (entry.leases > 0) return
+    if (entry.isStale) void end(projectId, entry)
     else {
-      clearTimeout(door.idle)
-      door.idle = setTimeout(() => void end(projectId, door), config.REST_IDLE_SECONDS * 1000).unref()
+      clearTimeout(entry.idle)
+      entry.idle = setTimeout(() => void end(projectId, entry), config.REST_IDLE_SECONDS * 1000).unref()
     }
   }
 
   return {
     async lease(projectId, place, organizationId) {
       if (isStopped) throw unavailable('The server is stopping.', 2)
-      const known = doors.get(projectId)
+      const known = processes.get(projectId)
       if (known && !isCurrent(known, place) && known.leases === 0) await end(projectId, known)
-      const now = doors.get(projectId)
-      const door = now && isCurrent(now, place) ? now : start(projectId, place, organizationId)
-      clearTimeout(door.idle)
-      door.leases += 1
+      const now = processes.get(projectId)
+      const entry = now && isCurrent(now, place) ? now : start(projectId, place, organizationId)
+      clearTimeout(entry.idle)
+      entry.leases += 1
       try {
-        const { http, pid, loads, loadedAfter } = door.process ?? (await door.started)
+        const { http, pid, loads, loadedAfter } = entry.process ?? (await entry.started)
         let isReleased = false
         return {
           http,
           pid,
           loads,
           readAgain: (seen) => {
-            const left = door.changedAt + reloadMs - performance.now()
+            const left = entry.changedAt + reloadMs - performance.now()
             return left > 0 ? loadedAfter(seen, left) : Promise.resolve(false)
           },
-          tokenFor: (claims) => door.tokens.tokenFor(claims),
+          tokenFor: (claims) => entry.tokens.tokenFor(claims),
           release() {
             if (isReleased) return
             isReleased = true
-            release(projectId, door)
+            release(projectId, entry)
           },
         }
       } catch (error) {
-        door.leases -= 1
+        entry.leases -= 1
         // of the database: its own refusal
         if (error instanceof Error && 'status' in error) throw error
         throw unavailable('PostgREST did not start: try again in a moment.', 2)
@@ -227,20 +227,20 @@ export const createDoors = ({ config, database, secrets, log, clock }: DoorsOpti
       const [kind, id = ''] = changed.split(':')
       // each was started with the password of the former key: those that serve requests end with them
       if (kind === keysChanged)
-        for (const [projectId, door] of [...doors]) {
-          door.isStale = true
-          if (door.leases === 0) void end(projectId, door)
+        for (const [projectId, entry] of [...processes]) {
+          entry.isStale = true
+          if (entry.leases === 0) void end(projectId, entry)
         }
       if (kind === 'collection') {
-        const changed = doors.get(id.split('/')[0] ?? '')
+        const changed = processes.get(id.split('/')[0] ?? '')
         if (changed) changed.changedAt = performance.now()
       }
       if (kind !== 'project' && kind !== 'tenant') return
       for (const check of checks.get(id) ?? []) check()
-      const door = doors.get(id)
-      if (!door) return
-      door.isStale = true
-      if (door.leases === 0) void end(id, door)
+      const entry = processes.get(id)
+      if (!entry) return
+      entry.isStale = true
+      if (entry.leases === 0) void end(id, entry)
     },
     watch(projectId, check) {
       const watching = checks.get(projectId) ?? new Set()
@@ -253,10 +253,10 @@ export const createDoors = ({ config, database, secrets, log, clock }: DoorsOpti
     checkAll() {
       for (const watching of checks.values()) for (const check of watching) check()
     },
-    running: () => new Map([...doors].flatMap(([id, door]) => (door.process ? [[id, door.process.pid]] : []))),
+    running: () => new Map([...processes].flatMap(([id, entry]) => (entry.process ? [[id, entry.process.pid]] : []))),
     async stop() {
       isStopped = true
-      await Promise.all([...living].map(([door, id]) => end(id, door)))
+      await Promise.all([...living].map(([entry, id]) => end(id, entry)))
     },
   }
 }

@@ -61,7 +61,7 @@ with spaces as (
   union all
   select 'grant', g.xmin, count(*) from ops.grants g group by g.xmin
   union all
-  -- the registries and the migrations that there are: see witnessHere
+  -- the registries and the migrations that there are: see checksumHere
   select r.part, r.writer, count(*) from (/* rows */) r (part, writer) group by r.part, r.writer
 ), counted as (
   select w.part, sum(w.rows) as rows, sum(hashint8extended((w.writer::text::bigint << 32) | w.rows, 0)) as sum
@@ -71,7 +71,7 @@ with spaces as (
 select md5((select string_agg(concat_ws(' ', c.part, c.rows, c.sum), ',' order by c.part) from counted c) ||
            (select sum(hash_record_extended(row(t.oid, t.relname::text, t.relnamespace, t.relkind, t.relowner,
                                                 t.relrowsecurity, t.relforcerowsecurity, t.acl), 0))
-              from tables t)::text)::uuid::text as witness,
+              from tables t)::text)::uuid::text as checksum,
        (select string_agg(c.part || ' ' || c.rows, ',' order by c.part) from counted c) || ',table ' || (select count(*)
                                         from tables) as counts,
        array(select distinct w.writer::text from written w) as writers

@@ -1,4 +1,4 @@
-// npm run bench:doors: the same row by id and the same page of 50 over our own route, the REST door, GraphQL, and bare PostgREST.
+// npm run bench:rest: the same row by id and the same page of 50 over our own route, the REST access, GraphQL, and bare PostgREST.
 import { randomBytes } from 'node:crypto'
 import { startChild } from './support/child.ts'
 import { familyCpu, postgresCpu, requireProc } from './support/cpu.ts'
@@ -25,7 +25,7 @@ type Contestant = {
 type Figure = { readonly perSecond: number; readonly server: number; readonly postgres: number }
 
 const notes = `${rows.toLocaleString('en')} rows of ${owners.toLocaleString('en')} owners, ${most} connections, one user, the very same table and policy. "Server" is every process that
-answers: Trellis, and for the doors their PostgREST and the process of GraphQL, which is asked by two
+answers: Trellis, and for the REST access its PostgREST and the process of GraphQL, which is asked by two
 connections and reads as a developer, every row; for bare PostgREST that alone. The load generator is in no figure but the requests a second. The page of our own route begins at a cursor, the others' at its time.`
 
 const main = async () => {
@@ -48,14 +48,14 @@ const main = async () => {
     const bare = await startPostgrestOnNotes(scenario, known, password)
     if (!bare) throw new Error('There is no PostgREST for this platform.')
     ends.push(() => bare.end())
-    const developer = await scenario.openDoors({ rest_enabled: true, graphql_enabled: true })
+    const developer = await scenario.switchOn({ rest_enabled: true, graphql_enabled: true })
 
     const headers = { ...user?.headers }
     const own = `${scenario.server.url}/v1/client/collections/notes`
     const json = { ...headers, 'content-type': 'application/json' }
     const first = await fetch(`${own}/find`, { method: 'POST', headers: json, body: JSON.stringify({ limit: 10 }) })
     const { next_cursor: cursor } = (await first.json()) as { next_cursor: string }
-    const door = `${scenario.server.url}/rest/v1/notes`
+    const restUrl = `${scenario.server.url}/rest/v1/notes`
     const query = (text: string): Request => ({
       url: `${scenario.server.url}/v1/admin/projects/${scenario.projectId}/graphql`,
       method: 'POST',
@@ -72,16 +72,16 @@ const main = async () => {
         },
       },
       {
-        name: 'REST door',
+        name: 'REST access',
         pid: scenario.server.child.pid ?? 0,
         requests: {
           get: {
-            url: `${door}?id=eq.${known.id}`,
+            url: `${restUrl}?id=eq.${known.id}`,
             method: 'GET',
             headers: { ...headers, accept: 'application/vnd.pgrst.object+json' },
           },
           list: {
-            url: `${door}?created_at=lt.${known.before}&order=created_at.desc,id.desc&limit=50`,
+            url: `${restUrl}?created_at=lt.${known.before}&order=created_at.desc,id.desc&limit=50`,
             method: 'GET',
             headers,
           },
@@ -142,9 +142,9 @@ const main = async () => {
       ]),
     )
     const aims = operations.map((operation) => {
-      const times = medianRatio(of(operation, 'REST door').map(sum), of(operation, 'bare PostgREST').map(sum))
+      const times = medianRatio(of(operation, 'REST access').map(sum), of(operation, 'bare PostgREST').map(sum))
       return {
-        text: `${names[operation]}: the door takes ${figure(times)} times the CPU of bare PostgREST (aim: at most 1.25)`,
+        text: `${names[operation]}: the REST access takes ${figure(times)} times the CPU of bare PostgREST (aim: at most 1.25)`,
         isMet: times <= 1.25,
       }
     })
@@ -154,8 +154,8 @@ const main = async () => {
       autocannon: await versionOf('autocannon'),
     }
     const head = ['', 'who', 'a second', 'server us', 'Postgres us', 'all us']
-    const parts = ['## bench:doors', await circumstances('npm run bench:doors', versions), notes, table(head, lines)]
-    await publish({ name: 'bench:doors', isShort, text: [...parts, aims.map(aimLine).join('\n')].join('\n\n') })
+    const parts = ['## bench:rest', await circumstances('npm run bench:rest', versions), notes, table(head, lines)]
+    await publish({ name: 'bench:rest', isShort, text: [...parts, aims.map(aimLine).join('\n')].join('\n\n') })
   } finally {
     for (const end of ends.reverse()) await end()
     await installation.end()
