@@ -24,6 +24,8 @@ const Item = answer('moderation_item_json', {
   reasons: JsonObject,
   status: Status,
 })
+/** Named, because the rows of the queue may have a user and are another schema. */
+const ItemReply = data(Item).meta({ title: 'ModerationQueueReply' })
 const Report = answer('moderation_report_json', { subject_type: SubjectType, reason: Reason })
 const Received = z.strictObject({ id: Uuid, status: ReportStatus })
 const Trust = answer('moderation_trust_json', { trust_level: Level })
@@ -56,7 +58,7 @@ const move = (
     operationId: `${verb}ModerationItem`,
     body,
     example,
-    replies: { 200: data(Item) },
+    replies: { 200: ItemReply },
   })
 
 const ruleForm: Form = {

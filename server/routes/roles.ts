@@ -15,6 +15,8 @@ const Assignment = z.strictObject({
   expires_at: Time.nullable(),
   created_at: Time,
 })
+/** Named, because the rows of a list may have a user and are another schema. */
+const AssignmentReply = data(Assignment).meta({ title: 'RoleAssignmentReply' })
 const Mine = z.strictObject({
   roles: z.array(
     z.strictObject({ key: z.string(), name: z.string(), group_id: Uuid.nullable(), expires_at: Time.nullable() }),
@@ -68,7 +70,7 @@ export const roles = area({
         body: z.object({ app_user_id: Uuid, group_id: Uuid.nullish(), expires_at: Moment.nullish() }),
         example: { app_user_id: '00000000-0000-4000-8000-000000000000', expires_at: '2030-01-01T00:00:00Z' },
         args: ({ body }) => ({ patch: body, expires_at: undefined }),
-        replies: { 201: data(Assignment), 200: data(Assignment) },
+        replies: { 201: AssignmentReply, 200: AssignmentReply },
       }),
       route('GET /:idOrKey/assignments', 'The users who have a role, newest assignment first', {
         call: 'role_assignments',
