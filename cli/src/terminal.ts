@@ -1,6 +1,7 @@
 import { createInterface } from 'node:readline'
 import type { Readable, Writable } from 'node:stream'
 import { styleText } from 'node:util'
+import { columns } from '../../server/columns.ts'
 import { restore } from './exact.ts'
 import { CliError, exits } from './exit.ts'
 
@@ -113,11 +114,7 @@ export const createTerminal = (
     // a short one would tear holes into words
     hide: (secret) => void (secret && secret.length >= 8 && secrets.add(secret)),
     table(rows) {
-      const widths = (rows[0] ?? []).map((_, column) => Math.max(...rows.map((row) => [...(row[column] ?? '')].length)))
-      for (const row of rows) {
-        const cells = row.map((cell, column) => cell + ' '.repeat((widths[column] ?? 0) - [...cell].length))
-        terminal.print(cells.join('  ').trimEnd())
-      }
+      for (const line of columns(rows)) terminal.print(line)
     },
   }
   return terminal

@@ -1,3 +1,5 @@
+import { columns } from '#server/columns.ts'
+
 /** How results are shown: for a person, or as JSON for a program. */
 export type Output = { readonly json: boolean }
 
@@ -6,14 +8,7 @@ export const print = (line: string): void => {
 }
 
 export const table = (rows: readonly (readonly string[])[]) => {
-  const widths = (rows[0] ?? []).map((_, column) => Math.max(...rows.map((row) => row[column]?.length ?? 0)))
-  for (const row of rows)
-    print(
-      row
-        .map((cell, column) => cell.padEnd(widths[column] ?? 0))
-        .join('  ')
-        .trimEnd(),
-    )
+  for (const line of columns(rows)) print(line)
 }
 
 /** A result as JSON where that is asked for, or else for a person. */

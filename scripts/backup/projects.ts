@@ -8,6 +8,7 @@ import type { Destination } from '#fleet/backup/project_restore.ts'
 import { type Program, readProgram } from '#fleet/load/files.ts'
 import type { Ask } from '#fleet/move/switch.ts'
 import { startExistingPostgres } from '#fleet/postgres.ts'
+import { columns } from '#server/columns.ts'
 import type { Config } from '#server/config.ts'
 import { type Cluster, connectAdmin } from '#server/database/cluster.ts'
 import { checkKeys } from '#server/database/keys.ts'
@@ -144,7 +145,7 @@ export const destinationOf = (
         content_hash: program.contentHash,
       })
       print(`restored  project ${id}, paused: npm run admin -- project unpause ${id}`)
-      for (const { text, key_type } of keys) print(`${key_type.padEnd(9)} ${text}`)
+      for (const line of columns(keys.map(({ text, key_type }) => [key_type, text]))) print(line)
     }
     return { cluster, projectId: id, database, isInPlace: false }
   }

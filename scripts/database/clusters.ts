@@ -5,6 +5,7 @@ import { type Moved, moveProject } from '#fleet/move/move.ts'
 import type { Foundation } from '#fleet/postgres.ts'
 import { addCluster, type ClusterRow, listClusters } from '#fleet/rollout.ts'
 import { buildTemplate } from '#fleet/templates.ts'
+import { columns } from '#server/columns.ts'
 import { type Cluster, connectAdmin } from '#server/database/cluster.ts'
 import { withHosts } from '#server/database/hosts.ts'
 import { controlName, templateName } from '#server/database/names.ts'
@@ -15,8 +16,10 @@ import { callOn } from '../admin/call.ts'
 type Print = (line: string) => void
 export type Known = Cluster & { readonly name: string; readonly content_hash: string | null }
 
-const lineOf = ({ name, tenants, capacity, is_open }: ClusterRow) =>
-  `${name.padEnd(16)}${tenants} ${tenants === 1 ? 'project' : 'projects'} of ${capacity}${is_open ? '' : ', closed'}`
+const rowOf = ({ name, tenants, capacity, is_open }: ClusterRow) => [
+  name,
+  `${tenants} ${tenants === 1 ? 'project' : 'projects'} of ${capacity}${is_open ? '' : ', closed'}`,
+]
 
 /** Every server that control knows, the one of control itself by the address that this command uses. */
 export const knownClusters = async ({ secrets }: Foundation, own: Cluster, control: pg.Client): Promise<Known[]> => {
@@ -175,7 +178,7 @@ export const clusterCommand = async (
     else if (action === 'capacity') await resize(control, name, rest[0] ?? '')
     else if (action === 'open') await control.query('update app.clusters set is_open = true where name = $1', [name])
     else if (action !== 'list') throw new StartError(usage)
-    for (const row of await listClusters(own, prefix)) print(lineOf(row))
+    for (const line of columns((await listClusters(own, prefix)).map(rowOf))) print(line)
     return 0
   } finally {
     await control.end()

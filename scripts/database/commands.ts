@@ -25,6 +25,7 @@ import {
   whereIs,
   withoutMigrations,
 } from '#fleet/rollout.ts'
+import { columns } from '#server/columns.ts'
 import { type Config, readConfig } from '#server/config.ts'
 import { type Cluster, connectAdmin, maintenanceDatabase } from '#server/database/cluster.ts'
 import { libpqUrl, locate } from '#server/database/hosts.ts'
@@ -100,8 +101,9 @@ const rollOutAndReport = async (
   }
   const { done, failures } = await rollOut(tenants, migrate, { progress: sayStep })
   // again, together and last: among hundreds of lines one is easily overlooked
-  for (const { database, message } of failures) print(`failed    ${database}: ${message}`)
-  print(`tenants   ${done - failures.length} of ${tenants.length} brought to this version, ${failures.length} failed`)
+  const failed = failures.map(({ database, message }) => ['failed', `${database}: ${message}`])
+  const sum = `${done - failures.length} of ${tenants.length} brought to this version, ${failures.length} failed`
+  for (const line of columns([...failed, ['tenants', sum]])) print(line)
   print(`done in ${seconds(began)}`)
   return failures.length > 0 ? 1 : 0
 }
@@ -162,14 +164,14 @@ const status = (): Promise<number> =>
     await requireControl(foundation, cluster)
     const programs = await readPrograms()
     const found = await fleetStatus(cluster, foundation.config.DATABASE_PREFIX, programs, foundation.secrets)
-    for (const line of table(found, programs)) print(line)
+    for (const line of columns(rowsOf(found, programs))) print(line)
     return 0
   })
 
 const counted = (count: number, one: string, many: string) => `${count} ${count === 1 ? one : many}`
 
 /** What somebody has to look at: servers away, databases gone, privileges that are wrong. */
-const troubles = ({ clusters, tenants, isLockedDown }: FleetStatus): string[] => {
+const troubles = ({ clusters, tenants, isLockedDown }: FleetStatus): string[][] => {
   const gone = new Map(
     [...tenants.gone, ...clusters.flatMap(({ missing }) => missing)].map((one) => [one.database, one]),
   )
@@ -177,32 +179,33 @@ const troubles = ({ clusters, tenants, isLockedDown }: FleetStatus): string[] =>
   const shared = wrong.filter(({ kind, canRepair }) => kind === 'shared' && !canRepair)
   const ours = wrong.filter((one) => !shared.includes(one))
   return [
-    ...clusters.filter(({ error }) => error).map(({ name, error }) => `away      server ${name}: ${error}`),
-    ...[...gone.values()].map(
-      ({ project_id, database }) =>
-        `gone      ${database}: restore it, or POST /v1/admin/projects/${project_id}/reprovision makes an empty one`,
-    ),
-    ...ours.map(
-      ({ database, problems }) => `open      ${database}: ${problems.join(', ')}; npm run db:migrate repairs it`,
-    ),
-    ...shared.map(
-      ({ database, problems, remedy }) =>
-        `open      ${database}: ${problems.join(', ')}; it is not ours to close. Its owner can: ${remedy}`,
-    ),
+    ...clusters.filter(({ error }) => error).map(({ name, error }) => ['away', `server ${name}: ${error}`]),
+    ...[...gone.values()].map(({ project_id, database }) => [
+      'gone',
+      `${database}: restore it, or POST /v1/admin/projects/${project_id}/reprovision makes an empty one`,
+    ]),
+    ...ours.map(({ database, problems }) => [
+      'open',
+      `${database}: ${problems.join(', ')}; npm run db:migrate repairs it`,
+    ]),
+    ...shared.map(({ database, problems, remedy }) => [
+      'open',
+      `${database}: ${problems.join(', ')}; it is not ours to close. Its owner can: ${remedy}`,
+    ]),
     ...(isLockedDown
       ? []
-      : ['open      large objects and sessions of one login: only a superuser can take these functions from logins']),
+      : [['open', 'large objects and sessions of one login: only a superuser can take these functions from logins']]),
   ]
 }
 
-const table = (found: FleetStatus, programs: Programs): string[] => {
+const rowsOf = (found: FleetStatus, programs: Programs): string[][] => {
   const { control, template, queued, tenants } = found
   const toCome = [
     ...(control.pending > 0 ? [counted(control.pending, 'migration to come', 'migrations to come')] : []),
     ...(control.changed > 0 ? [counted(control.changed, 'changed file', 'changed files')] : []),
   ]
   const percent = tenants.ready > 0 ? ` (${Math.floor((100 * tenants.current) / tenants.ready)} %)` : ''
-  const rows: [string, string, string][] = [
+  return [
     ['', 'version', 'state'],
     ['program', programs.tenant.schemaVersion, 'what the files here say'],
     ['control', control.version, toCome.join(', ') || 'current'],
@@ -210,13 +213,10 @@ const table = (found: FleetStatus, programs: Programs): string[] => {
     ['tenants', '', `${tenants.current} of ${tenants.ready} ready ones current${percent}`],
     ...Object.entries(tenants.versions)
       .sort()
-      .map(([version, count]): [string, string, string] => ['', version || '-', counted(count, 'tenant', 'tenants')]),
+      .map(([version, count]) => ['', version || '-', counted(count, 'tenant', 'tenants')]),
     ['', '', `${tenants.behind} behind, ${queued} of them queued, ${tenants.failed.length} failed`],
     ['', '', `${tenants.provisioning} being made, ${tenants.not_made} could not be made`],
-  ]
-  return [
-    ...rows.map(([name, version, state]) => `${name.padEnd(10)}${version.padEnd(16)}${state}`.trimEnd()),
-    ...tenants.failed.map(({ database, error }) => `failed    ${database}: ${error.replaceAll(/\s+/g, ' ')}`),
+    ...tenants.failed.map(({ database, error }) => ['failed', `${database}: ${error.replaceAll(/\s+/g, ' ')}`]),
     ...troubles(found),
   ]
 }
