@@ -58,7 +58,8 @@ begin
                           json_build_object('operation_id', open_id));
   elsif monetization_apply_confirm.confirm <> (monetization_apply_confirm.operation).plan_hash
         or monetization_apply_confirm.plan_hash <> (monetization_apply_confirm.operation).plan_hash then
-    perform internal.fail(409, 'CONFIRM_MISMATCH', 'confirm is not the plan_hash of the apply that waits.',
+    perform internal.fail(409, 'CONFIRM_MISMATCH',
+                          'confirm must be the plan_hash of the apply that waits: it is in details.',
                           json_build_object('operation_id', open_id,
                                             'plan_hash', (monetization_apply_confirm.operation).plan_hash));
   elsif not (monetization_apply_confirm.operation).input @> monetization_apply_confirm.stated then
@@ -73,7 +74,7 @@ begin
                           json_build_object('operation_id', open_id));
   elsif (monetization_apply_confirm.apply).is_confirmed
     and (monetization_apply_confirm.apply).confirm_sent_at is null then
-    perform internal.fail(409, 'ALREADY_RUNNING', 'An apply of this project runs.',
+    perform internal.fail(409, 'ALREADY_RUNNING', 'An apply of this project runs: wait until it has ended.',
                           json_build_object('operation_id', open_id));
   end if;
   if not (monetization_apply_confirm.apply).is_confirmed then
@@ -178,7 +179,7 @@ begin
       return internal.refuse(409, 'CONFIRMATION_EXPIRED',
                              'The apply waited 24 hours for its confirmation and has ended. Plan and apply again.');
     elsif monetization_apply_request.confirm <> monetization_apply_request.plan_hash then
-      perform internal.fail(409, 'CONFIRM_MISMATCH', 'confirm is not the plan_hash.');
+      perform internal.fail(409, 'CONFIRM_MISMATCH', 'confirm must be the plan_hash of the plan that is applied.');
     end if;
   end if;
   if current_hash <> monetization_apply_request.plan_hash then

@@ -121,7 +121,8 @@ begin
     perform internal.fail(403, 'PROJECT_FORBIDDEN', 'This is outside of the projects that you may delegate.');
   end if;
   if exists (select from unnest(wanted) w where not internal.scope_covers(ceiling.scopes, w)) then
-    perform internal.fail(403, 'SCOPE_EXCEEDS_CEILING', 'A token may not do more than its maker.',
+    perform internal.fail(403, 'SCOPE_EXCEEDS_CEILING',
+                          'A token may have only scopes that its maker has: details.ceiling lists them.',
                           json_build_object('ceiling', to_json(ceiling.scopes),
                                             'exceeding', (select json_agg(w) from unnest(wanted) w
                                                            where not internal.scope_covers(ceiling.scopes, w))));

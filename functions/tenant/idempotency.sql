@@ -13,7 +13,8 @@ create or replace function internal.idempotency_replayed(is_same boolean, body j
 language plpgsql volatile as $$
 begin
   if not idempotency_replayed.is_same then
-    perform internal.fail(409, 'IDEMPOTENCY_CONFLICT', 'This Idempotency-Key was used with another body.');
+    perform internal.fail(409, 'IDEMPOTENCY_CONFLICT',
+                          'This Idempotency-Key was used with another body: use a new key.');
   end if;
   return row(200, idempotency_replayed.body, '{"Idempotency-Replayed": "true"}')::api.reply;
 end $$;

@@ -14,10 +14,16 @@ import { openWebSocket } from '#server/realtime/websocket.ts'
 /** What ws would refuse by itself, as a page of HTML, after the connection has been admitted. */
 export const checkHandshake = ({ headers }: FastifyRequest): void => {
   if (!['8', '13'].includes(headers['sec-websocket-version'] ?? ''))
-    throw refusal(426, 'UPGRADE_REQUIRED', 'This path speaks version 13 of the WebSocket protocol.', null, {
-      Upgrade: 'websocket',
-      'Sec-WebSocket-Version': '13',
-    })
+    throw refusal(
+      426,
+      'UPGRADE_REQUIRED',
+      'This path speaks version 13 of the WebSocket protocol: send Sec-WebSocket-Version: 13.',
+      null,
+      {
+        Upgrade: 'websocket',
+        'Sec-WebSocket-Version': '13',
+      },
+    )
   if (/^[+/0-9A-Za-z]{22}==$/.test(headers['sec-websocket-key'] ?? '')) return
   const reason = 'must be 16 bytes in base64'
   throw refusal(400, 'INVALID_INPUT', `Sec-WebSocket-Key: ${reason}`, { field: 'Sec-WebSocket-Key', reason })

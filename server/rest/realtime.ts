@@ -57,7 +57,10 @@ const connect = async (
   const format = typeof vsn === 'string' && Object.hasOwn(formats, vsn) ? formats[vsn] : undefined
   if (!format) throw invalid('vsn', 'must be 2.0.0 or 1.0.0')
   const upgrade = upgradeOf(request.raw)
-  if (!upgrade) throw refusal(426, 'UPGRADE_REQUIRED', 'This path speaks WebSocket.', null, { Upgrade: 'websocket' })
+  if (!upgrade)
+    throw refusal(426, 'UPGRADE_REQUIRED', 'This path speaks WebSocket: send Upgrade: websocket.', null, {
+      Upgrade: 'websocket',
+    })
   checkHandshake(request)
   const count = strangers.get(address) ?? 0
   if (count >= mostStrangers)

@@ -325,7 +325,7 @@ describe('an import', () => {
     const { data } = await send(items, '?dry_run=false')
     expect(data.errors).toEqual([
       { index: 2, key: 'wrong_b', message: 'prices.0.currency_code: is not a currency of this project' },
-      { index: 3, key: 'wrong_c', message: expect.stringContaining('never itself') },
+      { index: 3, key: 'wrong_c', message: expect.stringContaining('may not contain themselves') },
       { index: 4, key: 'wrong_d', message: expect.stringContaining('name: ') },
       { index: 5, key: 'wrong_e', message: 'max_owned: must be 1 for a durable.' },
       { index: 6, key: 'wrong_a', message: 'item_type: cannot change' },

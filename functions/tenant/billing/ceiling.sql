@@ -28,7 +28,8 @@ comment on function internal.spend_held is
 create or replace function internal.spend_refuse() returns void
 language plpgsql stable as $$
 begin
-  perform internal.fail(402, 'SPEND_CEILING_REACHED', 'The project has reached its spend ceiling of this month.');
+  perform internal.fail(402, 'SPEND_CEILING_REACHED',
+                        'The project has reached its spend ceiling of this month: its developer may raise it.');
 end $$;
 comment on function internal.spend_refuse is 'Refuses 402 SPEND_CEILING_REACHED. Without figures: apps see it too.';
 

@@ -148,7 +148,7 @@ begin
   )
   select (select max(a.depth) from above a) + (select max(l.depth) from below l) - 1 into depth;
   if depth > 3 then
-    perform internal.fail(400, 'BUNDLE_CYCLE', 'A bundle may hold bundles three deep, and never itself.',
+    perform internal.fail(400, 'BUNDLE_CYCLE', 'Bundles nest at most three levels, and may not contain themselves.',
                           json_build_object('field', 'bundle_contents',
                                             'reason', 'must nest bundles at most three levels deep, without a cycle'));
   end if;

@@ -133,7 +133,8 @@ begin
   if internal.caller() not in ('user', 'server_key_user') then
     raise exception 'a challenge is joined by its user, not by %', internal.caller();
   elsif not internal.is_in_segment(c.segment_id, me) then
-    perform internal.fail(403, 'NOT_ELIGIBLE', 'This challenge is for others.');
+    perform internal.fail(403, 'NOT_ELIGIBLE',
+                          'This challenge is for the members of its segment, and the user is none of them.');
   end if;
   perform internal.lock_users(array[me]);
   if challenge_join.group_id is not null and c.team_mode = 'none' then

@@ -112,7 +112,7 @@ declare
   merged json;
 begin
   if auth_merge.from_user_id = internal.user_id() then
-    perform internal.fail(409, 'MERGE_NOT_ALLOWED', 'A user cannot be merged into themselves.');
+    perform internal.fail(409, 'MERGE_NOT_ALLOWED', 'A user cannot be merged into themselves: name two users.');
   end if;
   perform from app.users u where u.id in (internal.user_id(), auth_merge.from_user_id) order by u.id for update;
   me := internal.session_owner();

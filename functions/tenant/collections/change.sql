@@ -165,7 +165,7 @@ begin
      or exists (select from pg_catalog.pg_attribute a
                  where a.attrelid = to_regclass(format('collections.%I', c.name)) and a.attname = k.name
                    and not a.attisdropped) then
-    perform internal.fail(409, 'CONFLICT', 'A column with this name exists.', '{"field": "name"}');
+    perform internal.fail(409, 'CONFLICT', 'A column with this name exists: choose another name.', '{"field": "name"}');
   end if;
   perform internal.check_limit((select count(*) from app.collection_columns o where o.collection_id = c.id), 100,
                                'A collection has at most 100 columns.', 'COLUMN_LIMIT_REACHED');
@@ -189,7 +189,8 @@ begin
     execute format('select count(*) > 1 from (select from collections.%I t where t.deleted_at is null limit 2) as live',
                    c.name) into is_there;
     if is_there then
-      perform internal.fail(409, 'CONFLICT', 'All existing rows would get the same value in a unique column.',
+      perform internal.fail(409, 'CONFLICT',
+                            'All existing rows would get the same value in a unique column: leave out its default.',
                             json_build_object('duplicates', json_build_array(
         json_build_object('values', json_build_array(k.default_value), 'count', rows))));
     end if;

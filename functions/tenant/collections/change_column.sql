@@ -258,7 +258,7 @@ begin
   if new_name <> old_name and exists (select from pg_catalog.pg_attribute a
                                        where a.attrelid = to_regclass(tab) and a.attname = new_name
                                          and not a.attisdropped) then
-    perform internal.fail(409, 'CONFLICT', 'A column with this name exists.', '{"field": "name"}');
+    perform internal.fail(409, 'CONFLICT', 'A column with this name exists: choose another name.', '{"field": "name"}');
   end if;
   if is_typed then
     perform internal.collection_type_may_change(collection_column_plan.c, collection_column_plan.before,

@@ -327,7 +327,8 @@ begin
     perform internal.fail(403, 'NOT_A_GROUP_MEMBER', 'The caller is not a member of this group.');
   end if;
   if collection_group.is_insert and is_open then
-    perform internal.fail(400, 'GROUP_NOT_PRIVATE', 'Only a private group may own rows.');
+    perform internal.fail(400, 'GROUP_NOT_PRIVATE',
+                          'Only a private group may own rows: send the id of a private group.');
   end if;
   if internal.user_id() is not null
      and (case when collection_group.least_role like 'role:%'

@@ -268,7 +268,8 @@ begin
   if exists (select from app.collections other where other.name = c.name)
      or (select r.relkind not in ('i', 'I') from pg_catalog.pg_class r
           where r.oid = to_regclass(format('collections.%I', c.name))) then
-    perform internal.fail(409, 'CONFLICT', 'A collection with this name exists.', '{"field": "name"}');
+    perform internal.fail(409, 'CONFLICT',
+                          'A collection with this name exists: choose another name.', '{"field": "name"}');
   end if;
   perform internal.check_limit((select count(*) from app.collections), 200, 'A project has at most 200 collections.',
                                'COLLECTION_LIMIT_REACHED');

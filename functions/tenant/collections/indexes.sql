@@ -57,7 +57,7 @@ begin
       'sql', array(select s from internal.collection_index_sql(known, c, columns, true) as s)));
   end if;
   if exists (select from app.collection_indexes o where o.collection_id = c.id and o.name = i.name) then
-    perform internal.fail(409, 'CONFLICT', 'An index with this name exists.', '{"field": "name"}');
+    perform internal.fail(409, 'CONFLICT', 'An index with this name exists: choose another name.', '{"field": "name"}');
   end if;
   perform internal.collection_index_limit_check(c.id);
   duplicates := case when i.is_unique then internal.collection_duplicates(c, i, columns) end;

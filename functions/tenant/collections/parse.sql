@@ -46,7 +46,8 @@ begin
   if pair !~ ('^(user (owner|public|role:[a-z0-9_-]+) (owner|authenticated|role:[a-z0-9_-]+)'
               || '|group (owner|public|member(:(owner|admin|member|viewer))?|role:[a-z0-9_-]+) '
               || '(owner|member:(owner|admin|member|viewer)|role:[a-z0-9_-]+))$') then
-    perform internal.fail(400, 'INVALID_POLICY', 'This owner_scope does not allow this pair of policies.',
+    perform internal.fail(400, 'INVALID_POLICY',
+                          'This owner_scope does not allow these policies: docs/collections.md has the allowed pairs.',
                           json_build_object(
       'owner_scope', (collection_policies_check.c).owner_scope,
         'read_policy', (collection_policies_check.c).read_policy,

@@ -13,7 +13,8 @@ begin
   select k.* into c from app.collections k where k.name = channel__collection.item;
   perform internal.check_found(c.id is not null, 'collection', 'COLLECTION_NOT_FOUND');
   if not c.realtime then
-    perform internal.fail(403, 'FORBIDDEN', 'Realtime is switched off for this collection.');
+    perform internal.fail(403, 'FORBIDDEN',
+                          'Realtime is off for this collection: its developer switches it on with realtime.');
   end if;
   if filter is not null then
     problem := internal.filter_check(filter::json);

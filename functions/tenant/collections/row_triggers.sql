@@ -373,7 +373,7 @@ comment on function internal.tg_collection_rows__reference_read_moved is
 
 create or replace function internal.collection_group_refusal() returns void
 language sql volatile
-return internal.fail(400, 'GROUP_NOT_PRIVATE', 'Only a private group may own rows.');
+return internal.fail(400, 'GROUP_NOT_PRIVATE', 'Only a private group may own rows: send the id of a private group.');
 comment on function internal.collection_group_refusal is 'Refuses 400 GROUP_NOT_PRIVATE.';
 
 create or replace function internal.tg_collection_rows__group_is_private() returns trigger

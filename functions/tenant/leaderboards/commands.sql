@@ -4,11 +4,14 @@ create or replace function internal.leaderboard_submit_check(board app.leaderboa
 language plpgsql stable as $$
 begin
   if board.source ->> 'type' <> 'manual' then
-    perform internal.fail(409, 'LEADERBOARD_NOT_MANUAL', 'The scores of this leaderboard come from elsewhere.');
+    perform internal.fail(409, 'LEADERBOARD_NOT_MANUAL',
+                          'Scores may be submitted only to a leaderboard whose source has the type manual.');
   elsif not board.client_writable and internal.caller() <> 'server_key_user' then
-    perform internal.fail(403, 'SERVER_KEY_REQUIRED', 'Scores of this leaderboard come from servers.');
+    perform internal.fail(403, 'SERVER_KEY_REQUIRED',
+                          'Only a server key may submit scores to this leaderboard, unless client_writable is true.');
   elsif score < board.min_score or score > board.max_score then
-    perform internal.fail(400, 'SCORE_OUT_OF_RANGE', 'The score is out of the range of this leaderboard.',
+    perform internal.fail(400, 'SCORE_OUT_OF_RANGE',
+                          'The score must lie between min_score and max_score of this leaderboard.',
                           json_build_object(
       'field', 'score', 'min_score', internal.numeric_json(board.min_score),
         'max_score', internal.numeric_json(board.max_score)));

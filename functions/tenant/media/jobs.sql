@@ -53,7 +53,7 @@ begin
      and m.status = 'committed' for key share;
   perform internal.check_found(a.id is not null, 'asset');
   if a.mime_type not like 'image/%' then
-    perform internal.fail(400, 'MIME_NOT_ALLOWED', 'Jobs work on images.',
+    perform internal.fail(400, 'MIME_NOT_ALLOWED', 'Jobs work on images only: send the id of an image.',
                           '{"field": "asset_id", "reason": "must be an image"}');
   end if;
   wait := internal.take_limits('[{"key": "media jobs", "max": 100, "seconds": 60}]');

@@ -19,7 +19,8 @@ begin
   end if;
   wait := ceil(extract(epoch from a.upload_expires_at - internal.now()));
   if media_delete.is_free and wait > 0 then
-    perform internal.fail(409, 'UPLOAD_WINDOW_OPEN', 'The upload URL of this file is still valid.',
+    perform internal.fail(409, 'UPLOAD_WINDOW_OPEN',
+                          'The upload URL of this file is still valid: delete the file when it has expired.',
                           json_build_object('retry_after_seconds', wait),
                           json_build_object('Retry-After', wait::text));
   elsif exists (select from app.media_catalogs c where c.asset_ids @> array[a.id]) then

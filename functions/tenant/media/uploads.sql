@@ -166,7 +166,8 @@ begin
     returning m.* into a;
   elsif a.source <> 'presign' or a.uploaded_by is distinct from owner or a.blocked_at is not null
         or a.status = 'committed' and not media_presign_put.replaces then
-    perform internal.fail(409, 'KEY_IN_USE', 'Another file has this key.', '{"field": "key"}');
+    perform internal.fail(409, 'KEY_IN_USE',
+                          'Another file has this key: choose another key, or delete that file.', '{"field": "key"}');
   else
     update app.media_assets m
        -- bytes that came as another type are no upload of this one

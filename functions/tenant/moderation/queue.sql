@@ -79,7 +79,7 @@ declare
 begin
   subject := internal.moderation_subject(moderation_report.subject_type, moderation_report.subject_id);
   if subject.user_id = internal.user_id() then
-    perform internal.fail(400, 'SELF_REPORT', 'Users cannot report their own content.');
+    perform internal.fail(400, 'SELF_REPORT', 'Users may report only what others have made.');
   end if;
   return internal.moderation_report(moderation_report.subject_type, moderation_report.subject_id, subject.user_id,
                                     subject.snapshot,

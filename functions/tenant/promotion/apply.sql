@@ -438,7 +438,8 @@ declare
   needs_confirm boolean;
 begin
   if not internal.try_advisory_lock('promotion') then
-    perform internal.fail(409, 'ALREADY_RUNNING', 'Another plan is being applied to this project.');
+    perform internal.fail(409, 'ALREADY_RUNNING',
+                          'Another plan is being applied to this project: wait until it has ended.');
   end if;
   for turn in 1 .. 2 loop
     select p.plan, p.todo into planned
@@ -464,7 +465,7 @@ begin
       select from jsonb_array_elements(planned.todo) o
         join internal.composed_definitions c on c.promoted_as = o.value ->> 'kind' and c.is_confirmed);
     if promotion_apply.confirm <> (planned.plan ->> 'plan_hash') then
-      perform internal.fail(409, 'CONFIRM_MISMATCH', 'confirm is not the plan_hash.');
+      perform internal.fail(409, 'CONFIRM_MISMATCH', 'confirm must be the plan_hash of the plan that is applied.');
     elsif needs_confirm and promotion_apply.confirm is null then
       return internal.reply(200, json_build_object('plan_hash', planned.plan ->> 'plan_hash', 'confirm_required', true,
                                                    'ops', null));

@@ -68,7 +68,9 @@ begin
   -- an automation that is just naming it waits for this lock, and then does not find it
   perform from app.push_templates t where t.id = (push_template_before_delete.doomed).id for update;
   if exists (select from app.push_automations a where a.template_key = (push_template_before_delete.doomed).key) then
-    perform internal.fail(409, 'CONFLICT', 'An automation names this template.', '{"field": "key"}');
+    perform internal.fail(409, 'CONFLICT',
+                          'A template that an automation names cannot be deleted: change the automation first.',
+                          '{"field": "key"}');
   end if;
 end $$;
 comment on function internal.push_template_before_delete is

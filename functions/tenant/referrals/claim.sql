@@ -87,11 +87,14 @@ begin
   end if;
   is_personal := c.app_user_id is not null;
   if c.app_user_id = me then
-    return internal.refuse(400, 'SELF_REFERRAL', 'This is your own code.', '{"field": "code", "reason": "same_user"}');
+    return internal.refuse(400, 'SELF_REFERRAL',
+                           'Users may not claim their own code: send the code of another user.',
+                           '{"field": "code", "reason": "same_user"}');
   end if;
   if is_personal and exists (select from internal.referral_installs(me) i
                               where i in (select o from internal.referral_installs(c.app_user_id) o)) then
-    return internal.refuse(400, 'SELF_REFERRAL', 'This code is of another account on the same device.',
+    return internal.refuse(400, 'SELF_REFERRAL',
+                           'Users may not claim the code of an account of their own device: send another code.',
                            '{"field": "code", "reason": "same_device"}');
   end if;
 
@@ -100,7 +103,9 @@ begin
   if c.id is null then
     return internal.refuse(404, 'REFERRAL_NOT_FOUND', 'There is no such code.');
   elsif c.app_user_id = me then
-    return internal.refuse(400, 'SELF_REFERRAL', 'This is your own code.', '{"field": "code", "reason": "same_user"}');
+    return internal.refuse(400, 'SELF_REFERRAL',
+                           'Users may not claim their own code: send the code of another user.',
+                           '{"field": "code", "reason": "same_user"}');
   elsif c.app_user_id is distinct from owner_id then
     -- the owner was merged meanwhile, and the new owner is not locked
     raise exception 'the owner of the code has changed' using errcode = 'serialization_failure';

@@ -126,7 +126,8 @@ begin
   perform from app.segments s where s.id = (segment_before_delete.doomed).id for update;
   used_by := internal.segment_used_by((segment_before_delete.doomed).id);
   if cardinality(used_by) > 0 then
-    perform internal.fail(409, 'SEGMENT_IN_USE', 'This segment is still named elsewhere.',
+    perform internal.fail(409, 'SEGMENT_IN_USE',
+                          'A segment that others name cannot be deleted: details.used_by lists them.',
                           json_build_object('used_by', used_by));
   end if;
 end $$;

@@ -58,7 +58,8 @@ begin
   if not found then
     perform internal.fail(404, 'NOT_FOUND', 'There is no such segment.');
   elsif segment.kind <> 'static' then
-    perform internal.fail(400, 'SEGMENT_NOT_STATIC', 'The members of a dynamic segment follow from its rules.');
+    perform internal.fail(400, 'SEGMENT_NOT_STATIC',
+                          'The members of a dynamic segment follow from its rules: use a static segment.');
   end if;
   if segment_change.is_added then
     with come as (

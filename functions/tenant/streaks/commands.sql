@@ -155,7 +155,8 @@ begin
   if exists (select from app.streak_pauses p
               where (p.app_user_id, p.streak_definition_id) = (streak.app_user_id, d.id)
                 and p.starts_on <= streak_pause_set.ends_on and p.ends_on >= streak_pause_set.starts_on) then
-    perform internal.fail(409, 'PAUSE_OVERLAP', 'Another pause of this streak has some of these dates.');
+    perform internal.fail(409, 'PAUSE_OVERLAP',
+                          'Pauses of a streak may not overlap: another one has some of these dates.');
   end if;
   insert into app.streak_pauses (app_user_id, streak_definition_id, starts_on, ends_on)
   values (streak.app_user_id, d.id, streak_pause_set.starts_on, streak_pause_set.ends_on);

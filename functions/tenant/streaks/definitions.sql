@@ -111,7 +111,8 @@ begin
                          case when (streak_definition_check.was).period = 'week'
                                 then (streak_definition_check.was).week_starts_on end)
      and exists (select from app.user_streaks s where s.streak_definition_id = d.id) then
-    perform internal.fail(409, 'PERIOD_IMMUTABLE', 'The period cannot change any more: users have this streak.',
+    perform internal.fail(409, 'PERIOD_IMMUTABLE',
+                          'The period can be changed only while nobody has this streak: create another streak.',
                           json_build_object('field', case when d.period = (streak_definition_check.was).period
                                                             then 'week_starts_on' else 'period' end));
   end if;
