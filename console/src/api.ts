@@ -1,9 +1,18 @@
-import { createDeveloper, type Operation, TrellisError } from '../../sdk/src/index.ts'
+import { QueryClient } from '@tanstack/react-query'
+import { type Call, createDeveloper, isTemporary, type Operation, TrellisError } from '../../sdk/src/index.ts'
 
-/** Whatever the server answers: lists, rows and results are shown by their schemas. */
+export { isTemporary, TrellisError }
+
 export type Row = Readonly<Record<string, unknown>>
 export type Input = { readonly path?: Row; readonly query?: Row; readonly body?: unknown }
-export type Reply = { readonly data: unknown; readonly total?: number; readonly next_cursor?: string | null }
+/** What any operation answers, where it is known by its text alone. */
+export type Reply = {
+  readonly data: unknown
+  readonly total?: number
+  readonly offset?: number
+  readonly next_cursor?: string | null
+  readonly pagination?: { readonly next_cursor: string | null; readonly total: number | null }
+}
 
 const url = location.origin
 // in memory alone: a script of another page or a later visitor finds nothing
@@ -20,22 +29,37 @@ tabs.onmessage = () => {
 }
 
 export const hasSession = (): boolean => token !== undefined
+/** Calls the listener when a session begins or ends, in this tab or in another one. */
+export const onSession = (listener: (isSignedIn: boolean) => void): (() => void) => {
+  listeners.add(listener)
+  return () => listeners.delete(listener)
+}
 
 const visitor = createDeveloper({ url, retries: 1 })
-const send = async (call: ReturnType<typeof createDeveloper>['call'], operation: string, input: Input = {}) =>
-  (await call(operation as Operation<Input, Reply>, input)) as Reply
+const send = async (sender: Call, operation: string, input: Input = {}) =>
+  (await sender(operation as Operation<Input, Reply>, input)) as Reply
 
-/** One tab at a time: a refresh token that is presented twice ends the session. */
+/** Seconds until a refused renewal is tried again: an office behind one address may ask for many at once. */
+export const waits = new Set<(seconds: number) => void>()
+
+/** One tab at a time: a refresh token that is presented twice ends the session. Waits where the server asks to. */
 export const renew = async (): Promise<boolean> => {
-  const work = async () => {
+  const work = async (): Promise<boolean> => {
     try {
       const { data } = await send(visitor.call, 'POST /console/session/refresh', { body: {} })
       token = (data as { access_token: string }).access_token
       return true
     } catch (error) {
+      if (error instanceof TrellisError && error.status === 429) {
+        const seconds = error.retryAfter ?? 5
+        for (const wait of waits) wait(seconds)
+        await new Promise((resolve) => setTimeout(resolve, seconds * 1000))
+        return work()
+      }
       if (!(error instanceof TrellisError) || error.status !== 401) throw error
+      const wasSignedIn = token !== undefined
       token = undefined
-      tell(false)
+      if (wasSignedIn) tell(false)
       return false
     }
   }
@@ -44,11 +68,14 @@ export const renew = async (): Promise<boolean> => {
 
 const developer = createDeveloper({ url, token: () => token, renew })
 
-/** Calls an operation as the signed-in developer. */
-export const call = (operation: string, input?: Input): Promise<Reply> => send(developer.call, operation, input)
-
+/** Calls an operation of the SDK as the signed-in developer. */
+export const call: Call = developer.call
+/** Calls an operation that is known by its method and path, as `GET /v1/...`. */
+export const callAny = (operation: string, input?: Input): Promise<Reply> => send(developer.call, operation, input)
 /** Calls an operation that needs no session. */
 export const callAsVisitor = (operation: string, input?: Input): Promise<Reply> => send(visitor.call, operation, input)
+/** For requests that are not JSON: uploads, exports. */
+export const accessToken = (): string | undefined => token
 
 export const signIn = async (way: 'signup' | 'login' | 'code' | 'github', body: Row): Promise<void> => {
   const { data } = await send(visitor.call, `POST /console/session/${way}`, { body })
@@ -59,11 +86,19 @@ export const signIn = async (way: 'signup' | 'login' | 'code' | 'github', body: 
 export const signOut = async (): Promise<void> => {
   await send(visitor.call, 'POST /console/session/logout', { body: {} })
   token = undefined
+  queries.clear()
   tabs.postMessage('signed out')
   tell(false)
 }
 
-export const onSession = (listener: (isSignedIn: boolean) => void): (() => void) => {
-  listeners.add(listener)
-  return () => listeners.delete(listener)
-}
+export const queries = new QueryClient({
+  defaultOptions: {
+    // by default a browser that believes to be offline holds mutations back for ever
+    mutations: { networkMode: 'always' },
+    queries: {
+      networkMode: 'always',
+      staleTime: 15_000,
+      retry: (tries, error) => tries < 2 && isTemporary(error),
+    },
+  },
+})

@@ -1,5 +1,5 @@
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
-import { type Asset, type Built, buildConsole } from '#server/console/build.ts'
+import { type Asset, type Built, buildConsole, consoleChangedAt } from '#server/console/build.ts'
 import { consoleSession } from '#server/console/session.ts'
 import { isKnown } from '#server/http/conditional.ts'
 import { encodingOf } from '#server/http/encodings.ts'
@@ -30,7 +30,7 @@ const originsOf = ({ config, publicUrl }: Pick<Services, 'config' | 'publicUrl'>
   ...(config.STORAGE_URL ? [new URL(readStorageUrl(config.STORAGE_URL).endpoint).origin] : []),
 ]
 
-const sendAsset = (request: FastifyRequest, reply: FastifyReply, asset: Asset) => {
+const sendAsset = async (request: FastifyRequest, reply: FastifyReply, asset: Asset) => {
   reply
     .header('etag', asset.etag)
     .header('vary', 'accept-encoding')
@@ -39,15 +39,16 @@ const sendAsset = (request: FastifyRequest, reply: FastifyReply, asset: Asset) =
   reply.type(asset.type)
   const encoding = encodingOf(request, ['br', 'gzip'])
   if (encoding === undefined) return reply.send(asset.bytes)
-  return reply.header('content-encoding', encoding).send(encoding === 'br' ? asset.brotli : asset.gzip)
+  return reply.header('content-encoding', encoding).send(await asset.packed(encoding))
 }
 
-/** GET /console: the console in a browser. Built at the first request; a path of no asset is a page of the program. */
+/** GET /console: the console in a browser. Built at the first request, and again after a change of its sources; a path of no asset is a page of the program. */
 export const consolePages = async (
   app: FastifyInstance,
   { services }: { services: Pick<Services, 'config' | 'publicUrl'> },
 ): Promise<void> => {
   let building: Promise<Built> | undefined
+  let changedAt = 0
   const { GITHUB_CLIENT_ID, GITHUB_CLIENT_SECRET } = services.config
   const built = () => {
     building ??= buildConsole(Boolean(GITHUB_CLIENT_ID && GITHUB_CLIENT_SECRET)).catch((error) => {
@@ -58,6 +59,10 @@ export const consolePages = async (
     return building
   }
   const page = async (request: FastifyRequest, reply: FastifyReply) => {
+    const now = await consoleChangedAt()
+    // whoever works on the console sees what was changed at the next load of the page
+    if (now > changedAt) building = undefined
+    changedAt = now
     const { html, etag } = await built()
     reply
       .header('etag', etag)

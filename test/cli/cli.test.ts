@@ -2,8 +2,8 @@ import { chmod, readFile, stat } from 'node:fs/promises'
 import { join } from 'node:path'
 import { afterAll, describe, expect, test } from 'vitest'
 import { personalToken } from '#test/support/accounts.ts'
-import { chromiumPath } from '#test/support/chromium.ts'
-import { codeOf, decideWithoutBrowser, machine, readable, signedIn, writeJson } from '#test/support/cli.ts'
+import { launchChromium } from '#test/support/chromium.ts'
+import { codeOf, machine, readable, signedIn, writeJson } from '#test/support/cli.ts'
 import { type Developer, startHarness } from '#test/support/harness.ts'
 import { endPrograms } from '#test/support/process.ts'
 
@@ -14,16 +14,12 @@ const project = await harness.project({ developer: owner })
 afterAll(endPrograms)
 const credentialsOf = (home: string) => join(home, '.config/trellis/credentials.json')
 
-/** Opens the page in a browser where there is one, and does what a person does there. */
+const browser = await launchChromium()
+
+/** Opens the page in a browser, and does what a person does there. */
 const decide = async (page: string, developer: Developer, code: string, approve: boolean) => {
-  if (!chromiumPath) return decideWithoutBrowser(page, developer, code, approve)
-  const { chromium } = await import('playwright-core')
-  const browser = await chromium.launch({
-    executablePath: chromiumPath,
-    args: ['--no-sandbox', '--disable-dev-shm-usage'],
-  })
+  const tab = await browser.newPage()
   try {
-    const tab = await browser.newPage()
     await tab.goto(page)
     await tab.fill('[name=user_code]', code)
     await tab.fill('[name=email]', developer.email)
@@ -37,7 +33,7 @@ const decide = async (page: string, developer: Developer, code: string, approve:
       .waitFor()
     return { tool, said: await tab.locator('output').textContent() }
   } finally {
-    await browser.close()
+    await tab.close()
   }
 }
 

@@ -67,7 +67,7 @@ const buildByHand = async (): Promise<string> => {
       await symlink(join(root, 'node_modules'), join(app, 'node_modules'))
       continue
     }
-    if (/node_modules/.test(text) && !text.startsWith('npm ci') && !isNightly) continue
+    if (/node_modules|^npm prune/.test(text) && !isNightly) continue
     await run('/bin/sh', ['-c', text], {
       cwd: app,
       env: { ...process.env, PATH: `${dirname(process.execPath)}:${process.env['PATH']}` },

@@ -13,7 +13,6 @@ import {
   temporaryFolder,
 } from '#test/support/process.ts'
 import { openSocket } from '#test/support/realtime.ts'
-import { type Document, resourcesOf } from '../../console/src/document.ts'
 
 afterAll(endPrograms)
 
@@ -54,11 +53,18 @@ test('an area is files of its name: what it declares is found everywhere without
   const admin = client(developer)
   const of = `/admin/projects/${projectId}`
 
-  // the document, the console's navigation, which is made of it, and the pages
-  const document = (await anyone.get('//openapi.json')).body as Document
+  // the document, the console's navigation and pages, and the guides
+  const document = (await anyone.get('//openapi.json')).body
   expect(document.paths['/v1/client/keepsakes/{key}/finds']?.post).toMatchObject({ tags: ['Keepsakes'] })
-  const shown = resourcesOf(document).find(({ path }) => path === 'keepsakes')
-  expect(shown).toMatchObject({ title: 'Keepsakes', part: 'Engagement', create: {}, update: {}, remove: {} })
+  const consolePage = await (await fetch(`${url}/console`)).text()
+  const [, main = ''] = /"\/console\/assets\/(main-[^"]+\.js)"/.exec(consolePage) ?? []
+  const asset = async (name: string) => (await fetch(`${url}/console/assets/${name}`)).text()
+  const begun = await asset(main)
+  const parts = [...begun.matchAll(/from"\.\/(chunk-[^"]+)"/g)].map(([, name = '']) => name)
+  const scripts = [begun, ...(await Promise.all(parts.map(asset)))].join('\n')
+  expect(scripts).toMatch(/title:"Keepsakes"/)
+  const [, page = ''] = /path:"keepsakes\/new"[^}]*?import\("\.\/([^"]+)"\)/.exec(scripts) ?? []
+  expect(await asset(page)).toContain('Things that users find once')
   expect(await readFile(join(folder, 'docs/api.md'), 'utf8')).toContain('/client/keepsakes/:key/finds')
   for (const made of [
     'tg_keepsake_finds__publish_change',

@@ -66,6 +66,7 @@ describe('creating a project', () => {
         is_active: true,
         created_at: expect.stringMatching(time),
         last_used_at: null,
+        expires_at: null,
       })
     }
     const stored = JSON.stringify(await harness.control('select * from app.api_keys'))

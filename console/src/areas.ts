@@ -1,0 +1,41 @@
+import type { LucideIcon } from 'lucide-react'
+import type { ComponentType } from 'react'
+
+/** The groups of the navigation, in its order. The first has no title. */
+export const groups = ['', 'Build', 'Users', 'Engage', 'Earn', 'Reach', 'Project'] as const
+
+export type Page = {
+  /** Below the project, with parameters as `users/$userId`. */
+  readonly path: string
+  /** A page with a title is a tab of its area; one without is reached from a row or a button. */
+  readonly title?: string
+  /** What else people search for. */
+  readonly words?: string
+  /** Loaded when it is opened; the module exports it as `Page`. */
+  readonly load: () => Promise<{ Page: ComponentType }>
+}
+
+/** Something that the search offers: it opens a page, with what stands after `?` in its address. */
+export type Action = { readonly title: string; readonly to: string; readonly words?: string }
+
+export type Found = { readonly id: string; readonly title: string; readonly about?: string; readonly to: string }
+
+/** An area of the console: one entry of the navigation. A folder with an `area.ts` that exports one as `area` is found by the build. */
+export type Area = {
+  readonly group: (typeof groups)[number]
+  /** Its place in the group. */
+  readonly order: number
+  readonly title: string
+  readonly icon: LucideIcon
+  readonly words?: string
+  /** The first is where its entry leads. */
+  readonly pages: readonly Page[]
+  readonly actions?: readonly Action[]
+  /** Rows of this area that a search finds, such as users by name. */
+  readonly find?: {
+    readonly title: string
+    readonly rows: (projectId: string, text: string) => Promise<readonly Found[]>
+  }
+}
+
+export const declareArea = (area: Area): Area => area

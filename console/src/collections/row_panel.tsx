@@ -1,0 +1,287 @@
+import { Button, Drawer, Group, Select, Stack, Text, TextInput } from '@mantine/core'
+import { useForm } from '@mantine/form'
+import { useMutation, useQuery } from '@tanstack/react-query'
+import { type ComponentProps, useState } from 'react'
+import { adminCreateRow, adminFindRows, adminGetRow, adminUpdateRow } from '../../../sdk/src/generated/admin.ts'
+import { call, callAny, type Row, TrellisError } from '../api.ts'
+import { type Editor, type EditorOf, Fields, type Values } from '../parts/form/fields.tsx'
+import { bodyOf, type Document, type Schema } from '../parts/form/schema.ts'
+import { Facts, useProject } from '../parts/page.tsx'
+import { done, Failure, useRefresh, When } from '../parts/states.tsx'
+import { Id } from '../parts/status.tsx'
+import { UserName } from '../parts/users.tsx'
+import { type Collection, type CollectionColumn, isList, typeWords } from './data.ts'
+import { filterOf } from './filters.ts'
+import { rowTitle } from './grid.tsx'
+import { UserSelect } from './names.tsx'
+import { putRow } from './use_rows.ts'
+
+const nothing: Document = { paths: {}, components: { schemas: {} } }
+
+/** A row of another collection, found by its texts. */
+const RowSelect = ({ collection, ...props }: { collection: string } & ComponentProps<Editor>) => {
+  const { path } = useProject()
+  const [text, setText] = useState('')
+  const { data: definition } = useQuery({
+    queryKey: ['collection', path.projectId, collection],
+    queryFn: async () =>
+      (await callAny('GET /v1/admin/projects/{projectId}/collections/{name}', { path: { ...path, name: collection } }))
+        .data as Collection,
+  })
+  const { data } = useQuery({
+    queryKey: ['rows', path.projectId, collection, 'choices', text],
+    enabled: definition !== undefined,
+    placeholderData: (before) => before,
+    queryFn: async () => {
+      const filter = filterOf(definition?.columns ?? [], [], text)
+      const body = { limit: 20, ...(filter ? { filter } : {}) } as never
+      return (await call(adminFindRows, { path: { ...path, name: collection }, body })).data as readonly Row[]
+    },
+  })
+  const chosen = useQuery({
+    queryKey: ['rows', path.projectId, collection, 'one', props.value],
+    enabled: typeof props.value === 'string',
+    queryFn: async () =>
+      (await call(adminGetRow, { path: { ...path, name: collection, id: String(props.value) } })).data as Row,
+  })
+  const rows = [
+    ...(data ?? []),
+    ...(chosen.data && !data?.some(({ id }) => id === chosen.data['id']) ? [chosen.data] : []),
+  ]
+  return (
+    <Select
+      label={props.label}
+      description={`A row of ${collection}`}
+      error={props.error}
+      searchable
+      clearable
+      clearButtonProps={{ 'aria-label': 'Clear' }}
+      data={rows.map((row) => ({ value: String(row['id']), label: rowTitle(row) }))}
+      value={(props.value as string | undefined) ?? null}
+      onChange={(next) => props.onChange(next ?? undefined)}
+      onSearchChange={(next) => setText(next === rowTitle(chosen.data) ? '' : next)}
+      filter={({ options }) => options}
+      nothingFoundMessage="No such row"
+    />
+  )
+}
+
+const schemaOf = (column: CollectionColumn): Schema => {
+  const { type, nullable, max_length, references } = column
+  const kind =
+    type === 'boolean'
+      ? 'boolean'
+      : type === 'integer'
+        ? 'integer'
+        : type === 'numeric' || type === 'double' || type === 'bigint'
+          ? 'number'
+          : 'string'
+  const base: Schema = {
+    title: column.name,
+    description: typeWords[type],
+    ...(column.min === null ? {} : { minimum: Number(column.min) }),
+    ...(column.max === null ? {} : { maximum: Number(column.max) }),
+  }
+  if (references) return { ...base, type: ['string', 'null'], named: `row of ${references.collection}` }
+  if (type === 'date') return { ...base, type: ['string', 'null'], named: 'date' }
+  if (isList(type)) {
+    const inner = schemaOf({ ...column, type: type.slice(0, -2) as 'text', nullable: false })
+    return { ...base, type: ['array', 'null'], items: { type: inner.type ?? 'string' } }
+  }
+  if (type === 'jsonb' || type === 'vector') return base
+  return {
+    ...base,
+    type: nullable ? [kind, 'null'] : kind,
+    ...(column.enum ? { enum: column.enum } : {}),
+    ...(max_length ? { maxLength: max_length } : type === 'text' ? { maxLength: 5000 } : {}),
+    ...(type === 'timestamptz' ? { format: 'date-time' } : {}),
+  }
+}
+
+const Form = ({ collection, row, onClose }: { collection: Collection; row: Row | undefined; onClose: () => void }) => {
+  const { path } = useProject()
+  const refresh = useRefresh()
+  const { name } = collection
+  const [owner, setOwner] = useState<string>()
+  const [group, setGroup] = useState<string>()
+  const isGroup = collection.owner_scope === 'group'
+  const properties = Object.fromEntries(collection.columns.map((column) => [column.name, schemaOf(column)]))
+  const required = row
+    ? []
+    : collection.columns.filter(({ nullable, default: preset }) => !nullable && preset === null).map((one) => one.name)
+  const schema: Schema = { properties, required }
+  const before = Object.fromEntries(collection.columns.map((column) => [column.name, row?.[column.name] ?? undefined]))
+  const form = useForm<Values>({ initialValues: before })
+  const body = bodyOf(schema, nothing, form.getValues(), before)
+  const editors: Record<string, Editor> = {
+    date: ({ label, help, value, onChange, error }) => (
+      <TextInput
+        type="date"
+        label={label}
+        description={help}
+        error={error}
+        value={(value as string | undefined) ?? ''}
+        onChange={(event) => onChange(event.currentTarget.value || undefined)}
+      />
+    ),
+  }
+  for (const { references } of collection.columns)
+    if (references)
+      editors[`row of ${references.collection}`] = (props) => (
+        <RowSelect collection={references.collection} {...props} />
+      )
+  const editorOf: EditorOf = (named) => (named === undefined ? undefined : editors[named])
+  const work = useMutation({
+    mutationFn: async () => {
+      if (row) return (await call(adminUpdateRow, { path: { ...path, name, id: String(row['id']) }, body })).data as Row
+      const owned = { ...(owner ? { user_id: owner } : {}), ...(group ? { group_id: group } : {}) }
+      return (await call(adminCreateRow, { path: { ...path, name }, body: { ...body, ...owned } as never })).data as Row
+    },
+    onSuccess: async (next) => {
+      putRow(path.projectId, name, next)
+      done(row ? 'Saved.' : `“${rowTitle(next)}” is added.`)
+      onClose()
+      if (!row) await refresh()
+    },
+    onError: (error) => {
+      const column = error instanceof TrellisError ? error.details?.['column'] : undefined
+      if (typeof column === 'string' && column in properties) form.setFieldError(column, error.message)
+    },
+  })
+  return (
+    <form
+      noValidate
+      onSubmit={(event) => {
+        event.preventDefault()
+        work.mutate()
+      }}
+    >
+      <Stack gap="md">
+        {row ? (
+          <Facts
+            facts={[
+              ['Owner', <UserName key="owner" id={row['user_id'] as string | null} />],
+              ['Created', <When key="created" at={row['created_at'] as string} />],
+              ['Changed', <When key="changed" at={row['updated_at'] as string} />],
+              ['Id', <Id key="id" value={String(row['id'])} />],
+            ]}
+          />
+        ) : (
+          <>
+            {isGroup && <GroupSelect value={group} onChange={setGroup} />}
+            <UserSelect
+              label="Owner"
+              description={isGroup ? 'The member who wrote it' : 'Whose row it is'}
+              required={!isGroup}
+              value={owner}
+              onChange={setOwner}
+            />
+          </>
+        )}
+        <Fields schema={schema} document={nothing} form={form} editorOf={editorOf} words={{}} />
+        {collection.columns.length === 0 && (
+          <Text size="sm" c="dimmed">
+            The collection has no columns of its own yet.
+          </Text>
+        )}
+      </Stack>
+      <div className="savebar">
+        {work.error && (
+          <div className="grow">
+            <Failure error={work.error} />
+          </div>
+        )}
+        <Button variant="default" onClick={onClose}>
+          Cancel
+        </Button>
+        <Button
+          type="submit"
+          loading={work.isPending}
+          disabled={row ? Object.keys(body).length === 0 : isGroup ? !group : !owner}
+        >
+          {row ? 'Save row' : 'Add row'}
+        </Button>
+      </div>
+    </form>
+  )
+}
+
+const GroupSelect = ({
+  value,
+  onChange,
+}: {
+  value: string | undefined
+  onChange: (id: string | undefined) => void
+}) => {
+  const { path } = useProject()
+  const [text, setText] = useState('')
+  const { data } = useQuery({
+    queryKey: ['groups', path.projectId, text],
+    placeholderData: (before) => before,
+    queryFn: async () =>
+      (
+        await callAny('GET /v1/admin/projects/{projectId}/groups', {
+          path,
+          query: { limit: 20, ...(text ? { search: text } : {}) },
+        })
+      ).data as readonly Row[],
+  })
+  return (
+    <Select
+      label="Group"
+      required
+      searchable
+      data={(data ?? []).map((group) => ({ value: String(group['id']), label: String(group['name']) }))}
+      value={value ?? null}
+      onChange={(next) => onChange(next ?? undefined)}
+      onSearchChange={setText}
+      nothingFoundMessage="No such group"
+    />
+  )
+}
+
+/** A whole row at the right: every column with the control of its type. Without a row, a new one. */
+export const RowPanel = ({
+  collection,
+  id,
+  onClose,
+  onDelete,
+}: {
+  collection: Collection
+  /** An id, `new`, or nothing while it is closed. */
+  id: string | undefined
+  onClose: () => void
+  onDelete: (id: string) => void
+}) => {
+  const { path } = useProject()
+  const isNew = id === 'new'
+  const { data, error, refetch } = useQuery({
+    queryKey: ['rows', path.projectId, collection.name, 'one', id],
+    enabled: id !== undefined && !isNew,
+    staleTime: 0,
+    queryFn: async () =>
+      (await call(adminGetRow, { path: { ...path, name: collection.name, id: id ?? '' } })).data as Row,
+  })
+  const row = isNew ? undefined : data
+  return (
+    <Drawer opened={id !== undefined} onClose={onClose} title={isNew ? `New row of ${collection.name}` : rowTitle(row)}>
+      {error && !isNew && <Failure error={error} onRetry={refetch} />}
+      {(isNew || row) && <Form key={id} collection={collection} row={row} onClose={onClose} />}
+      {row && (
+        <Group mt="md">
+          <Button
+            variant="subtle"
+            color="red.8"
+            size="compact-sm"
+            onClick={() => {
+              onClose()
+              onDelete(String(row['id']))
+            }}
+          >
+            Delete this row
+          </Button>
+        </Group>
+      )}
+    </Drawer>
+  )
+}

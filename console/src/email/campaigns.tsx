@@ -1,0 +1,18 @@
+import { Mail } from 'lucide-react'
+import { type Kind, pagesOf } from '../parts/definitions.tsx'
+import { campaignActions, campaignColumns, campaignDetail } from '../push/campaigns.tsx'
+
+const kind: Kind = {
+  path: 'email/campaigns',
+  id: 'campaignId',
+  at: 'email',
+  noun: 'campaign',
+  plural: 'campaigns',
+  icon: Mail,
+  about: 'Mail to many users at once, to whoever has a verified address and wants it',
+  empty: 'Such as what is new this month, to all users or to a segment.',
+  columns: campaignColumns('email'),
+  actions: campaignActions('email'),
+  Detail: campaignDetail('email'),
+}
+export const { List, New, One } = pagesOf(kind)

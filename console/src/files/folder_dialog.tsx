@@ -1,0 +1,80 @@
+import { Button, Group, Modal, Stack, TextInput } from '@mantine/core'
+import { useMutation } from '@tanstack/react-query'
+import { useState } from 'react'
+import { createMediaFolder, updateMediaFolder } from '../../../sdk/src/generated/admin.ts'
+import { call } from '../api.ts'
+import { useProject } from '../parts/page.tsx'
+import { done, Failure, useRefresh } from '../parts/states.tsx'
+import type { MediaFolder } from './data.ts'
+
+const Form = ({
+  folder,
+  onClose,
+  onMade,
+}: {
+  folder: MediaFolder | undefined
+  onClose: () => void
+  onMade: (id: string) => void
+}) => {
+  const { path } = useProject()
+  const refresh = useRefresh()
+  const [name, setName] = useState(folder?.name ?? '')
+  const work = useMutation({
+    mutationFn: () =>
+      folder
+        ? call(updateMediaFolder, { path: { ...path, folderId: folder.id }, body: { name } })
+        : call(createMediaFolder, { path, body: { name } }),
+    onSuccess: async ({ data }) => {
+      done(folder ? 'The folder is renamed.' : `The folder “${name}” is there.`)
+      onClose()
+      onMade(data.id)
+      await refresh()
+    },
+  })
+  return (
+    <form
+      onSubmit={(event) => {
+        event.preventDefault()
+        work.mutate()
+      }}
+    >
+      <Stack gap="sm">
+        <TextInput
+          label="Name"
+          required
+          data-autofocus
+          maxLength={200}
+          value={name}
+          onChange={(event) => setName(event.currentTarget.value)}
+          autoComplete="off"
+        />
+        {work.error && <Failure error={work.error} />}
+        <Group justify="flex-end" gap="xs">
+          <Button variant="default" onClick={onClose}>
+            Cancel
+          </Button>
+          <Button type="submit" loading={work.isPending} disabled={name === ''}>
+            {folder ? 'Rename folder' : 'Create folder'}
+          </Button>
+        </Group>
+      </Stack>
+    </form>
+  )
+}
+
+/** A new folder, or another name for one. */
+export const FolderDialog = ({
+  folder,
+  isOpen,
+  onClose,
+  onMade,
+}: {
+  folder: MediaFolder | undefined
+  isOpen: boolean
+  onClose: () => void
+  onMade: (id: string) => void
+}) => (
+  <Modal opened={isOpen} onClose={onClose} title={folder ? 'Rename folder' : 'New folder'}>
+    {isOpen && <Form folder={folder} onClose={onClose} onMade={onMade} />}
+  </Modal>
+)

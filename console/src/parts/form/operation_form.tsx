@@ -1,0 +1,188 @@
+import { Button, Code, CopyButton, Group, Modal, Skeleton, Stack, Text, Title } from '@mantine/core'
+import { useForm } from '@mantine/form'
+import { useMutation } from '@tanstack/react-query'
+import { useBlocker } from '@tanstack/react-router'
+import { useEffect, useMemo, useRef } from 'react'
+import { callAny, type Row, TrellisError } from '../../api.ts'
+import { useProject } from '../page.tsx'
+import { Failure, useRefresh } from '../states.tsx'
+import { editorOf } from './editors.ts'
+import { Fields, Sections, type Values } from './fields.tsx'
+import type { OperationFormProps } from './form.tsx'
+import { bodyOf, bodySchema, type Document, fieldOf, initialOf, type Schema, useDocument } from './schema.ts'
+
+const keyFrom = (name: unknown, separator: string) =>
+  String(name ?? '')
+    .toLowerCase()
+    .normalize('NFKD')
+    .replace(/[^a-z0-9]+/g, separator)
+    .replace(new RegExp(`^\\${separator}|\\${separator}$`, 'g'), '')
+    .slice(0, 60)
+
+const focusFirstError = () =>
+  requestAnimationFrame(() => {
+    const field = document.querySelector<HTMLElement>('[aria-invalid=true], [data-error] input')
+    field?.focus()
+    field?.scrollIntoView({ block: 'center' })
+  })
+
+const Request = ({ operation, path, body }: { operation: string; path: Row; body: unknown }) => {
+  const [method, pattern = ''] = operation.split(' ')
+  const filled = pattern.replace(/\{(\w+)\}/g, (_, name: string) => String(path[name] ?? `{${name}}`))
+  const text = `curl ${method === 'POST' ? '' : `-X ${method} `}${location.origin}${filled} \\\n  -H "authorization: Bearer $TOKEN" \\\n  -H "content-type: application/json" \\\n  -d '${JSON.stringify(body, null, 2).replace(/'/g, "'\\''")}'`
+  return (
+    <aside className="card sticky" aria-label="The same as a request">
+      <Stack gap="sm">
+        <Group justify="space-between">
+          <Title order={2}>The same as a request</Title>
+          <CopyButton value={text}>
+            {({ copied, copy }) => (
+              <Button size="compact-xs" variant="default" onClick={copy}>
+                {copied ? 'Copied' : 'Copy'}
+              </Button>
+            )}
+          </CopyButton>
+        </Group>
+        <Code block tabIndex={0}>
+          {text}
+        </Code>
+        <Text size="xs" c="dimmed">
+          What is left as it was is not sent.
+        </Text>
+      </Stack>
+    </aside>
+  )
+}
+
+const Loaded = ({ schema, document, ...props }: OperationFormProps & { schema: Schema; document: Document }) => {
+  const {
+    operation,
+    path = {},
+    row = {},
+    preset = {},
+    fixed = {},
+    verb,
+    words = {},
+    onDone,
+    onCancel,
+    isPage = false,
+  } = props
+  const { path: project } = useProject()
+  const refresh = useRefresh()
+  const before = useMemo(() => initialOf(schema, document, row), [schema, document, row])
+  const form = useForm<Values>({ initialValues: { ...before, ...preset } })
+  const values = form.getValues()
+  const body = { ...bodyOf(schema, document, values, before), ...fixed }
+  const isDone = useRef(false)
+  // a key, or what is said to be made from another field of the form, such as the code of a currency
+  const derived = Object.entries(schema.properties ?? {}).find(([name, property]) => {
+    const from = property['x-form']?.from
+    return props.row === undefined && (name === 'key' || (from !== undefined && from in (schema.properties ?? {})))
+  })
+  const [target = '', made] = derived ?? []
+  const source = made?.['x-form']?.from ?? 'name'
+  // it follows the name until somebody writes it
+  useEffect(() => {
+    if (!made || form.isTouched(target) || preset[target] !== undefined) return
+    const key = keyFrom(values[source], made.pattern?.includes('-') === false ? '_' : '-')
+    form.setFieldValue(target, (made.pattern?.startsWith('^[A-Z]') ? key.toUpperCase().slice(0, 16) : key) || undefined)
+  }, [values[source]])
+  const work = useMutation({
+    mutationFn: () => callAny(operation, { path: { ...project, ...path }, body }),
+    onSuccess: async ({ data }) => {
+      isDone.current = true
+      onDone(data)
+      await refresh()
+    },
+    onError: (error) => {
+      const field = error instanceof TrellisError ? fieldOf(error.details) : undefined
+      if (!field) return
+      form.setFieldError(field, (error as Error).message)
+      focusFirstError()
+    },
+  })
+  const isDirty = Object.keys(bodyOf(schema, document, values, { ...before, ...preset })).length > 0
+  const leaving = useBlocker({
+    shouldBlockFn: ({ current, next }) => isDirty && !isDone.current && current.pathname !== next.pathname,
+    enableBeforeUnload: () => isDirty && !isDone.current,
+    withResolver: true,
+  })
+  const guard = (
+    <Modal opened={leaving.status === 'blocked'} onClose={() => leaving.reset?.()} title="Leave this page?">
+      <Text size="sm">What you typed is not saved.</Text>
+      <Group justify="flex-end" gap="xs" mt="md">
+        <Button variant="default" onClick={() => leaving.reset?.()}>
+          Stay
+        </Button>
+        <Button color="red.8" onClick={() => leaving.proceed?.()}>
+          Leave
+        </Button>
+      </Group>
+    </Modal>
+  )
+  const common = { schema, document, form, editorOf, words }
+  const submit = (event: { preventDefault(): void; stopPropagation(): void }) => {
+    event.preventDefault()
+    event.stopPropagation()
+    const missing = (schema.required ?? []).filter((name) => {
+      const value = values[name]
+      return (
+        (value === undefined || value === '' || value === null) && fixed[name] === undefined && !words[name]?.isHidden
+      )
+    })
+    for (const name of missing) form.setFieldError(name, 'Needed')
+    if (missing.length > 0) focusFirstError()
+    else work.mutate()
+  }
+  const foot = (
+    <div className="savebar">
+      {work.error && (
+        <div className="grow">
+          <Failure error={work.error} />
+        </div>
+      )}
+      {onCancel && (
+        <Button variant="default" onClick={onCancel}>
+          Cancel
+        </Button>
+      )}
+      <Button
+        type="submit"
+        loading={work.isPending}
+        disabled={props.row !== undefined && Object.keys(body).length === 0}
+      >
+        {verb}
+      </Button>
+    </div>
+  )
+  if (!isPage)
+    return (
+      <form onSubmit={submit} noValidate>
+        {props.children}
+        <Fields {...common} />
+        {foot}
+        {guard}
+      </form>
+    )
+  return (
+    <form onSubmit={submit} noValidate>
+      {guard}
+      <div className="form">
+        <div>
+          {props.children}
+          <Sections {...common} />
+          {foot}
+        </div>
+        <Request operation={operation} path={{ ...project, ...path }} body={body} />
+      </div>
+    </form>
+  )
+}
+
+/** A form for the body of an operation, made from the schema of the document. */
+export const OperationForm = (props: OperationFormProps) => {
+  const document = useDocument()
+  const schema = document && bodySchema(props.operation, document)
+  if (!document) return <Skeleton h={320} />
+  return <Loaded {...props} document={document} schema={schema ?? {}} />
+}

@@ -1,0 +1,92 @@
+import { SegmentedControl, Skeleton, Stack } from '@mantine/core'
+import { useQuery } from '@tanstack/react-query'
+import { Smartphone } from 'lucide-react'
+import { getAppSessionAnalytics } from '../../../sdk/src/generated/admin.ts'
+import { call } from '../api.ts'
+import { Figure } from '../parts/chart.tsx'
+import { List } from '../parts/list.tsx'
+import { PageHead, useAddress, useProject } from '../parts/page.tsx'
+import { count, Empty, Failure, When } from '../parts/states.tsx'
+import { Status } from '../parts/status.tsx'
+import { UserName } from '../parts/users.tsx'
+
+type Session = {
+  readonly id: string
+  readonly app_user_id: string
+  readonly started_at: string
+  readonly ended_at: string | null
+  readonly duration_seconds: number | null
+}
+const periods = { '24h': '24 hours', '7d': '7 days', '30d': '30 days', '90d': '90 days' } as const
+
+/** Seconds as people say them. */
+export const lasting = (seconds: number | null | undefined): string => {
+  if (seconds === null || seconds === undefined) return '—'
+  if (seconds < 60) return `${Math.round(seconds)} s`
+  const minutes = Math.round(seconds / 60)
+  return minutes < 120 ? `${minutes} min` : `${Math.floor(minutes / 60)} h ${minutes % 60} min`
+}
+
+/** How long and how often people use the app. */
+export const Page = () => {
+  const { path } = useProject()
+  const [{ period: chosen }, setAddress] = useAddress<'period'>()
+  const period = chosen && chosen in periods ? (chosen as keyof typeof periods) : '7d'
+  const { data, error, refetch } = useQuery({
+    queryKey: ['sessions', path.projectId, period],
+    queryFn: () => call(getAppSessionAnalytics, { path, query: { period } }),
+    placeholderData: (before) => before,
+  })
+  const figures = data?.data
+  return (
+    <>
+      <PageHead
+        title="Sessions"
+        about="How often and how long people use the app, as it tells of their sessions"
+        actions={
+          <SegmentedControl
+            size="xs"
+            aria-label="Period"
+            value={period}
+            onChange={(next) => setAddress({ period: next })}
+            data={Object.entries(periods).map(([value, label]) => ({ value, label }))}
+          />
+        }
+      />
+      <Stack gap="md">
+        {error && <Failure error={error} onRetry={refetch} />}
+        {figures ? (
+          <div className="cards">
+            <Figure title="Active users" value={count(figures.period_active_users)} about={`in ${periods[period]}`} />
+            <Figure title="Active users of today" value={count(figures.dau)} about="in the last 24 hours" />
+            <Figure title="Sessions" value={count(figures.total_sessions)} about={`in ${periods[period]}`} />
+            <Figure
+              title="Usual length"
+              value={lasting(figures.median_duration_seconds)}
+              about={`${lasting(figures.avg_duration_seconds)} on average`}
+            />
+          </div>
+        ) : (
+          <Skeleton h={98} />
+        )}
+        <List<Session>
+          name="Sessions"
+          operation="GET /v1/admin/projects/{projectId}/sessions/list"
+          every={15_000}
+          to={(session) => `users/${session.app_user_id}`}
+          columns={[
+            { title: 'User', show: (session) => <UserName id={session.app_user_id} /> },
+            { title: 'Began', show: (session) => <When at={session.started_at} /> },
+            { title: 'Length', isNumber: true, show: (session) => lasting(session.duration_seconds) },
+            { title: 'State', show: (session) => <Status value={session.ended_at ? 'ended' : 'open'} /> },
+          ]}
+          empty={
+            <Empty icon={<Smartphone size={22} />} title="No sessions yet">
+              Your app begins one when it comes to the foreground, with <code>POST /v1/client/sessions/start</code>.
+            </Empty>
+          }
+        />
+      </Stack>
+    </>
+  )
+}
