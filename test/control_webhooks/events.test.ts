@@ -44,6 +44,7 @@ describe('events', () => {
     expect(Object.keys(revoked.data).sort()).toEqual([
       'created_at',
       'environment',
+      'expires_at',
       'id',
       'is_active',
       'key_prefix',

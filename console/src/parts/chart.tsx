@@ -1,11 +1,10 @@
 import { ActionIcon, Group, Skeleton, Text, Title, Tooltip } from '@mantine/core'
 import { ChartNoAxesColumn, Table2 } from 'lucide-react'
 import { lazy, type ReactNode, Suspense, useState } from 'react'
-import type { Drawn } from './drawing.tsx'
+import type { Bar, Drawn, Point } from './drawn.ts'
 import { count, dayOf, Failure } from './states.tsx'
 
-export type Point = { readonly date: string; readonly value: number }
-export type Bar = { readonly label: string; readonly value: number }
+export type { Bar, Point } from './drawn.ts'
 
 // half of the bytes of a page that has a chart, and not what it begins with
 const Drawing = lazy(async () => ({ default: (await import('./drawing.tsx')).Drawing }))

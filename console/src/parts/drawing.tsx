@@ -1,11 +1,6 @@
 import { AreaChart, BarChart } from '@mantine/charts'
-import type { Bar, Point } from './chart.tsx'
+import type { Drawn, Point } from './drawn.ts'
 import { count, dayOf } from './states.tsx'
-
-/** What is drawn: values by day as an area or as bars, or values by kind. */
-export type Drawn =
-  | { readonly kind: 'area' | 'bar'; readonly name: string; readonly points: readonly Point[] }
-  | { readonly kind: 'groups'; readonly name: string; readonly bars: readonly Bar[] }
 
 const today = () => new Date().toISOString().slice(0, 10)
 const unfinished = 'Today, not over yet'

@@ -12,7 +12,7 @@ import { done, failed, useRefresh } from '../parts/states.tsx'
 import { nameOf } from '../parts/users.tsx'
 import { Delete, Reset, SignInAs } from './danger.tsx'
 import { GiveCurrency, GiveEntitlement, GiveItem, GiveRole, GiveXp } from './give.tsx'
-import type { FullUser } from './user.tsx'
+import type { DialogProps, FullUser } from './one_user.ts'
 
 const Message = lazy(async () => ({ default: (await import('./message.tsx')).Message }))
 
@@ -39,8 +39,6 @@ const editWords = {
   is_banned: { isHidden: true },
   muted_until: { isHidden: true },
 } as const
-
-export type DialogProps = { readonly user: FullUser; readonly isOpen: boolean; readonly onClose: () => void }
 
 const BanUser = ({ user, isOpen, onClose }: DialogProps) => {
   const { path } = useProject()

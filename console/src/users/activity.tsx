@@ -7,7 +7,7 @@ import { type Event, iconOf, isSystem, Pairs, sentenceOfEvent } from '../activit
 import { call } from '../api.ts'
 import { useAddress } from '../parts/page.tsx'
 import { Empty, Failure } from '../parts/states.tsx'
-import { useUser } from './user.tsx'
+import { useUser } from './one_user.ts'
 
 const midnight = (daysAgo: number) => {
   const day = new Date()

@@ -2,7 +2,7 @@ import { ScrollText } from 'lucide-react'
 import type { Row } from '../api.ts'
 import { List } from '../parts/list.tsx'
 import { Empty, When } from '../parts/states.tsx'
-import { useUser } from './user.tsx'
+import { useUser } from './one_user.ts'
 
 const actors: Readonly<Record<string, string>> = {
   developer: 'your team',

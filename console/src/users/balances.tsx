@@ -9,7 +9,7 @@ import { Confirm } from '../parts/dialogs.tsx'
 import { List } from '../parts/list.tsx'
 import { Card } from '../parts/page.tsx'
 import { count, Empty, When } from '../parts/states.tsx'
-import { useUser } from './user.tsx'
+import { useUser } from './one_user.ts'
 
 const signed = (amount: number) => `${amount > 0 ? '+' : ''}${count(amount)}`
 

@@ -7,7 +7,7 @@ import { Confirm } from '../parts/dialogs.tsx'
 import { useOpen, useProject } from '../parts/page.tsx'
 import { counted, Failure } from '../parts/states.tsx'
 import { nameOf } from '../parts/users.tsx'
-import type { DialogProps } from './actions.tsx'
+import type { DialogProps } from './one_user.ts'
 
 const Token = ({ title, value }: { title: string; value: string }) => (
   <div>

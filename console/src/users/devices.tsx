@@ -4,8 +4,8 @@ import { Smartphone } from 'lucide-react'
 import { accessToken, type Row } from '../api.ts'
 import { Card, Facts } from '../parts/page.tsx'
 import { Empty, Failure, When } from '../parts/states.tsx'
+import { useUser } from './one_user.ts'
 import { lasting } from './sessions.tsx'
-import { useUser } from './user.tsx'
 
 type Kept = Readonly<Record<string, readonly Row[]>>
 const text = (value: unknown) => (value === null || value === undefined || value === '' ? '—' : String(value))

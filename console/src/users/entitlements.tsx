@@ -7,7 +7,7 @@ import { Confirm } from '../parts/dialogs.tsx'
 import { List } from '../parts/list.tsx'
 import { Empty, When } from '../parts/states.tsx'
 import { Status } from '../parts/status.tsx'
-import { useUser } from './user.tsx'
+import { useUser } from './one_user.ts'
 
 type Grant = {
   readonly id: string

@@ -9,8 +9,8 @@ import { Facts } from '../parts/page.tsx'
 import { ago, count, When } from '../parts/states.tsx'
 import { Id } from '../parts/status.tsx'
 import { nameOf } from '../parts/users.tsx'
+import { type FullUser, useUser } from './one_user.ts'
 import { PropertiesDialog } from './properties.tsx'
-import { type FullUser, useUser } from './user.tsx'
 import { Standing } from './users.tsx'
 
 /** The XP that a user has, by the newest entry of the ledger. */

@@ -20,7 +20,7 @@ import { Confirm } from '../parts/dialogs.tsx'
 import { ProjectLink, useProject } from '../parts/page.tsx'
 import { count } from '../parts/states.tsx'
 import { nameOf } from '../parts/users.tsx'
-import type { DialogProps } from './actions.tsx'
+import type { DialogProps } from './one_user.ts'
 
 const Amount = ({
   value,

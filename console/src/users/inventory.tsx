@@ -7,7 +7,7 @@ import { Confirm } from '../parts/dialogs.tsx'
 import { List } from '../parts/list.tsx'
 import { Card, ProjectLink } from '../parts/page.tsx'
 import { count, Empty, When } from '../parts/states.tsx'
-import { useUser } from './user.tsx'
+import { useUser } from './one_user.ts'
 
 type Stack = {
   readonly id: string

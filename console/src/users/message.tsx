@@ -5,7 +5,7 @@ import { call } from '../api.ts'
 import { Confirm } from '../parts/dialogs.tsx'
 import { useProject } from '../parts/page.tsx'
 import { nameOf } from '../parts/users.tsx'
-import type { DialogProps } from './actions.tsx'
+import type { DialogProps } from './one_user.ts'
 
 /** One message to one user: as a push message to all devices, or as an email. */
 export const Message = ({ user, isOpen, onClose }: DialogProps) => {

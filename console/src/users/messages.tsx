@@ -4,7 +4,7 @@ import { List } from '../parts/list.tsx'
 import { Card, ProjectLink } from '../parts/page.tsx'
 import { count, Empty, When } from '../parts/states.tsx'
 import { Status } from '../parts/status.tsx'
-import { useUser } from './user.tsx'
+import { useUser } from './one_user.ts'
 
 const reasons: Readonly<Record<string, string>> = {
   no_token: 'no device',

@@ -9,7 +9,7 @@ import { Card, ProjectLink } from '../parts/page.tsx'
 import { count, done, Empty, failed, useRefresh, When } from '../parts/states.tsx'
 import { Status } from '../parts/status.tsx'
 import { useXp } from './facts.tsx'
-import { useUser } from './user.tsx'
+import { useUser } from './one_user.ts'
 
 /** System events of the user of one name, newest first: what lists by user the API has for no other way. */
 const useMade = (event_name: string, limit = 50) => {

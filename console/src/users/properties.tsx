@@ -4,8 +4,8 @@ import { useState } from 'react'
 import { updateUser } from '../../../sdk/src/generated/admin.ts'
 import { call, type Row } from '../api.ts'
 import { Confirm } from '../parts/dialogs.tsx'
-import type { FullUser } from './user.tsx'
-import { useUser } from './user.tsx'
+import type { FullUser } from './one_user.ts'
+import { useUser } from './one_user.ts'
 
 type Kind = 'text' | 'number' | 'yes or no' | 'list' | 'kept'
 /** One property by its path. What has no row of its own, such as a list of objects, is kept as it is. */

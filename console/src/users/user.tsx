@@ -1,31 +1,13 @@
 import { Group, Skeleton } from '@mantine/core'
-import { useQuery } from '@tanstack/react-query'
 import { lazy, Suspense } from 'react'
-import { adminGetUser, getUserBalances } from '../../../sdk/src/generated/admin.ts'
-import { call } from '../api.ts'
-import { PageHead, useAddress, useParam, useProject } from '../parts/page.tsx'
+import { PageHead, useAddress } from '../parts/page.tsx'
 import { Failure, When } from '../parts/states.tsx'
 import { nameOf } from '../parts/users.tsx'
 import { Actions } from './actions.tsx'
 import { Activity } from './activity.tsx'
 import { UserFacts } from './facts.tsx'
+import { useUser } from './one_user.ts'
 import { Standing } from './users.tsx'
-
-/** The user of the page, and what it has of each currency. Tabs and actions read the same answers. */
-export const useUser = () => {
-  const { path } = useProject()
-  const userId = useParam('userId')
-  const user = useQuery({
-    queryKey: ['user', path.projectId, userId],
-    queryFn: async () => (await call(adminGetUser, { path: { ...path, userId } })).data,
-  })
-  const balances = useQuery({
-    queryKey: ['balances', path.projectId, userId],
-    queryFn: async () => (await call(getUserBalances, { path: { ...path, userId } })).data,
-  })
-  return { userId, path: { ...path, userId }, user, balances: balances.data }
-}
-export type FullUser = NonNullable<ReturnType<typeof useUser>['user']['data']>
 
 const of = (load: () => Promise<Record<string, unknown>>, name: string) =>
   lazy(async () => ({ default: (await load())[name] as () => React.JSX.Element }))
