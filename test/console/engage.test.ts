@@ -179,9 +179,8 @@ test('what is given from the ledger stands in it with its user and reason, and U
   await dialog.getByRole('button', { name: 'Give it' }).click()
   await page.getByRole('row', { name: new RegExp(`${user?.display_name}.*Support.*\\+7`) }).waitFor()
   await page.getByRole('button', { name: 'Undo' }).click()
-  await page.getByText('Undone.').waitFor()
-  const [last] = await list(`/currencies/transactions?user_id=${user?.id}&limit=1`)
-  expect(last?.['amount']).toBe(-7)
+  const last = async () => (await list(`/currencies/transactions?user_id=${user?.id}&limit=1`))[0]?.['amount']
+  await expect.poll(last, { timeout: 10_000 }).toBe(-7)
 })
 
 test('a filter comes back from its rows as it was, and the server takes it', async () => {

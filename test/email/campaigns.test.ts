@@ -116,6 +116,7 @@ test('fields are refused by name', async () => {
   expectInvalid(await admin.post(`${campaigns}/${id}/preview`, { user_id: 'me' }), 'user_id')
   expectInvalid(await admin.post(`${campaigns}/${id}/test`, { user_ids: [] }), 'user_ids')
   expectRefusal(await admin.get(`${campaigns}/none`), 400, 'INVALID_ID')
+  expectRefusal(await admin.patch(`${campaigns}/none`, { name: 'x' }), 400, 'INVALID_ID')
   const nowhere = `${campaigns}/${randomUUID()}`
   for (const path of [nowhere, `${nowhere}/deliveries`, `${nowhere}/stats`])
     expectRefusal(await admin.get(path), 404, 'NOT_FOUND')
