@@ -69,8 +69,7 @@ const common = {
   logLevel: 'silent',
 } as const
 
-/** Bundles the console from its sources with esbuild, in memory: a script for what every page needs, one for each page, and one style sheet. */
-export const bundleConsole = async (): Promise<Bundle> => {
+const bundleOnce = async (): Promise<Bundle> => {
   // a development dependency: a container has the bundle and no sources
   const { build, stop } = await import('esbuild')
   try {
@@ -112,4 +111,16 @@ export const bundleConsole = async (): Promise<Bundle> => {
     // esbuild is a process of its own, which would outlive the build
     await stop()
   }
+}
+
+let last: Promise<unknown> = Promise.resolve()
+
+/**
+ * Bundles the console from its sources with esbuild, in memory: a script for what every page needs, one for each page,
+ * and one style sheet. One at a time in a process: the end of a bundle stops esbuild, which another would wait for.
+ */
+export const bundleConsole = (): Promise<Bundle> => {
+  const bundle = last.then(bundleOnce)
+  last = bundle.catch(() => undefined)
+  return bundle
 }

@@ -48,7 +48,7 @@ export const consolePages = async (
   { services }: { services: Pick<Services, 'config' | 'publicUrl'> },
 ): Promise<void> => {
   let building: Promise<Built> | undefined
-  let changedAt = 0
+  let changedAt: number | undefined
   const { GITHUB_CLIENT_ID, GITHUB_CLIENT_SECRET } = services.config
   const built = () => {
     building ??= buildConsole(Boolean(GITHUB_CLIENT_ID && GITHUB_CLIENT_SECRET)).catch((error) => {
@@ -61,7 +61,7 @@ export const consolePages = async (
   const page = async (request: FastifyRequest, reply: FastifyReply) => {
     const now = await consoleChangedAt()
     // whoever works on the console sees what was changed at the next load of the page
-    if (now > changedAt) building = undefined
+    if (changedAt !== undefined && now > changedAt) building = undefined
     changedAt = now
     const { html, etag } = await built()
     reply

@@ -1,6 +1,6 @@
-import { connect } from 'node:net'
 import type { Duplex } from 'node:stream'
 import type { Client } from 'pg'
+import { cancelStatement } from '#server/database/cancel.ts'
 import type { TakeRow } from '#server/database/row_interceptor.ts'
 import { interceptorOf } from '#server/database/row_interceptor.ts'
 import { wireProtocol } from '#server/database/wire_protocol.ts'
@@ -156,7 +156,7 @@ class OneSync {
       const guarded: TakeRow = (bytes, start, end) => {
         try {
           take(bytes, start, end)
-          if (isEnough && !this.#cancelled && isEnough()) this.#cancelled = cancelRunning(this.#client)
+          if (isEnough && !this.#cancelled && isEnough()) this.#cancelled = cancelStatement(this.#client)
         } catch (error) {
           // thrown into the socket it would end the process
           this.#thrown ??= error as Error
@@ -219,26 +219,6 @@ export const prepareConnection = async (client: Client): Promise<void> => {
 
 // read-only, because a standby refuses anything else
 const idle: CallOptions = { timeoutMs: 5000, clock: null, readOnly: true }
-
-const cancelMs = 1000
-
-/**
- * Asks Postgres to cancel what a connection runs, over a connection of its own, and resolves when Postgres has closed that: the signal
- * is sent by then, and a backend that runs nothing ignores it. Never rejects: a statement that is not cancelled runs to its end.
- */
-const cancelRunning = (client: Client): Promise<void> =>
-  new Promise((resolve) => {
-    const { host, port, processID, secretKey } = client as Client & { processID: number; secretKey: number }
-    const request = Buffer.alloc(16)
-    for (const [index, word] of [16, 80_877_102, processID, secretKey].entries())
-      request.writeInt32BE(word | 0, index * 4)
-    const socket = connect(host.startsWith('/') ? { path: `${host}/.s.PGSQL.${port}` } : { host, port })
-    socket.setTimeout(cancelMs, () => socket.destroy())
-    socket.on('connect', () => socket.write(request))
-    socket.on('error', () => socket.destroy())
-    socket.on('close', () => resolve())
-    socket.resume()
-  })
 
 /** What a trigger leaves in one of the settings that answers carry, when the answer has been built already (`internal.return_setting`). */
 export type OnSetting = (setting: string, value: string) => void

@@ -17,8 +17,9 @@ const request = (processId: number, secretKey: number): Buffer => {
 const patienceMs = 1000
 
 /**
- * Asks the server, or the pooler in between, to cancel what this connection runs; resolves when the request was taken. Closing a
- * connection does not: Postgres notices only when it has something to answer.
+ * Asks the server, or the pooler in between, to cancel what this connection runs, over a connection of its own. Resolves when that
+ * is closed: the signal is sent by then, and a backend that runs nothing ignores it. Never rejects: a statement that is not cancelled
+ * runs to its end. Closing a connection cancels nothing: Postgres notices only when it has something to answer.
  */
 export const cancelStatement = (client: pg.Client): Promise<void> =>
   new Promise((resolve) => {

@@ -36,3 +36,10 @@ test('a page is 160 KB more at most, and so is each part that it loads later', (
   })
   expect(large).toEqual([])
 })
+
+test('two bundles at once, as the first requests of a server ask for, are both made', async () => {
+  const [one, two] = await Promise.all([bundleConsole(), bundleConsole()])
+  const namesOf = (bundle: typeof one) => bundle.files.map(({ name }) => name).sort()
+  expect(namesOf(one)).toEqual([...files.map(({ name }) => name)].sort())
+  expect(namesOf(two)).toEqual(namesOf(one))
+})
