@@ -17,10 +17,9 @@ import {
   ownedProject,
   serviceAccountOf,
 } from '#server/http/credentials.ts'
-import type { CachedProject } from '#server/http/project_cache.ts'
+import type { CachedKey, CachedProject } from '#server/http/project_cache.ts'
 import type { Caller, Resolved } from '#server/http/route.ts'
 import type { DeveloperCredential } from '#server/http/sessions.ts'
-import type { SessionClaims } from '#server/http/tokens.ts'
 
 export { tenantPlace }
 
@@ -165,29 +164,69 @@ export const dashboard: Caller = {
   }),
 }
 
+/** A request with an API key, which is resolved once for each request. */
+type Keyed = CachedKey & {
+  readonly request: FastifyRequest
+  readonly services: Parameters<Caller['resolve']>[1]
+  readonly route: Parameters<Caller['resolve']>[2]
+}
+
+const byKey =
+  (resolve: (keyed: Keyed) => Promise<Resolved> | Resolved): Caller['resolve'] =>
+  async (request, services, route) =>
+    resolve({ ...(await keyOf(request, services)), request, services, route })
+
+const namesUser = ({ keyType, request }: Keyed): boolean =>
+  keyType === 'server' && request.headers['x-on-behalf-of'] !== undefined
+
+const asNobody = (
+  { services, project, route }: Keyed,
+  role: 'app_anon' | 'app_auth' | 'app_server',
+  caller: string,
+): Resolved => ({
+  place: tenantPlace(services, project, route),
+  role,
+  claims: { caller, projectId: project.projectId },
+  project,
+})
+
+const asSession = async ({ request, services, project, route }: Keyed): Promise<Resolved> => {
+  const { claims, place } = await liveSession(request, services, project, route)
+  const { userId, sid: sessionId } = claims
+  return {
+    place,
+    role: 'app_user',
+    claims: { caller: 'user', userId, sessionId, projectId: project.projectId },
+    project,
+  }
+}
+
+const asNamedUser = async ({ request, services, project, route }: Keyed): Promise<Resolved> => {
+  const { userId, place } = await onBehalfOf(request, services, project, route)
+  return {
+    place,
+    role: 'app_user',
+    claims: { caller: 'server_key_user', userId, projectId: project.projectId },
+    project,
+  }
+}
+
+const asEndUser = (keyed: Keyed) => (namesUser(keyed) ? asNamedUser(keyed) : asSession(keyed))
+
+const asServersUser = (keyed: Keyed) => {
+  if (keyed.keyType !== 'server') throw refusal(403, 'SERVER_KEY_REQUIRED', 'Only a server key may do this.')
+  if (!namesUser(keyed)) throw unauthorized('X-On-Behalf-Of must name the user.')
+  return asNamedUser(keyed)
+}
+
 /** An app in which nobody is signed in: any API key of the project. */
 export const appKey: Caller = {
   name: 'appKey',
   reaches: { kind: 'tenant', roles: ['app_auth'] },
   security: [apiKey],
   refusals: keyRefusals,
-  async resolve(request, services, route) {
-    const { project } = await keyOf(request, services)
-    return {
-      place: tenantPlace(services, project, route),
-      role: 'app_auth',
-      claims: { caller: 'sign_in', projectId: project.projectId },
-      project,
-    }
-  },
+  resolve: byKey((keyed) => asNobody(keyed, 'app_auth', 'sign_in')),
 }
-
-const asUser = (place: Resolved['place'], project: CachedProject, claims: SessionClaims): Resolved => ({
-  place,
-  role: 'app_user',
-  claims: { caller: 'user', userId: claims.userId, sessionId: claims.sid, projectId: project.projectId },
-  project,
-})
 
 /** A signed-in end user, or a server key on behalf of one. */
 export const endUser: Caller = {
@@ -195,20 +234,7 @@ export const endUser: Caller = {
   reaches: { kind: 'tenant', roles: ['app_user'] },
   security: [session, { ApiKey: [], OnBehalfOf: [] }],
   refusals: { ...keyRefusals, 400: ['INVALID_INPUT'], 401: ['UNAUTHORIZED', 'TOKEN_EXPIRED'], 404: ['USER_NOT_FOUND'] },
-  async resolve(request, services, route) {
-    const { keyType, project } = await keyOf(request, services)
-    if (keyType === 'server' && request.headers['x-on-behalf-of'] !== undefined) {
-      const userId = await onBehalfOf(request, services, project, route)
-      return {
-        place: tenantPlace(services, project, route),
-        role: 'app_user',
-        claims: { caller: 'server_key_user', userId, projectId: project.projectId },
-        project,
-      }
-    }
-    const claims = await liveSession(request, services, project, route)
-    return asUser(tenantPlace(services, project, route), project, claims)
-  },
+  resolve: byKey(asEndUser),
 }
 
 /** Any API key of the project, with its user, where there is one: for responses that are the same for everybody until they sign in. */
@@ -217,19 +243,12 @@ export const appOrUser: Caller = {
   name: 'appOrUser',
   reaches: { kind: 'tenant', roles: ['app_anon', 'app_user'] },
   security: [apiKey, session, { ApiKey: [], OnBehalfOf: [] }],
-  async resolve(request, services, route) {
-    const { keyType, project } = await keyOf(request, services)
-    const names = keyType === 'server' && request.headers['x-on-behalf-of'] !== undefined
+  resolve: byKey((keyed) => {
+    const { keyType, request } = keyed
     const { authorization } = request.headers
-    if (names || (authorization && bearer(request) !== request.headers['x-api-key']))
-      return endUser.resolve(request, services, route)
-    return {
-      place: tenantPlace(services, project, route),
-      role: 'app_anon',
-      claims: { caller: keyType === 'server' ? 'server_key' : 'client_key', projectId: project.projectId },
-      project,
-    }
-  },
+    if (namesUser(keyed) || (authorization && bearer(request) !== request.headers['x-api-key'])) return asEndUser(keyed)
+    return asNobody(keyed, 'app_anon', keyType === 'server' ? 'server_key' : 'client_key')
+  }),
 }
 
 /** A signed-in end user with their own session: a server key cannot act for them here. */
@@ -243,15 +262,11 @@ export const sessionUser: Caller = {
     401: ['UNAUTHORIZED', 'TOKEN_EXPIRED'],
     403: ['SESSION_REQUIRED'],
   },
-  async resolve(request, services, route) {
-    const { keyType, project } = await keyOf(request, services)
-    if (keyType === 'server' && request.headers['x-on-behalf-of'] !== undefined) {
-      refuseBearer(request)
-      throw refusal(403, 'SESSION_REQUIRED', "This needs the user's own session: a server key cannot do it for them.")
-    }
-    const claims = await liveSession(request, services, project, route)
-    return asUser(tenantPlace(services, project, route), project, claims)
-  },
+  resolve: byKey((keyed) => {
+    if (!namesUser(keyed)) return asSession(keyed)
+    refuseBearer(keyed.request)
+    throw refusal(403, 'SESSION_REQUIRED', "This needs the user's own session: a server key cannot do it for them.")
+  }),
 }
 
 /** A signed-in end user, or a server key with or without a user. */
@@ -260,18 +275,10 @@ export const endUserOrServer: Caller = {
   name: 'endUserOrServer',
   reaches: { kind: 'tenant', roles: ['app_user', 'app_server'] },
   security: [session, { ApiKey: [], OnBehalfOf: [] }, apiKey],
-  async resolve(request, services, route) {
-    const { keyType, project } = await keyOf(request, services)
-    if (keyType === 'server' && request.headers['x-on-behalf-of'] === undefined && !request.headers.authorization) {
-      return {
-        place: tenantPlace(services, project, route),
-        role: 'app_server',
-        claims: { caller: 'server_key', projectId: project.projectId },
-        project,
-      }
-    }
-    return endUser.resolve(request, services, route)
-  },
+  resolve: byKey((keyed) => {
+    const isServer = keyed.keyType === 'server' && !namesUser(keyed) && !keyed.request.headers.authorization
+    return isServer ? asNobody(keyed, 'app_server', 'server_key') : asEndUser(keyed)
+  }),
 }
 
 /** Server keys only, on behalf of a user. A client key is refused, with or without a session. */
@@ -280,18 +287,7 @@ export const serverForUser: Caller = {
   reaches: { kind: 'tenant', roles: ['app_user'] },
   security: [{ ApiKey: [], OnBehalfOf: [] }],
   refusals: { ...keyRefusals, 400: ['INVALID_INPUT'], 403: ['SERVER_KEY_REQUIRED'], 404: ['USER_NOT_FOUND'] },
-  async resolve(request, services, route) {
-    const { keyType, project } = await keyOf(request, services)
-    if (keyType !== 'server') throw refusal(403, 'SERVER_KEY_REQUIRED', 'Only a server key may do this.')
-    if (request.headers['x-on-behalf-of'] === undefined) throw unauthorized('X-On-Behalf-Of must name the user.')
-    const userId = await onBehalfOf(request, services, project, route)
-    return {
-      place: tenantPlace(services, project, route),
-      role: 'app_user',
-      claims: { caller: 'server_key_user', userId, projectId: project.projectId },
-      project,
-    }
-  },
+  resolve: byKey(asServersUser),
 }
 
 /** Like the previous one, with or without a user. */
@@ -300,15 +296,9 @@ export const serverAlone: Caller = {
   name: 'serverAlone',
   reaches: { kind: 'tenant', roles: ['app_user', 'app_server'] },
   security: [{ ApiKey: [], OnBehalfOf: [] }, apiKey],
-  async resolve(request, services, route) {
-    const { keyType, project } = await keyOf(request, services)
-    if (keyType !== 'server' || request.headers['x-on-behalf-of'] !== undefined)
-      return serverForUser.resolve(request, services, route)
-    return {
-      place: tenantPlace(services, project, route),
-      role: 'app_server',
-      claims: { caller: 'server_key', projectId: project.projectId },
-      project,
-    }
-  },
+  resolve: byKey((keyed) =>
+    keyed.keyType === 'server' && !namesUser(keyed)
+      ? asNobody(keyed, 'app_server', 'server_key')
+      : asServersUser(keyed),
+  ),
 }

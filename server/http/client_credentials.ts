@@ -1,5 +1,6 @@
 import { hash } from 'node:crypto'
 import type { FastifyRequest } from 'fastify'
+import type { Place } from '#server/database/cluster.ts'
 import { dataOf } from '#server/database/database.ts'
 import { refusal } from '#server/errors.ts'
 import { bearer } from '#server/http/credentials.ts'
@@ -76,13 +77,13 @@ const sessionOf = async (
   return claims
 }
 
-/** Whether the session is live: queried at most every 30 seconds. */
+/** The claims of a session that is live, and the place of its project: queried at most every 30 seconds. */
 export const liveSession = async (
   request: FastifyRequest,
   services: Pick<Services, 'areaOf' | 'checkMigrated' | 'database' | 'now' | 'sessions' | 'tokens'>,
   project: CachedProject,
   route: Route,
-): Promise<SessionClaims> => {
+): Promise<{ readonly claims: SessionClaims; readonly place: Place }> => {
   const claims = await sessionOf(request, services, project)
   const place = tenantPlace(services, project, route)
   const testsSince = project.developmentSince
@@ -103,7 +104,7 @@ export const liveSession = async (
   if (!isOfNow) services.sessions.users.drop(key)
   const live = isOfNow ? known : await load()
   if (!live) throw unauthorized('The session has ended: sign in again.')
-  return claims
+  return { claims, place }
 }
 
 /** With a server key the header X-On-Behalf-Of names the user; a Bearer beside it could name another one. */
@@ -120,12 +121,13 @@ export const refuseBearer = (request: FastifyRequest): void => {
   )
 }
 
+/** The user whom a server key names, and the place of the project. */
 export const onBehalfOf = async (
   request: FastifyRequest,
   services: Pick<Services, 'areaOf' | 'checkMigrated' | 'database' | 'sessions'>,
   project: CachedProject,
   route: Route,
-): Promise<string> => {
+): Promise<{ readonly userId: string; readonly place: Place }> => {
   const userId = request.headers['x-on-behalf-of']
   refuseBearer(request)
   const unknown = () => refusal(404, 'USER_NOT_FOUND', 'There is no such user.')
@@ -147,5 +149,5 @@ export const onBehalfOf = async (
   if (!found) throw unknown()
   // a session ends with the ban, also for reading; what a server key shows on behalf of the user is the app's decision
   if (found.isBanned && !onlyReads(route)) throw refusal(403, 'USER_BANNED', 'This user is banned.')
-  return found.userId
+  return { userId: found.userId, place }
 }

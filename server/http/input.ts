@@ -150,7 +150,7 @@ const readBody = (area: Area, route: Route, request: FastifyRequest, given: Sent
   if (!checked.isObject) throw notObject(area, route)
   const text = bytes.toString()
   if (route.takesText) return { body: {}, sent: {}, text }
-  const sent = parseExact(bytes, checked.scan)
+  const sent = parseExact(bytes, checked.scan, text)
   const code = invalidCode(area, route, 'body')
   const body = check(route.body, sent, code, area, route, 'body')
   const unkept = mayHaveProto.test(text) ? protoKey(route.body, sent) : null

@@ -37,11 +37,15 @@ const exactNumber = (source: string): unknown => {
  * Parses JSON that was scanned, without changing a number or a key. JSON.parse with a reviver takes twenty times as long as without, so numbers that a
  * double may change are parsed as strings that begin with U+0000, which no string of the text does. JSON.parse of V8 13.6 (Node 24) takes a key with
  * escapes for a key that an earlier text had: after {"k":1,"k\\":2} it reads {"k":1,"k\"":2} with the key k\. So keys with escapes are parsed under
- * other names.
+ * other names. `text` is what the bytes say, where the caller has decoded them already.
  */
-export const parseExact = (bytes: Buffer, { inexact, escapedKeys }: Pick<Scan, 'inexact' | 'escapedKeys'>): unknown => {
+export const parseExact = (
+  bytes: Buffer,
+  { inexact, escapedKeys }: Pick<Scan, 'inexact' | 'escapedKeys'>,
+  text?: string,
+): unknown => {
   if (escapedKeys.length === 0)
-    return inexact.length === 0 ? JSON.parse(bytes.toString()) : withNumbers(JSON.parse(marked(bytes, inexact)))
+    return inexact.length === 0 ? JSON.parse(text ?? bytes.toString()) : withNumbers(JSON.parse(marked(bytes, inexact)))
   const renamed = withoutEscapes(bytes, escapedKeys)
   const scan = scanJson(renamed.bytes)
   return withNames(parseExact(renamed.bytes, { inexact: scan.inexact, escapedKeys: [] }), renamed.names)
