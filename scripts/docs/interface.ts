@@ -41,7 +41,8 @@ const readDefaults = async (client: Client): Promise<[string, Record<string, unk
   const { rows: found } = await client.query<{ list: unknown[] }>(
     constant
       .map(({ usual }, index) => `select ${index} as at, json_build_array(${usual}) as list`)
-      .join(' union all ') + ' order by at',
+      .join(' union all ')
+      .concat(' order by at'),
   )
   return constant.flatMap(({ name, names }, index): [string, Record<string, unknown>][] => {
     const values = found[index]?.list ?? []

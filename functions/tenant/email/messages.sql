@@ -29,24 +29,6 @@ create or replace trigger tg_email_messages__send
   after insert on app.email_messages
   for each row when (new.status = 'queued') execute function internal.tg_email_messages__send();
 
-create or replace function internal.email_is_suppressed(address text, category text, app_user_id uuid) returns boolean
-language sql stable security definer set search_path = '' as $$
-  select exists (
-           select from app.email_suppressions s
-            where s.address = internal.email_normal(email_is_suppressed.address)
-              and (s.reason <> 'unsubscribe'
-                   or email_is_suppressed.category <> 'transactional'
-                   and (s.category is null or s.category = email_is_suppressed.category)))
-      or email_is_suppressed.category <> 'transactional' and exists (
-           select from app.email_preferences p
-            where p.app_user_id = email_is_suppressed.app_user_id
-              and (p.unsubscribed_all or (p.categories -> email_is_suppressed.category) = 'false'))
-$$;
-comment on function internal.email_is_suppressed is
-  'Whether an address gets no mail of a category: after a bounce, a complaint or by hand none at all; after an
-   unsubscription, or by the user''s own preferences, none of that category. Transactional mail ignores the latter
-   two.';
-
 create or replace function internal.email_queue(sent jsonb, accepted text[], field text, delivery_id uuid default null)
 returns app.email_messages
 language plpgsql volatile security definer set search_path = '' as $$

@@ -8,6 +8,24 @@ select internal.row_declare('email_suppression_json', null::app.email_suppressio
                             '{id,address,reason,category,created_at}');
 comment on function internal.email_suppression_json is 'A suppression as responses show it.';
 
+create or replace function internal.email_is_suppressed(address text, category text, app_user_id uuid) returns boolean
+language sql stable security definer set search_path = '' as $$
+  select exists (
+           select from app.email_suppressions s
+            where s.address = internal.email_normal(email_is_suppressed.address)
+              and (s.reason <> 'unsubscribe'
+                   or email_is_suppressed.category <> 'transactional'
+                   and (s.category is null or s.category = email_is_suppressed.category)))
+      or email_is_suppressed.category <> 'transactional' and exists (
+           select from app.email_preferences p
+            where p.app_user_id = email_is_suppressed.app_user_id
+              and (p.unsubscribed_all or (p.categories -> email_is_suppressed.category) = 'false'))
+$$;
+comment on function internal.email_is_suppressed is
+  'Whether an address gets no mail of a category: after a bounce, a complaint or by hand none at all; after an
+   unsubscription, or by the user''s own preferences, none of that category. Transactional mail ignores the latter
+   two.';
+
 create or replace function api.email_suppression_put(address text, reason text default 'manual',
                                                      category text default null)
 returns api.reply
