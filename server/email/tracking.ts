@@ -22,7 +22,8 @@ const isLive = async ({ services, request, route: at }: HandlerContext, tracked:
     const call = await workerOf(services, project, at)
     return call !== null && dataOf<boolean>(await call('email_track', { message_id: message, url }))
   } catch (error) {
-    request.log.warn({ project, code: (error as { code?: string }).code }, 'an opening or a click was not recorded')
+    const { code } = error as { code?: string }
+    request.log.warn({ request: request.id, project, code }, 'an opening or a click was not recorded')
     return true
   }
 }

@@ -40,7 +40,7 @@ import {
 import { streamedTypes } from '#server/http/stream.ts'
 import { endTrace, traceRequests } from '#server/http/trace.ts'
 import { routeUpgrades, wantsWebSocket } from '#server/http/upgrade.ts'
-import { withVary } from '#server/http/vary.ts'
+import { varyOf } from '#server/http/vary.ts'
 import type { Services } from '#server/services.ts'
 import type { Stopping } from '#server/stopping.ts'
 
@@ -63,7 +63,9 @@ export const createApp = ({ areas, services, observe }: AppOptions): FastifyInst
   const app: FastifyInstance = Fastify({
     // a child logger, so that its level can be set separately
     loggerInstance: services.log.child({}) as FastifyBaseLogger,
-    logController: new LogController({ disableRequestLogging: true, requestIdLogLabel: 'request' }),
+    logController: new LogController({ disableRequestLogging: true }),
+    // a logger of its own for each request is made at each, for a line that most levels leave out
+    childLoggerFactory: (logger) => logger,
     bodyLimit: mostBytes,
     trustProxy: trustOf(config.TRUST_PROXY),
     requestIdHeader: false,
@@ -134,8 +136,9 @@ export const createApp = ({ areas, services, observe }: AppOptions): FastifyInst
     if (project && caller !== 'developer') services.traffic.count(project, raw.socket, reply.statusCode)
     else services.traffic.pass(raw.socket)
     const route = (request.routeOptions.config as { trellis?: { route: Route } }).trellis?.route
-    request.log.info(
+    app.log.info(
       {
+        request: request.id,
         ...endTrace(request, reply.statusCode),
         project: request.trellisProject,
         caller: request.trellisCaller,
@@ -241,13 +244,14 @@ const remember = (app: FastifyInstance, method: string, path: string) => {
 
 const addRoute = (app: FastifyInstance, area: Area, route: Route, services: Services, observe?: Observer) => {
   const url = fullPath(area, route)
+  const withVary = varyOf(route)
   remember(app, route.method, url)
   app.route({
     method: route.method,
     url,
     config: { trellis: { route, area, observe } },
     handler: async (request, reply) => {
-      const answer = withVary(route, await serve(area, route, request, services))
+      const answer = withVary(await serve(area, route, request, services))
       const { status, body } = answer
       const isText = !(body instanceof Readable) && answer.headers?.['content-encoding'] === undefined
       observe?.(route, area, status, isText ? body.toString() : '', { ...answer.headers })

@@ -22,13 +22,15 @@ export const credentialsOf = ({ caller }: Pick<Route, 'caller'>): readonly strin
   ...new Set(caller.security.flatMap((schemes) => Object.keys(schemes).map((name) => headersOf[name] ?? name))),
 ]
 
-/** Adds those headers to the Vary of an answer that a cache may store (RFC 9111, 4.1): its URL says nothing of the project. */
-export const withVary = (route: Route, answer: Answer): Answer => {
+/** Adds those headers of a route to the Vary of an answer that a cache may store (RFC 9111, 4.1): its URL says nothing of the project. */
+export const varyOf = (route: Route): ((answer: Answer) => Answer) => {
   const credentials = credentialsOf(route)
-  if (credentials.length === 0 || !isCacheable(answer.headers)) return answer
-  const headers = Object.fromEntries(
-    Object.entries(answer.headers ?? {}).map(([name, value]) => [name.toLowerCase(), value]),
-  )
-  const vary = [...new Set([...named(headers['vary']), ...credentials])].join(', ')
-  return { ...answer, headers: { ...headers, vary } }
+  return (answer) => {
+    if (credentials.length === 0 || !answer.headers || !isCacheable(answer.headers)) return answer
+    const headers = Object.fromEntries(
+      Object.entries(answer.headers).map(([name, value]) => [name.toLowerCase(), value]),
+    )
+    const vary = [...new Set([...named(headers['vary']), ...credentials])].join(', ')
+    return { ...answer, headers: { ...headers, vary } }
+  }
 }
