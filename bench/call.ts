@@ -187,11 +187,13 @@ const report = (contestants: readonly Contestant[], figures: Map<string, Round[]
     aims.push({
       text: `${subject}: at least ${figure(least)} times the sequence at every concurrency (aim: 2.5)`,
       isMet: least >= 2.5,
+      ratios: [{ name: `${subject} to the sequence`, value: least, better: 'higher' }],
     })
     const share = ratio(names.oneSync, names.pgbench, 8)
     aims.push({
       text: `${subject}: ${figure(share)} of pgbench's one-trip role-switched figure at 8 (aim: at least 0.7)`,
       isMet: Number.isNaN(share) ? null : share >= 0.7,
+      ratios: [{ name: `${subject} to pgbench at 8`, value: share, better: 'higher' }],
     })
     const head = ['calls a second', ...concurrencies.flatMap((c) => [`c=${c}`, 'ratio']), 'client us', 'Postgres us']
     return `### ${subject}\n\n${table(head, rows)}`
@@ -251,7 +253,7 @@ pgbench one for each of c. Without the switch, role and user are settings of the
       aims.map(aimLine).join('\n'),
       ...profiles,
     ]
-    await publish({ name: 'bench:call', isShort, text: parts.join('\n\n') })
+    await publish({ name: 'bench:call', isShort, text: parts.join('\n\n'), aims })
   } finally {
     await child?.end()
     await rm(folder, { recursive: true, force: true })

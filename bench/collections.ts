@@ -157,6 +157,7 @@ const peerAims = (peers: readonly Peer[], figures: Figures): Aim[] =>
         return {
           text: `${names[operation]}: ${figure(times)} times the requests of a CPU second of ${name} (aim: ${wanted})`,
           isMet: times >= wanted,
+          ratios: [{ name: `${names[operation]} to ${name}`, value: times, better: 'higher' }],
         }
       }),
   )
@@ -257,15 +258,16 @@ const main = async () => {
       ...Object.fromEntries(peers.map(({ name, version }) => [name, version])),
       autocannon: await versionOf('autocannon'),
     }
+    const aims = [...peerAims(peers, figures), ...planned.aims]
     const parts = [
       '## bench:collections',
       await circumstances('npm run bench:collections', versions),
       notes,
       tableOf(contestants, figures),
       planned.text,
-      [...peerAims(peers, figures), ...planned.aims].map(aimLine).join('\n'),
+      aims.map(aimLine).join('\n'),
     ]
-    await publish({ name: 'bench:collections', isShort, text: parts.join('\n\n') })
+    await publish({ name: 'bench:collections', isShort, text: parts.join('\n\n'), aims })
   } finally {
     for (const end of ends.reverse()) await end()
     await installation.end()

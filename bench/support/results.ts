@@ -3,8 +3,9 @@ import { readFile, writeFile } from 'node:fs/promises'
 import { cpus, totalmem } from 'node:os'
 import { join } from 'node:path'
 import { root } from '#server/root.ts'
+import { type KeptRatios, type Ratio, regressions, toKeep } from './ratios.ts'
 
-export type Aim = { readonly text: string; readonly isMet: boolean | null }
+export type Aim = { readonly text: string; readonly isMet: boolean | null; readonly ratios?: readonly Ratio[] }
 
 /** One line of an aim: what was measured, what was wanted. Null is an aim that could not be measured here. */
 export const aimLine = ({ text, isMet }: Aim): string =>
@@ -73,11 +74,33 @@ export const writeSection = async (name: string, text: string, file = results): 
   await writeFile(file, next)
 }
 
-export type Finding = { readonly name: string; readonly isShort: boolean; readonly text: string }
+export type Finding = {
+  readonly name: string
+  readonly isShort: boolean
+  readonly text: string
+  readonly aims?: readonly Aim[]
+}
 
-export const publish = async ({ name, isShort, text }: Finding): Promise<void> => {
+const ratiosFile = join(root, 'bench/ratios.json')
+const readRatios = async (): Promise<KeptRatios> => JSON.parse(await readFile(ratiosFile, 'utf8')) as KeptRatios
+
+/**
+ * Prints what was found. A full run replaces its section of RESULTS.md, and its ratios in ratios.json; one with `-- --compare` keeps
+ * nothing, and fails when a ratio is worse than the kept one.
+ */
+export const publish = async ({ name, isShort, text, aims = [] }: Finding): Promise<void> => {
   process.stdout.write(`\n${text}\n`)
-  if (!isShort) await writeSection(name, text)
+  const ratios = aims.flatMap((aim) => aim.ratios ?? [])
+  if (process.argv.includes('--compare')) {
+    const worse = regressions((await readRatios())[name] ?? {}, ratios)
+    for (const line of worse) say(`worse: ${line}`)
+    if (worse.length > 0) process.exitCode = 1
+  } else if (!isShort) {
+    await writeSection(name, text)
+    if (ratios.length === 0) return
+    const kept = { ...(await readRatios()), [name]: toKeep(ratios) }
+    await writeFile(ratiosFile, `${JSON.stringify(kept, null, 2)}\n`)
+  }
 }
 
 /** What is under way, for whoever waits. */
