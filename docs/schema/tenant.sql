@@ -642,6 +642,8 @@ create table app.challenge_participants (
   constraint challenge_participants_challenge_id_fkey FOREIGN KEY (challenge_id) REFERENCES app.challenges(id) ON DELETE CASCADE
 );
 CREATE INDEX challenge_participants_by_progress ON app.challenge_participants USING btree (challenge_id, progress DESC, reached_at, app_user_id);
+CREATE INDEX challenge_participants_completed ON app.challenge_participants USING brin (completed_at) WITH (pages_per_range='32', autosummarize='on');
+CREATE INDEX challenge_participants_joined ON app.challenge_participants USING brin (joined_at) WITH (pages_per_range='32', autosummarize='on');
 CREATE INDEX challenge_participants_of_team ON app.challenge_participants USING btree (challenge_id, group_id) INCLUDE (app_user_id, progress, status) WHERE (group_id IS NOT NULL);
 alter table app.challenge_participants enable row level security;
 create policy "administrators read every participant" on app.challenge_participants for select to app_admin
@@ -1192,6 +1194,7 @@ END) stored,
   constraint currency_transactions_reason_1_to_200 CHECK (((char_length(reason) >= 1) AND (char_length(reason) <= 200))),
   constraint currency_transactions_source_type_known CHECK ((source_type = ANY (ARRAY['admin'::text, 'reward'::text, 'store'::text, 'purchase'::text, 'spend'::text, 'regen'::text, 'expiry'::text, 'refund'::text, 'merge'::text, 'transfer'::text])))
 );
+CREATE INDEX currency_transactions_made ON app.currency_transactions USING brin (created_at) WITH (pages_per_range='32', autosummarize='on');
 CREATE INDEX currency_transactions_of_currency ON app.currency_transactions USING btree (currency_code, id DESC);
 CREATE INDEX currency_transactions_of_reason ON app.currency_transactions USING btree (reason, id DESC);
 CREATE INDEX currency_transactions_of_user ON app.currency_transactions USING btree (app_user_id, currency_code, id DESC);
@@ -2146,6 +2149,7 @@ create table app.leaderboard_entries (
   constraint leaderboard_entries_run_id_fkey FOREIGN KEY (run_id) REFERENCES app.leaderboard_runs(id) ON DELETE CASCADE,
   constraint leaderboard_entries_metadata_is_object CHECK ((jsonb_typeof(metadata) = 'object'::text))
 );
+CREATE INDEX leaderboard_entries_made ON app.leaderboard_entries USING brin (created_at) WITH (pages_per_range='32', autosummarize='on');
 CREATE INDEX leaderboard_entries_order ON app.leaderboard_entries USING btree (run_id, is_hidden, place, reached_at, app_user_id);
 alter table app.leaderboard_entries enable row level security;
 create policy "administrators read every entry" on app.leaderboard_entries for select to app_admin
@@ -3678,6 +3682,7 @@ create table app.streak_periods (
   constraint streak_periods_app_user_id_streak_definition_id_fkey FOREIGN KEY (app_user_id, streak_definition_id) REFERENCES app.user_streaks(app_user_id, streak_definition_id) ON UPDATE CASCADE ON DELETE CASCADE
 );
 CREATE INDEX streak_periods_frozen ON app.streak_periods USING btree (streak_definition_id, starts_on) WHERE (source = 'freeze'::text);
+CREATE INDEX streak_periods_qualified ON app.streak_periods USING brin (qualified_at) WITH (pages_per_range='32', autosummarize='on');
 alter table app.streak_periods enable row level security;
 create policy "administrators read every period" on app.streak_periods for select to app_admin
   using (true);
@@ -3822,6 +3827,7 @@ create table app.user_achievements (
 );
 CREATE INDEX user_achievements_achievement ON app.user_achievements USING btree (achievement_id);
 CREATE INDEX user_achievements_of_achievement ON app.user_achievements USING btree (achievement_id, unlocked_at DESC, app_user_id DESC) WHERE (revoked_at IS NULL);
+CREATE INDEX user_achievements_unlocked ON app.user_achievements USING brin (unlocked_at) WITH (pages_per_range='32', autosummarize='on');
 alter table app.user_achievements enable row level security;
 create policy "administrators read every unlock" on app.user_achievements for select to app_admin
   using (true);
@@ -4424,6 +4430,7 @@ create table app.xp_transactions (
   constraint xp_transactions_once_per_source UNIQUE NULLS NOT DISTINCT (app_user_id, source, source_id, rule_key)
 );
 CREATE INDEX xp_transactions_counted ON app.xp_transactions USING btree (app_user_id, counted_at);
+CREATE INDEX xp_transactions_occurred ON app.xp_transactions USING brin (occurred_at) WITH (pages_per_range='32', autosummarize='on');
 CREATE INDEX xp_transactions_of_user ON app.xp_transactions USING btree (app_user_id, id);
 alter table app.xp_transactions enable row level security;
 create policy "administrators read every ledger" on app.xp_transactions for select to app_admin

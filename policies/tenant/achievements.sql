@@ -15,6 +15,7 @@ create policy "administrators read every unlock" on app.user_achievements for se
 
 grant select on app.achievements, app.user_achievements to app_user, app_admin;
 
+grant execute on function internal.achievement_days, api.achievements_daily to app_admin;
 grant execute on function internal.achievement_rarity to app_user, app_admin;
 grant execute on function internal.achievement_of_user, internal.achievements_shown,
   api.achievements_list, api.achievement_get, api.achievements_unseen, api.achievements_seen, api.user_achievements

@@ -16,6 +16,7 @@ select internal.graphql_declare('app.campaign_deliveries');
 
 grant select on app.campaigns, app.campaign_deliveries, app.campaign_counts to app_admin;
 
+grant execute on function internal.campaign_days, api.campaign_daily to app_admin;
 grant execute on function internal.campaign_hook, internal.campaign_filter_check, internal.campaign_content,
   internal.campaign_has_clicks, internal.campaign_counts_json, internal.campaign_json, internal.campaign_create,
   internal.campaign_found, internal.campaign_is_listed, internal.campaigns_page, internal.campaign_delivery_json,

@@ -17,6 +17,8 @@ create policy "users read their own participation" on app.challenge_participants
 grant select on app.challenges, app.challenge_participants to app_admin;
 grant select on app.challenge_participants to app_user;
 
+grant execute on function internal.challenge_days_joined, internal.challenge_days_completed, api.challenge_daily
+  to app_admin;
 grant execute on function internal.challenge_status, internal.challenge_json, internal.participant_json,
   internal.participant_status to app_user, app_admin;
 grant execute on function internal.challenge_for_me, internal.challenges_for_me, internal.my_challenge,

@@ -29,6 +29,7 @@ grant select on app.currencies, app.currency_balances, app.currency_transactions
   app.currency_lots to app_user, app_admin;
 grant select on app.currency_checks to app_admin;
 
+grant execute on function internal.currency_days, api.currency_daily to app_admin;
 grant execute on function internal.currency_find, internal.currency_regenerate, internal.currency_accrue,
   internal.currency_current, internal.currency_transaction_json, internal.currency_amount, internal.currency_expires,
   internal.currency_ledger to app_user, app_admin;

@@ -19,6 +19,7 @@ create policy "users read their own entries" on app.leaderboard_entries for sele
 grant select on app.leaderboard_runs to app_admin;
 grant select on app.leaderboard_entries to app_admin, app_user;
 
+grant execute on function internal.leaderboard_days, api.leaderboard_daily to app_admin;
 grant execute on function api.leaderboard_get, api.leaderboard_me, api.leaderboards_list,
   api.leaderboard_submit to app_user;
 grant execute on function internal.leaderboard_source_problem, internal.leaderboard_check,

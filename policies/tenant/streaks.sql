@@ -36,6 +36,7 @@ grant select on app.streak_definitions, app.user_streaks, app.streak_periods, ap
   app.streak_timezones to app_user, app_admin;
 grant select on app.streak_milestones to app_admin;
 
+grant execute on function internal.streak_days_kept, internal.streak_days_broken, api.streak_daily to app_admin;
 grant execute on function internal.period_number, internal.period_date, internal.period_key, internal.period_of_key,
   internal.local_midnight, internal.date_is_skipped, internal.zone_at, internal.recent_zone_changes,
   internal.streak_zone_of, internal.streak_zone_changes, internal.streak_deadline, internal.streak_place,

@@ -27,6 +27,7 @@ create policy "administrators read every ledger" on app.xp_transactions for sele
 
 grant select on app.xp_levels, app.xp_totals, app.xp_transactions to app_user, app_admin;
 
+grant execute on function internal.xp_days, api.xp_daily to app_admin;
 grant execute on function internal.xp_level_of, internal.xp_levels_json, internal.xp_transaction_json, internal.xp_page,
   api.xp_levels_get to app_user, app_admin;
 grant execute on function internal.xp_my_boosts, api.xp_me, api.xp_history to app_user;

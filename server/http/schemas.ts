@@ -187,6 +187,34 @@ export const cursorPage = <T extends z.ZodType>(schema: T) =>
 
 export const Deleted = data(z.strictObject({ deleted: z.literal(true) }))
 
+/** A day in a request. */
+export const Day = z.iso.date('must be a date such as 2026-10-03')
+
+/** The value of each day, as internal.days_reply answers it. */
+export const DayValues = z.array(z.strictObject({ date: z.string(), value: z.int() }))
+
+/** What a list of days takes and answers: series of these names. */
+export const daily = <const Name extends string>(...names: readonly Name[]) => ({
+  query: {
+    from: Day.optional(),
+    to: Day.optional(),
+    timezone: z.string().max(100).optional().describe('An IANA name, such as `Europe/Berlin`; UTC where it is absent'),
+  },
+  stale: true,
+  replies: {
+    200: data(
+      z.strictObject({
+        from: z.string(),
+        to: z.string(),
+        timezone: z.string(),
+        series: z.strictObject(
+          Object.fromEntries(names.map((name) => [name, DayValues])) as Record<Name, typeof DayValues>,
+        ),
+      }),
+    ),
+  },
+})
+
 /** 304: the response has no body. */
 export const NotModified = z.null()
 

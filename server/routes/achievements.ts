@@ -6,7 +6,7 @@ import { Criteria } from '#server/http/grammars.ts'
 import { answer, fieldsOf } from '#server/http/interface.ts'
 import { callControl } from '#server/http/project.ts'
 import { area, group, route } from '#server/http/route.ts'
-import { AnyId, between, data, Page, page, Time, Uuid } from '#server/http/schemas.ts'
+import { AnyId, between, daily, data, Page, page, Time, Uuid } from '#server/http/schemas.ts'
 import type { Form } from '#server/http/words.ts'
 
 const Rules = fieldsOf('achievement', { criteria: Criteria, sort_order: between(-2_147_483_648, 2_147_483_647) })
@@ -69,6 +69,8 @@ const achievementForm: Form = {
     is_active: true,
   },
 }
+
+const unlocks = daily('unlocked', 'users')
 
 export const achievements = area({
   stem: 'achievements',
@@ -138,6 +140,12 @@ export const achievements = area({
           update: 'Change a definition; unlocks stay',
           delete: 'Delete a definition with its unlocks',
         },
+      }),
+      route('GET /daily', 'Unlocks of each day, of all achievements or of one', {
+        call: 'achievements_daily',
+        description: 'Both dates are included; the last 30 days by default, at most 400. Revoked unlocks do not count.',
+        ...unlocks,
+        query: { ...unlocks.query, achievement_id: Uuid.optional() },
       }),
       route('GET /stats', 'Unlocks of all time and of seven days, by achievement', {
         call: 'achievement_stats',

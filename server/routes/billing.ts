@@ -3,7 +3,7 @@ import { cancel, checkout, portal, receive } from '#server/billing/subscription.
 import { get, meters, usage } from '#server/billing/usage.ts'
 import { administrator, anyone, projectOwner } from '#server/http/callers.ts'
 import { area, group, route } from '#server/http/route.ts'
-import { data, Time } from '#server/http/schemas.ts'
+import { Day, data, Time } from '#server/http/schemas.ts'
 import { Tier } from '#server/projects/shapes.ts'
 import { paidTiers, subscriptionStatuses } from '#server/providers/billing.ts'
 
@@ -29,7 +29,6 @@ const Billing = z.strictObject({
   configured: z.boolean(),
 })
 const Values = z.array(z.strictObject({ date: z.string(), value: z.number() }))
-const Day = z.iso.date('must be a date such as 2026-10-03')
 
 export const billing = area({
   stem: 'billing',

@@ -4,7 +4,7 @@ import { definitions } from '#server/http/definitions.ts'
 import { Reward } from '#server/http/grammars.ts'
 import { callControl } from '#server/http/project.ts'
 import { area, group, route } from '#server/http/route.ts'
-import { between, data, Limit, Line, Moment, Page, page, Text, Time, Uuid } from '#server/http/schemas.ts'
+import { between, daily, data, Limit, Line, Moment, Page, page, Text, Time, Uuid } from '#server/http/schemas.ts'
 import type { Form } from '#server/http/words.ts'
 
 const Status = z.enum(['active', 'upcoming', 'ended'], 'must be active, upcoming or ended')
@@ -186,6 +186,12 @@ export const challenges = area({
         ...shared,
         query: Page,
         replies: { 200: page(Participant.extend({ app_users: Person })) },
+      }),
+      route('GET /:challengeId/daily', 'Users who joined a challenge, and who completed it, on each day', {
+        call: 'challenge_daily',
+        ...shared,
+        description: 'Both dates are included; the last 30 days by default, at most 400.',
+        ...daily('joined', 'completed'),
       }),
       route('POST /:challengeId/simulate', 'Simulate a challenge in the preceding window of the same length', {
         call: 'challenge_simulate',

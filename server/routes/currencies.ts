@@ -9,6 +9,7 @@ import {
   between,
   Cursor,
   cursorPage,
+  daily,
   data,
   IncludeUser,
   JsonObject,
@@ -264,6 +265,12 @@ export const currencies = area({
         description:
           'Of many users the sums are estimates from a sample: then `is_estimate` is true, and `circulating` is within `margin` in 95 of 100 samples.',
         replies: { 200: data(Stats) },
+      }),
+      route('GET /currencies/:code/daily', 'What was granted and spent of a currency on each day', {
+        call: 'currency_daily',
+        description:
+          'Both dates are included; the last 30 days by default, at most 400. By the ledger: time-based changes since a user’s last write are not in it yet.',
+        ...daily('granted', 'spent', 'users'),
       }),
       route('GET /users/:userId/balances', "A user's balances, `{CODE: n}`", {
         call: 'user_balances',

@@ -9,6 +9,8 @@ import { area, group, type HandlerContext, route } from '#server/http/route.ts'
 import {
   Cursor,
   cursorPage,
+  Day,
+  DayValues,
   data,
   Flag,
   IncludeUser,
@@ -127,8 +129,6 @@ const Name = z.strictObject({
   status: Status,
   properties: z.array(z.strictObject({ path: z.string(), types: z.array(z.string()), sample: z.unknown() })),
 })
-const Day = z.iso.date('must be a date such as 2026-10-03')
-const DayValues = z.array(z.strictObject({ date: z.string(), value: z.int() }))
 const Moment = z.string().max(40, 'must be an ISO 8601 time').meta({ format: 'date-time' })
 
 const eventForm: Form = {

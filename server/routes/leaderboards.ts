@@ -11,6 +11,7 @@ import { area, group, route } from '#server/http/route.ts'
 import {
   between,
   Deleted,
+  daily,
   data,
   ExactNumber,
   JsonObject,
@@ -301,6 +302,12 @@ export const leaderboards = area({
         },
         calls: ['leaderboard_rebuild_check'],
         replies: { 202: data(z.strictObject({ operation_id: Uuid, status: z.literal('queued') })) },
+      }),
+      route('GET /:idOrKey/daily', 'Users who entered a run of a leaderboard on each day', {
+        call: 'leaderboard_daily',
+        description:
+          'Both dates are included; the last 30 days by default, at most 400. A board with periods has a run for each, which users enter anew.',
+        ...daily('entries', 'users'),
       }),
       route('GET /:idOrKey/anomalies', 'Entries beyond six robust sigmas, by their score or by one jump', {
         call: 'leaderboard_anomalies',

@@ -7,6 +7,7 @@ import { area, group, route } from '#server/http/route.ts'
 import {
   between,
   Deleted,
+  daily,
   data,
   IncludeUser,
   Key,
@@ -253,6 +254,12 @@ export const streaks = area({
         call: 'streak_stats',
         stale: true,
         replies: { 200: data(Stats) },
+      }),
+      route('GET /:idOrKey/daily', 'Periods of a streak that were filled, and streaks that broke, on each day', {
+        call: 'streak_daily',
+        description:
+          'Both dates are included; the last 30 days by default, at most 400. `kept` are filled periods, on the day of the act that filled them; `broken` are `svc.streak.broken` events, which imported history does not emit.',
+        ...daily('kept', 'users', 'broken'),
       }),
       route('POST /:idOrKey/simulate', 'Simulate changed rules on stored events, writing nothing', {
         call: 'streak_simulate',

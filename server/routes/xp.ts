@@ -9,6 +9,7 @@ import {
   between,
   Cursor,
   cursorPage,
+  daily,
   data,
   IncludeUser,
   JsonObject,
@@ -271,6 +272,12 @@ export const xp = area({
         call: 'xp_transactions',
         query: { user_id: Uuid.optional(), ...IncludeUser, cursor: Cursor, limit: Limit() },
         replies: { 200: cursorPage(withUser(Transaction)) },
+      }),
+      route('GET /daily', 'XP that was given on each day, and to how many users', {
+        call: 'xp_daily',
+        description:
+          'Both dates are included; the last 30 days by default, at most 400. By the time at which it was earned; XP that was taken does not count.',
+        ...daily('points', 'users'),
       }),
       route('GET /stats', 'XP of the last seven days, and users by level', {
         call: 'xp_stats',

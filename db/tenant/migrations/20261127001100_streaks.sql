@@ -120,6 +120,9 @@ comment on column app.streak_periods.needed is
   'min_count, freeze_earn_every and freezes_max in force when it was fed: changed rules do not rewrite the past.';
 -- serves the figures of a streak: freezes are few among many periods
 create index streak_periods_frozen on app.streak_periods (streak_definition_id, starts_on) where source = 'freeze';
+-- serves the counts of days
+create index streak_periods_qualified on app.streak_periods using brin (qualified_at)
+  with (pages_per_range = 32, autosummarize = on);
 
 create table app.streak_pauses (
   app_user_id          uuid not null,

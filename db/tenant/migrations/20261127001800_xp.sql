@@ -112,6 +112,9 @@ create index xp_transactions_counted on app.xp_transactions (app_user_id, counte
 -- read backwards it serves the history as well, and grows at the end of each user's part: downwards its pages would be
 -- split again and again
 create index xp_transactions_of_user on app.xp_transactions (app_user_id, id);
+-- serves the sums of days
+create index xp_transactions_occurred on app.xp_transactions using brin (occurred_at)
+  with (pages_per_range = 32, autosummarize = on);
 
 create table app.xp_rule_days (
   app_user_id uuid not null,

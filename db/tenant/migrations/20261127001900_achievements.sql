@@ -43,6 +43,9 @@ comment on table app.user_achievements is
 create index user_achievements_of_achievement on app.user_achievements (achievement_id, unlocked_at desc,
                                                                         app_user_id desc) where revoked_at is null;
 create index user_achievements_achievement on app.user_achievements (achievement_id);
+-- serves the counts of days
+create index user_achievements_unlocked on app.user_achievements using brin (unlocked_at)
+  with (pages_per_range = 32, autosummarize = on);
 
 create table app.achievement_backfills (
   operation_id   uuid primary key,

@@ -68,6 +68,11 @@ create index challenge_participants_by_progress on app.challenge_participants (c
 create index challenge_participants_of_team on app.challenge_participants (challenge_id, group_id) include (app_user_id,
                                         progress, status)
   where group_id is not null;
+-- serve the counts of days
+create index challenge_participants_joined on app.challenge_participants using brin (joined_at)
+  with (pages_per_range = 32, autosummarize = on);
+create index challenge_participants_completed on app.challenge_participants using brin (completed_at)
+  with (pages_per_range = 32, autosummarize = on);
 
 create table app.challenge_recounts (
   operation_id uuid primary key,

@@ -78,6 +78,9 @@ create index currency_transactions_of_user on app.currency_transactions (app_use
 -- serve the administrators' lists by currency and by reason
 create index currency_transactions_of_currency on app.currency_transactions (currency_code, id desc);
 create index currency_transactions_of_reason on app.currency_transactions (reason, id desc);
+-- serves the sums of days
+create index currency_transactions_made on app.currency_transactions using brin (created_at)
+  with (pages_per_range = 32, autosummarize = on);
 
 create table app.currency_lots (
   id             uuid primary key default internal.new_id(),

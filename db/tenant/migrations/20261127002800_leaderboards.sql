@@ -97,6 +97,9 @@ comment on column app.leaderboard_entries.window_count is
   'Submissions within the minute that began at window_started_at.';
 -- serves pages, ranks within a bucket, and the key to runs
 create index leaderboard_entries_order on app.leaderboard_entries (run_id, is_hidden, place, reached_at, app_user_id);
+-- serves the counts of days
+create index leaderboard_entries_made on app.leaderboard_entries using brin (created_at)
+  with (pages_per_range = 32, autosummarize = on);
 
 -- The counting structure. Keys of entries are (place, reached_at, user). A bucket counts the keys from its bound to the
 -- next bucket's, a group those of a stretch of buckets. Writers never touch either: they add a row to the changes, and

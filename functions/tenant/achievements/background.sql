@@ -282,3 +282,18 @@ end $$;
 comment on function api.achievement_stats is
   'Unlocks of all time and of the last seven days, and the share of users, for each achievement. Reads counters, and the
    unlocks of the seven days in their index.';
+
+select internal.days_declare('achievement_days', 'app.user_achievements', 'unlocked_at',
+  array[['unlocked', 'count(*)'], ['users', 'count(distinct r.app_user_id)']],
+  'r.revoked_at is null and ({of} is null or r.achievement_id = {of}::uuid)');
+
+create or replace function api.achievements_daily("from" date default null, "to" date default null,
+                                                  timezone text default null, achievement_id uuid default null)
+returns api.reply
+language sql stable as $$
+  select internal.days_reply('{achievement_days}', achievements_daily."from", achievements_daily."to",
+                             achievements_daily.timezone, achievements_daily.achievement_id::text)
+$$;
+comment on function api.achievements_daily is
+  'Unlocks of each day that were not revoked, of all achievements or of one, and users who had one. Refuses 400
+   INVALID_INPUT.';

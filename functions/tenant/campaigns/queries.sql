@@ -126,3 +126,19 @@ begin
 end $$;
 comment on function api.campaign_stats is 'Statistics of a campaign. Refuses 404 NOT_FOUND.';
 
+-- by the index of the source; the sums stand at -infinity
+select internal.days_declare('campaign_days', 'app.campaign_counts', 'hour',
+  array[['sent', 'sum(r.sent)'], ['failed', 'sum(r.failed)'], ['opened', 'sum(r.opened)'],
+        ['clicked', 'sum(r.clicked)'], ['converted', 'sum(r.converted)']],
+  'r.source_id = {of}::uuid');
+
+create or replace function api.campaign_daily(campaign_id uuid, channel text, "from" date default null,
+                                              "to" date default null, timezone text default null)
+returns api.reply
+language sql stable as $$
+  select internal.days_reply('{campaign_days}', campaign_daily."from", campaign_daily."to", campaign_daily.timezone,
+                             (internal.campaign_found(campaign_daily.campaign_id, campaign_daily.channel)).id::text)
+$$;
+comment on function api.campaign_daily is
+  'Deliveries of a campaign that were sent, failed, opened, clicked and converted on each day, by counts of
+   hours. Refuses 404 NOT_FOUND, 400 INVALID_INPUT.';

@@ -386,3 +386,19 @@ $$;
 comment on function api.challenge_simulate is
   'The result that a challenge would have had one period earlier: {expected_completions, rate, is_estimate, margin};
    writes nothing. Refuses 404 NOT_FOUND.';
+
+select internal.days_declare('challenge_days_joined', 'app.challenge_participants', 'joined_at',
+  array[['joined', 'count(*)']], 'r.challenge_id = {of}::uuid');
+select internal.days_declare('challenge_days_completed', 'app.challenge_participants', 'completed_at',
+  array[['completed', 'count(*)']], 'r.challenge_id = {of}::uuid');
+
+create or replace function api.challenge_daily(challenge_id uuid, "from" date default null, "to" date default null,
+                                               timezone text default null)
+returns api.reply
+language sql stable as $$
+  select internal.days_reply('{challenge_days_joined,challenge_days_completed}', challenge_daily."from",
+                             challenge_daily."to", challenge_daily.timezone,
+                             (internal.challenge_find(challenge_daily.challenge_id)).id::text)
+$$;
+comment on function api.challenge_daily is
+  'Users who joined a challenge, and who completed it, on each day. Refuses 404 NOT_FOUND, 400 INVALID_INPUT.';

@@ -167,3 +167,20 @@ end $$;
 comment on function api.currencies_check is
   'For workers: one step of the nightly check, which compares the balances of a batch of users with their ledgers: {id,
    is_over, mismatched}. A null id begins a new check.';
+
+select internal.days_declare('currency_days', 'app.currency_transactions', 'created_at',
+  array[['granted', 'sum(r.amount) filter (where r.amount > 0)'],
+        ['spent', '-sum(r.amount) filter (where r.amount < 0)'],
+        ['users', 'count(distinct r.app_user_id)']],
+  'r.currency_code = {of}');
+
+create or replace function api.currency_daily(code text, "from" date default null, "to" date default null,
+                                              timezone text default null)
+returns api.reply
+language sql stable as $$
+  select internal.days_reply('{currency_days}', currency_daily."from", currency_daily."to", currency_daily.timezone,
+                             (internal.currency_find(currency_daily.code)).code)
+$$;
+comment on function api.currency_daily is
+  'What was added to balances of a currency and what was taken from them on each day, and of how many users, by the
+   ledger. Refuses 404 NOT_FOUND, 400 INVALID_INPUT.';

@@ -188,11 +188,7 @@ declare
   first constant date := coalesce(events_daily."from", last - 29);
   series json;
 begin
-  if first > last then
-    perform internal.invalid('from', 'must not be after to', 'INVALID_INPUT');
-  elsif last - first >= 400 then
-    perform internal.invalid('from', 'must be at most 400 days before the end', 'INVALID_INPUT');
-  end if;
+  perform internal.days_check(first, last);
   with counted as materialized (
     select u.day, sum(u.count) as events, count(*) as users
       from (select c.day, sum(c.count) as count

@@ -282,3 +282,21 @@ begin
 end $$;
 comment on function api.leaderboards_list is
   'Boards that the caller may see, newest first, each with its current run. Their sources are not shown.';
+
+-- where a board has many entries of other days, the runs that the days do not touch are skipped as well
+select internal.days_declare('leaderboard_days', 'app.leaderboard_entries', 'created_at',
+  array[['entries', 'count(*)'], ['users', 'count(distinct r.app_user_id)']],
+  'r.run_id = any (array(select u.id from app.leaderboard_runs u where u.leaderboard_id = {of}::uuid and u.state = '
+  '''live''))');
+
+create or replace function api.leaderboard_daily(id_or_key text, "from" date default null, "to" date default null,
+                                                 timezone text default null)
+returns api.reply
+language sql stable as $$
+  select internal.days_reply('{leaderboard_days}', leaderboard_daily."from", leaderboard_daily."to",
+                             leaderboard_daily.timezone,
+                             (internal.definition_find(null::app.leaderboards,
+                                                       leaderboard_daily.id_or_key)).id::text)
+$$;
+comment on function api.leaderboard_daily is
+  'Users who entered a run of a leaderboard on each day. Refuses 404 NOT_FOUND, 400 INVALID_INPUT.';

@@ -431,3 +431,23 @@ comment on function api.streak_simulate is
   'Replays real events since a time under the stored rules and under changed ones: {users, broken_before, broken_after,
    is_estimate, margin, median_length_before, median_length_after}; writes nothing. Refuses 404 STREAK_NOT_FOUND, 400
    VALIDATION_ERROR.';
+
+-- A period that counts, on the day of the act that filled it; freezes and pauses fill none.
+select internal.days_declare('streak_days_kept', 'app.streak_periods', 'qualified_at',
+  array[['kept', 'count(*)'], ['users', 'count(distinct r.app_user_id)']],
+  'r.streak_definition_id = {of}::uuid and r.source in (''event'', ''manual'', ''restore'')');
+-- by the index of the name
+select internal.days_declare('streak_days_broken', 'app.engagement_events', 'occurred_at',
+  array[['broken', 'count(*)']],
+  'r.event_name = ''svc.streak.broken'' and r.properties ->> ''streak_definition_id'' = {of}');
+
+create or replace function api.streak_daily(id_or_key text, "from" date default null, "to" date default null,
+                                            timezone text default null)
+returns api.reply
+language sql stable as $$
+  select internal.days_reply('{streak_days_kept,streak_days_broken}', streak_daily."from", streak_daily."to",
+                             streak_daily.timezone, (internal.streak_find(streak_daily.id_or_key)).id::text)
+$$;
+comment on function api.streak_daily is
+  'Periods that were filled on each day and by how many users, and breaks that were emitted. Refuses 404
+   STREAK_NOT_FOUND, 400 INVALID_INPUT.';

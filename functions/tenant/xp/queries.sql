@@ -246,3 +246,16 @@ end $$;
 comment on function api.xp_rule_simulate is
   'The XP that a rule, active or not, would have given for stored events since a time: {awards, users, total,
    is_estimate, margin, per_user}; writes nothing. Refuses 404 NOT_FOUND, 400 VALIDATION_ERROR.';
+
+-- what was given, by the time at which it was earned; a merge gives nothing
+select internal.days_declare('xp_days', 'app.xp_transactions', 'occurred_at',
+  array[['points', 'sum(r.amount)'], ['users', 'count(distinct r.app_user_id)']],
+  'r.amount > 0 and r.source <> ''merge''');
+
+create or replace function api.xp_daily("from" date default null, "to" date default null, timezone text default null)
+returns api.reply
+language sql stable as $$
+  select internal.days_reply('{xp_days}', xp_daily."from", xp_daily."to", xp_daily.timezone)
+$$;
+comment on function api.xp_daily is
+  'XP that was given on each day, and to how many users. Refuses 400 INVALID_INPUT.';

@@ -80,6 +80,8 @@ export const updateProject = 'PATCH /v1/admin/projects/{projectId}' as Operation
 export const listAchievementDefinitions = 'GET /v1/admin/projects/{projectId}/achievements' as Operation<{ path: { projectId: string }; query?: { limit?: number; offset?: number } }, S.AchievementDefinitionPage>
 /** Define an achievement; at most 500 */
 export const createAchievementDefinition = 'POST /v1/admin/projects/{projectId}/achievements' as Operation<{ path: { projectId: string }; body: S.CreateAchievementDefinitionInput }, S.AchievementDefinitionReply>
+/** Unlocks of each day, of all achievements or of one */
+export const getAchievementDaily = 'GET /v1/admin/projects/{projectId}/achievements/daily' as Operation<{ path: { projectId: string }; query?: { from?: string; to?: string; timezone?: string; achievement_id?: string } }, S.AchievementDailyReply>
 /** Preview who would unlock under criteria that are not stored yet */
 export const dryRunAchievementDraft = 'POST /v1/admin/projects/{projectId}/achievements/dry-run' as Operation<{ path: { projectId: string }; body: S.DryRunAchievementDraftInput }, S.DryRunAchievementDraftReply>
 /** Unlocks of all time and of seven days, by achievement */
@@ -138,6 +140,8 @@ export const deleteAiProvider = 'DELETE /v1/admin/projects/{projectId}/ai/provid
 export const createApiKey = 'POST /v1/admin/projects/{projectId}/api-keys' as Operation<{ path: { projectId: string }; body: S.CreateApiKeyInput }, S.ApiKeyReply>
 /** Deactivate an API key at once */
 export const revokeApiKey = 'DELETE /v1/admin/projects/{projectId}/api-keys/{keyId}' as Operation<{ path: { projectId: string; keyId: string } }, S.RevokeApiKeyReply>
+/** Replace an API key; the former one is accepted for a while */
+export const rotateApiKey = 'POST /v1/admin/projects/{projectId}/api-keys/{keyId}/rotate' as Operation<{ path: { projectId: string; keyId: string }; body?: S.RotateApiKeyInput }, S.ApiKeyReply>
 /** Who changed what in a project, newest first */
 export const listAuditEvents = 'GET /v1/admin/projects/{projectId}/audit-events' as Operation<{ path: { projectId: string }; query?: { limit?: number; cursor?: string; since?: string; until?: string; actor_id?: string; action?: string; target_type?: string; target_id?: string } }, S.OrganizationAuditEventCursorPage>
 /** The whole trail as a file, newest first */
@@ -184,6 +188,8 @@ export const deleteChallengeDefinition = 'DELETE /v1/admin/projects/{projectId}/
 export const getChallengeDefinition = 'GET /v1/admin/projects/{projectId}/challenges/{challengeId}' as Operation<{ path: { projectId: string; challengeId: string } }, S.ChallengeDefinitionReply>
 /** Change a challenge; changes that affect its count trigger a recount */
 export const updateChallengeDefinition = 'PATCH /v1/admin/projects/{projectId}/challenges/{challengeId}' as Operation<{ path: { projectId: string; challengeId: string }; body?: S.UpdateChallengeDefinitionInput }, S.ChallengeDefinitionReply>
+/** Users who joined a challenge, and who completed it, on each day */
+export const getChallengeDaily = 'GET /v1/admin/projects/{projectId}/challenges/{challengeId}/daily' as Operation<{ path: { projectId: string; challengeId: string }; query?: { from?: string; to?: string; timezone?: string } }, S.ChallengeDailyReply>
 /** Participants, by progress descending */
 export const listChallengeParticipants = 'GET /v1/admin/projects/{projectId}/challenges/{challengeId}/participants' as Operation<{ path: { projectId: string; challengeId: string }; query?: { limit?: number; offset?: number } }, S.ChallengeParticipantPage>
 /** Recount a challenge for all users */
@@ -247,7 +253,7 @@ export const createCurrencyDefinition = 'POST /v1/admin/projects/{projectId}/cur
 /** The newest check that every balance is the sum of its ledger */
 export const getCurrencyIntegrity = 'GET /v1/admin/projects/{projectId}/currencies/integrity' as Operation<{ path: { projectId: string } }, S.GetCurrencyIntegrityReply>
 /** The ledger, newest first */
-export const adminListCurrencyTransactions = 'GET /v1/admin/projects/{projectId}/currencies/transactions' as Operation<{ path: { projectId: string }; query?: { user_id?: string; currency_code?: string; reason?: string; cursor?: string; limit?: number } }, S.CurrencyTransactionCursorPage>
+export const adminListCurrencyTransactions = 'GET /v1/admin/projects/{projectId}/currencies/transactions' as Operation<{ path: { projectId: string }; query?: { user_id?: string; currency_code?: string; reason?: string; include?: "user"; cursor?: string; limit?: number } }, S.AdminCurrencyTransactionCursorPage>
 /** Change a user's balances, all or none */
 export const createCurrencyTransaction = 'POST /v1/admin/projects/{projectId}/currencies/transactions' as Operation<{ path: { projectId: string }; body: S.CreateCurrencyTransactionInput }, S.CreateCurrencyTransactionReply>
 /** Reverse a transaction by another one, once */
@@ -258,6 +264,8 @@ export const deleteCurrencyDefinition = 'DELETE /v1/admin/projects/{projectId}/c
 export const getCurrencyDefinition = 'GET /v1/admin/projects/{projectId}/currencies/{code}' as Operation<{ path: { projectId: string; code: string } }, S.CurrencyDefinitionReply>
 /** Change a currency */
 export const updateCurrencyDefinition = 'PATCH /v1/admin/projects/{projectId}/currencies/{code}' as Operation<{ path: { projectId: string; code: string }; body?: S.UpdateCurrencyDefinitionInput }, S.CurrencyDefinitionReply>
+/** What was granted and spent of a currency on each day */
+export const getCurrencyDaily = 'GET /v1/admin/projects/{projectId}/currencies/{code}/daily' as Operation<{ path: { projectId: string; code: string }; query?: { from?: string; to?: string; timezone?: string } }, S.CurrencyDailyReply>
 /** Minted, burned and circulating, the largest holders, sums by reason */
 export const getCurrencyStats = 'GET /v1/admin/projects/{projectId}/currencies/{code}/stats' as Operation<{ path: { projectId: string; code: string } }, S.CurrencyStatsReply>
 /** The domains of a project, newest first */
@@ -282,6 +290,8 @@ export const getEmailCampaign = 'GET /v1/admin/projects/{projectId}/email/campai
 export const updateEmailCampaign = 'PATCH /v1/admin/projects/{projectId}/email/campaigns/{campaignId}' as Operation<{ path: { projectId: string; campaignId: string }; body?: S.UpdateEmailCampaignInput }, S.EmailCampaignReply>
 /** Cancel a campaign: what is not sent yet is skipped */
 export const cancelEmailCampaign = 'POST /v1/admin/projects/{projectId}/email/campaigns/{campaignId}/cancel' as Operation<{ path: { projectId: string; campaignId: string } }, S.EmailCampaignReply>
+/** What became of the deliveries of a campaign on each day */
+export const getEmailCampaignDaily = 'GET /v1/admin/projects/{projectId}/email/campaigns/{campaignId}/daily' as Operation<{ path: { projectId: string; campaignId: string }; query?: { from?: string; to?: string; timezone?: string } }, S.EmailCampaignDailyReply>
 /** Deliveries of a campaign in the order of their users */
 export const listEmailCampaignDeliveries = 'GET /v1/admin/projects/{projectId}/email/campaigns/{campaignId}/deliveries' as Operation<{ path: { projectId: string; campaignId: string }; query?: { status?: "pending" | "sending" | "sent" | "opened" | "converted" | "skipped" | "failed"; cursor?: string; limit?: number } }, S.EmailCampaignDeliveryCursorPage>
 /** Copy a campaign as a draft */
@@ -329,9 +339,11 @@ export const previewEmailTemplate = 'POST /v1/admin/projects/{projectId}/email/t
 /** Delete the events of a user, of a name, or both, before a time */
 export const deleteEvents = 'DELETE /v1/admin/projects/{projectId}/events' as Operation<{ path: { projectId: string }; query?: { user_id?: string; event_name?: string; before?: string } }, S.CreateCollectionIndexReply>
 /** Events of all users, newest first */
-export const listEvents = 'GET /v1/admin/projects/{projectId}/events' as Operation<{ path: { projectId: string }; query?: { event_name?: string; user_id?: string; since?: string; until?: string; source?: "client" | "server" | "webhook" | "system"; where?: string; include_system?: boolean; cursor?: string; limit?: number } }, S.EventCursorPage>
+export const listEvents = 'GET /v1/admin/projects/{projectId}/events' as Operation<{ path: { projectId: string }; query?: { event_name?: string; user_id?: string; since?: string; until?: string; source?: "client" | "server" | "webhook" | "system"; where?: string; include_system?: boolean; include?: "user"; cursor?: string; limit?: number } }, S.EventCursorPage>
 /** Record one event, or a batch, for users */
 export const adminSendEvents = 'POST /v1/admin/projects/{projectId}/events' as Operation<{ path: { projectId: string }; body: S.SendEventsInput }, S.SendEventsReply>
+/** Events and active users of each day (UTC) on which events occurred */
+export const getDailyEvents = 'GET /v1/admin/projects/{projectId}/events/daily' as Operation<{ path: { projectId: string }; query?: { from?: string; to?: string; event_name?: string } }, S.DailyEventsReply>
 /** Definitions of events, by name */
 export const listEventDefinitions = 'GET /v1/admin/projects/{projectId}/events/definitions' as Operation<{ path: { projectId: string }; query?: { limit?: number; offset?: number } }, S.EventDefinitionPage>
 /** Delete the definition of an event */
@@ -440,6 +452,8 @@ export const updateLeaderboardDefinition = 'PATCH /v1/admin/projects/{projectId}
 export const listLeaderboardAnomalies = 'GET /v1/admin/projects/{projectId}/leaderboards/{idOrKey}/anomalies' as Operation<{ path: { projectId: string; idOrKey: string }; query?: { run?: string; limit?: number; offset?: number } }, S.LeaderboardAnomalyPage>
 /** Close the current run before its time; final ranks and rewards follow in the background */
 export const closeLeaderboardRun = 'POST /v1/admin/projects/{projectId}/leaderboards/{idOrKey}/close-run' as Operation<{ path: { projectId: string; idOrKey: string } }, S.CloseLeaderboardRunReply>
+/** Users who entered a run of a leaderboard on each day */
+export const getLeaderboardDaily = 'GET /v1/admin/projects/{projectId}/leaderboards/{idOrKey}/daily' as Operation<{ path: { projectId: string; idOrKey: string }; query?: { from?: string; to?: string; timezone?: string } }, S.LeaderboardDailyReply>
 /** Entries of a run, in their order */
 export const listLeaderboardEntries = 'GET /v1/admin/projects/{projectId}/leaderboards/{idOrKey}/entries' as Operation<{ path: { projectId: string; idOrKey: string }; query?: { run?: string; limit?: number; offset?: number } }, S.ListLeaderboardEntriesReply>
 /** Set the scores of up to 10,000 users in the current run, without events */
@@ -497,7 +511,7 @@ export const adminDeleteMessage = 'DELETE /v1/admin/projects/{projectId}/messagi
 /** Statistics of conversations, messages and senders */
 export const getMessagingStats = 'GET /v1/admin/projects/{projectId}/messaging/stats' as Operation<{ path: { projectId: string } }, S.MessagingStatsReply>
 /** Items of the queue with a status, newest first */
-export const listModerationQueue = 'GET /v1/admin/projects/{projectId}/moderation/queue' as Operation<{ path: { projectId: string }; query?: { status?: "pending" | "approved" | "rejected" | "escalated"; limit?: number; offset?: number } }, S.ModerationQueuePage>
+export const listModerationQueue = 'GET /v1/admin/projects/{projectId}/moderation/queue' as Operation<{ path: { projectId: string }; query?: { status?: "pending" | "approved" | "rejected" | "escalated"; include?: "user"; limit?: number; offset?: number } }, S.ModerationQueuePage>
 /** The content stays; what was hidden is shown again */
 export const approveModerationItem = 'POST /v1/admin/projects/{projectId}/moderation/queue/{itemId}/approve' as Operation<{ path: { projectId: string; itemId: string }; body?: S.ApproveModerationItemInput }, S.ModerationQueueReply>
 /** Leave a pending item to somebody else */
@@ -586,6 +600,8 @@ export const getPushCampaign = 'GET /v1/admin/projects/{projectId}/push/campaign
 export const updatePushCampaign = 'PATCH /v1/admin/projects/{projectId}/push/campaigns/{campaignId}' as Operation<{ path: { projectId: string; campaignId: string }; body?: S.UpdatePushCampaignInput }, S.PushCampaignReply>
 /** Cancel a campaign: what is not sent yet is skipped */
 export const cancelPushCampaign = 'POST /v1/admin/projects/{projectId}/push/campaigns/{campaignId}/cancel' as Operation<{ path: { projectId: string; campaignId: string } }, S.PushCampaignReply>
+/** What became of the deliveries of a campaign on each day */
+export const getPushCampaignDaily = 'GET /v1/admin/projects/{projectId}/push/campaigns/{campaignId}/daily' as Operation<{ path: { projectId: string; campaignId: string }; query?: { from?: string; to?: string; timezone?: string } }, S.EmailCampaignDailyReply>
 /** Deliveries of a campaign in the order of their users */
 export const listPushCampaignDeliveries = 'GET /v1/admin/projects/{projectId}/push/campaigns/{campaignId}/deliveries' as Operation<{ path: { projectId: string; campaignId: string }; query?: { status?: "pending" | "sending" | "sent" | "opened" | "converted" | "skipped" | "failed"; cursor?: string; limit?: number } }, S.PushCampaignDeliveryCursorPage>
 /** Copy a campaign as a draft */
@@ -647,7 +663,7 @@ export const getRole = 'GET /v1/admin/projects/{projectId}/roles/{idOrKey}' as O
 /** Change a role; at once for all who have it */
 export const updateRole = 'PATCH /v1/admin/projects/{projectId}/roles/{idOrKey}' as Operation<{ path: { projectId: string; idOrKey: string }; body?: S.UpdateRoleInput }, S.RoleReply>
 /** The users who have a role, newest assignment first */
-export const listRoleAssignments = 'GET /v1/admin/projects/{projectId}/roles/{idOrKey}/assignments' as Operation<{ path: { projectId: string; idOrKey: string }; query?: { limit?: number; offset?: number } }, S.RoleAssignmentPage>
+export const listRoleAssignments = 'GET /v1/admin/projects/{projectId}/roles/{idOrKey}/assignments' as Operation<{ path: { projectId: string; idOrKey: string }; query?: { include?: "user"; limit?: number; offset?: number } }, S.RoleAssignmentPage>
 /** Assign a role to a user; at most 20 roles for a user */
 export const createRoleAssignment = 'POST /v1/admin/projects/{projectId}/roles/{idOrKey}/assignments' as Operation<{ path: { projectId: string; idOrKey: string }; body: S.CreateRoleAssignmentInput }, S.RoleAssignmentReply>
 /** Revoke a role from a user, in one group or everywhere */
@@ -698,12 +714,14 @@ export const deleteStreakDefinition = 'DELETE /v1/admin/projects/{projectId}/str
 export const getStreakDefinition = 'GET /v1/admin/projects/{projectId}/streaks/{idOrKey}' as Operation<{ path: { projectId: string; idOrKey: string } }, S.StreakDefinitionReply>
 /** Change a definition; counted periods keep the rules that they were counted under */
 export const updateStreakDefinition = 'PATCH /v1/admin/projects/{projectId}/streaks/{idOrKey}' as Operation<{ path: { projectId: string; idOrKey: string }; body?: S.UpdateStreakDefinitionInput }, S.StreakDefinitionReply>
+/** Periods of a streak that were filled, and streaks that broke, on each day */
+export const getStreakDaily = 'GET /v1/admin/projects/{projectId}/streaks/{idOrKey}/daily' as Operation<{ path: { projectId: string; idOrKey: string }; query?: { from?: string; to?: string; timezone?: string } }, S.StreakDailyReply>
 /** Simulate changed rules on stored events, writing nothing */
 export const simulateStreak = 'POST /v1/admin/projects/{projectId}/streaks/{idOrKey}/simulate' as Operation<{ path: { projectId: string; idOrKey: string }; body?: S.SimulateStreakInput }, S.SimulateStreakReply>
 /** Statistics of a streak */
 export const getStreakStats = 'GET /v1/admin/projects/{projectId}/streaks/{idOrKey}/stats' as Operation<{ path: { projectId: string; idOrKey: string } }, S.StreakStatsReply>
 /** Users who have a streak, newest first, all or those of one status */
-export const listStreakUsers = 'GET /v1/admin/projects/{projectId}/streaks/{idOrKey}/users' as Operation<{ path: { projectId: string; idOrKey: string }; query?: { limit?: number; offset?: number; status?: "active" | "at_risk" | "frozen" | "broken" } }, S.StreakUserPage>
+export const listStreakUsers = 'GET /v1/admin/projects/{projectId}/streaks/{idOrKey}/users' as Operation<{ path: { projectId: string; idOrKey: string }; query?: { limit?: number; offset?: number; status?: "active" | "at_risk" | "frozen" | "broken"; include?: "user" } }, S.StreakUserPage>
 /** Give a user freezes, up to the streak's freezes_max */
 export const grantUserStreakFreezes = 'POST /v1/admin/projects/{projectId}/streaks/{idOrKey}/users/{userId}/freezes' as Operation<{ path: { projectId: string; idOrKey: string; userId: string }; body: S.GrantUserStreakFreezesInput }, S.StreakReply>
 /** Pause a user's streak, under the same limits as users */
@@ -727,7 +745,7 @@ export const getCollectionTypes = 'GET /v1/admin/projects/{projectId}/types' as 
 /** Delete the user with an anonymous id, with all of their data */
 export const deleteUsers = 'DELETE /v1/admin/projects/{projectId}/users' as Operation<{ path: { projectId: string }; query?: { anonymous_id?: string } }, S.RevokeDeveloperSessionReply>
 /** Users, newest-active first */
-export const listUsers = 'GET /v1/admin/projects/{projectId}/users' as Operation<{ path: { projectId: string }; query?: { limit?: number; offset?: number; search?: string; segment_id?: string } }, S.UserPage>
+export const listUsers = 'GET /v1/admin/projects/{projectId}/users' as Operation<{ path: { projectId: string }; query?: { limit?: number; offset?: number; search?: string; segment_id?: string; sort?: "created_at" | "-created_at" | "last_seen_at" | "-last_seen_at" | "display_name" | "-display_name"; is_banned?: boolean; last_seen_since?: string } }, S.UserPage>
 /** Create a user; with a generated anonymous id when no identity is given */
 export const createUser = 'POST /v1/admin/projects/{projectId}/users' as Operation<{ path: { projectId: string }; body?: S.CreateUserInput }, S.UserReply>
 /** Update up to 1000 users; each item succeeds or fails separately */
@@ -764,6 +782,8 @@ export const createUserSession = 'POST /v1/admin/projects/{projectId}/users/{use
 export const listWebhooks = 'GET /v1/admin/projects/{projectId}/webhooks' as Operation<{ path: { projectId: string }; query?: { limit?: number; offset?: number } }, S.WebhookPage>
 /** Subscribe to an event with signed deliveries; the secret is shown once */
 export const createWebhook = 'POST /v1/admin/projects/{projectId}/webhooks' as Operation<{ path: { projectId: string }; body: S.CreateWebhookInput }, S.CreateWebhookReply>
+/** Deliveries of all subscriptions, newest first, with their attempt logs */
+export const listAllWebhookDeliveries = 'GET /v1/admin/projects/{projectId}/webhooks/deliveries' as Operation<{ path: { projectId: string }; query?: { limit?: number; cursor?: string; status?: "pending" | "delivered" | "failed" | "dlq"; since?: string } }, S.WebhookDeliveryCursorPage>
 /** A delivery with its payload and the outcome of each attempt */
 export const getWebhookDelivery = 'GET /v1/admin/projects/{projectId}/webhooks/deliveries/{deliveryId}' as Operation<{ path: { projectId: string; deliveryId: string } }, S.WebhookDeliveryDetailReply>
 /** Send a failed delivery again: same payload, same idempotency key */
@@ -792,6 +812,8 @@ export const deleteXpBoost = 'DELETE /v1/admin/projects/{projectId}/xp/boosts/{i
 export const getXpBoost = 'GET /v1/admin/projects/{projectId}/xp/boosts/{idOrKey}' as Operation<{ path: { projectId: string; idOrKey: string } }, S.XpBoostReply>
 /** Change a boost */
 export const updateXpBoost = 'PATCH /v1/admin/projects/{projectId}/xp/boosts/{idOrKey}' as Operation<{ path: { projectId: string; idOrKey: string }; body?: S.UpdateXpBoostInput }, S.XpBoostReply>
+/** XP that was given on each day, and to how many users */
+export const getXpDaily = 'GET /v1/admin/projects/{projectId}/xp/daily' as Operation<{ path: { projectId: string }; query?: { from?: string; to?: string; timezone?: string } }, S.XpDailyReply>
 /** Give a user XP, or take it */
 export const grantXp = 'POST /v1/admin/projects/{projectId}/xp/grant' as Operation<{ path: { projectId: string }; body: S.GrantXpInput }, S.XpHistoryReply>
 /** The table of levels */
@@ -813,7 +835,7 @@ export const simulateXpRule = 'POST /v1/admin/projects/{projectId}/xp/rules/{idO
 /** XP of the last seven days, and users by level */
 export const getXpStats = 'GET /v1/admin/projects/{projectId}/xp/stats' as Operation<{ path: { projectId: string } }, S.XpStatsReply>
 /** The ledger of XP, of all users or of one, newest first */
-export const listXpTransactions = 'GET /v1/admin/projects/{projectId}/xp/transactions' as Operation<{ path: { projectId: string }; query?: { user_id?: string; cursor?: string; limit?: number } }, S.XpHistoryCursorPage>
+export const listXpTransactions = 'GET /v1/admin/projects/{projectId}/xp/transactions' as Operation<{ path: { projectId: string }; query?: { user_id?: string; include?: "user"; cursor?: string; limit?: number } }, S.XpTransactionCursorPage>
 /** Service accounts of the organizations that the developer administrates, or of one, newest first */
 export const listServiceAccounts = 'GET /v1/admin/service-accounts' as Operation<{ query?: { limit?: number; offset?: number; organization_id?: string } }, S.ServiceAccountPage>
 /** Create a service account in an organization, as its admin; the key is shown once */

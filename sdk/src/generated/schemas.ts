@@ -32,6 +32,24 @@ export type AccessTokenPage = {
   offset: number
   limit: number
 }
+export type AchievementDaily = {
+  from: string
+  to: string
+  timezone: string
+  series: {
+    unlocked: Array<{
+      date: string
+      value: number
+    }>
+    users: Array<{
+      date: string
+      value: number
+    }>
+  }
+}
+export type AchievementDailyReply = {
+  data: AchievementDaily
+}
 export type AchievementDefinition = {
   id: string
   key: string
@@ -139,6 +157,14 @@ export type AdminCreateFeedEntryInput = CreateFeedEntryInput & {
   /** System entry. It has no author. Default: `false`. */
   system?: boolean
 }
+export type AdminCurrencyTransaction = CurrencyTransaction & {
+  user?: AdminCurrencyTransactionUser
+}
+export type AdminCurrencyTransactionCursorPage = {
+  data: Array<AdminCurrencyTransaction>
+  pagination: CurrencyTransactionPagination
+}
+export type AdminCurrencyTransactionUser = ChallengeLeaderboardUser | null
 export type AdminEvaluateFlagInput = {
   /** User. The id of the user. */
   user_id: string
@@ -519,6 +545,24 @@ export type ApproveModerationItemInput = {
   /** Note. For other moderators. */
   note?: string
 }
+export type ApproveModerationItemResult = {
+  id: string
+  subject_type: ModerationQueueSubjectType
+  subject_id: string
+  subject_user_id: string | null
+  snapshot: Record<string, unknown>
+  source: "report" | "rule" | ((string & {}))
+  rule_id: string | null
+  reasons: Record<string, unknown>
+  report_count: number
+  priority: number
+  status: "pending" | "approved" | "rejected" | "escalated" | ((string & {}))
+  is_hidden: boolean
+  moderator_id: string | null
+  resolved_at: string | null
+  note: string | null
+  created_at: string
+}
 export type AwardXpInput = {
   /** XP. How many points; a negative number deducts. */
   amount: number
@@ -718,6 +762,24 @@ export type Challenge = ChallengeDefinition & ({
   }) | null
   participants_count: number
 })
+export type ChallengeDaily = {
+  from: string
+  to: string
+  timezone: string
+  series: {
+    joined: Array<{
+      date: string
+      value: number
+    }>
+    completed: Array<{
+      date: string
+      value: number
+    }>
+  }
+}
+export type ChallengeDailyReply = {
+  data: ChallengeDaily
+}
 export type ChallengeDefinition = {
   id: string
   name: string
@@ -1794,6 +1856,14 @@ export type CreateRoleAssignmentInput = {
   /** Ends at. The moment at which the role ends. */
   expires_at?: string | null
 }
+export type CreateRoleAssignmentResult = {
+  role_key: string
+  app_user_id: string
+  group_id: string | null
+  granted_by: string | null
+  expires_at: string | null
+  created_at: string
+}
 export type CreateRoleInput = UpdateRoleInput & ({
   /** Key. The name in code and in calls, such as `first_lesson`: a small letter, then small letters, digits, _ and -. It never changes. */
   key: string
@@ -1963,6 +2033,28 @@ export type Currency = {
     at: string
   }
 }
+export type CurrencyDaily = {
+  from: string
+  to: string
+  timezone: string
+  series: {
+    granted: Array<{
+      date: string
+      value: number
+    }>
+    spent: Array<{
+      date: string
+      value: number
+    }>
+    users: Array<{
+      date: string
+      value: number
+    }>
+  }
+}
+export type CurrencyDailyReply = {
+  data: CurrencyDaily
+}
 export type CurrencyDefinition = {
   id: string
   code: string
@@ -2052,6 +2144,23 @@ export type CurrencyTransactionCursorPage = {
 export type CurrencyTransactionPagination = {
   next_cursor: string | null
   total: number | null
+}
+export type DailyEvents = {
+  from: string
+  to: string
+  series: {
+    events: Array<{
+      date: string
+      value: number
+    }>
+    active_users: Array<{
+      date: string
+      value: number
+    }>
+  }
+}
+export type DailyEventsReply = {
+  data: DailyEvents
 }
 export type Data = UnseenAchievement | {
   id: string
@@ -2316,6 +2425,36 @@ export type EmailCampaignAudience = {
 } | {
   filter: Filter
 }
+export type EmailCampaignDaily = {
+  from: string
+  to: string
+  timezone: string
+  series: {
+    sent: Array<{
+      date: string
+      value: number
+    }>
+    failed: Array<{
+      date: string
+      value: number
+    }>
+    opened: Array<{
+      date: string
+      value: number
+    }>
+    clicked: Array<{
+      date: string
+      value: number
+    }>
+    converted: Array<{
+      date: string
+      value: number
+    }>
+  }
+}
+export type EmailCampaignDailyReply = {
+  data: EmailCampaignDaily
+}
 export type EmailCampaignDelivery = {
   id: string
   campaign_id: string
@@ -2565,6 +2704,7 @@ export type Event = {
   is_historical: boolean
   clock_adjusted: boolean
   schema_violation: boolean
+  user?: AdminCurrencyTransactionUser
 }
 export type EventCursorPage = {
   data: Array<Event>
@@ -2588,7 +2728,18 @@ export type EventDefinitionPage = {
 export type EventDefinitionReply = {
   data: EventDefinition
 }
-export type EventDetail = Event & {
+export type EventDetail = {
+  id: string
+  app_user_id: string
+  event_name: string
+  properties: Record<string, unknown>
+  occurred_at: string
+  source: "client" | "server" | "webhook" | "system" | ((string & {}))
+  session_id: string | null
+  received_at: string
+  is_historical: boolean
+  clock_adjusted: boolean
+  schema_violation: boolean
   effects: Record<string, Array<Record<string, unknown>>>
 }
 export type EventDetailReply = {
@@ -3492,6 +3643,24 @@ export type LeaderboardAnomalyPage = {
   offset: number
   limit: number
 }
+export type LeaderboardDaily = {
+  from: string
+  to: string
+  timezone: string
+  series: {
+    entries: Array<{
+      date: string
+      value: number
+    }>
+    users: Array<{
+      date: string
+      value: number
+    }>
+  }
+}
+export type LeaderboardDailyReply = {
+  data: LeaderboardDaily
+}
 export type LeaderboardDefinition = {
   id: string
   key: string
@@ -3844,7 +4013,7 @@ export type MessagingStatsReply = {
 }
 export type ModerationQueue = {
   id: string
-  subject_type: "user" | "message" | "review" | "media" | "feed_entry" | "group" | "collection_row" | "content" | "ai_invocation" | ((string & {}))
+  subject_type: ModerationQueueSubjectType
   subject_id: string
   subject_user_id: string | null
   snapshot: Record<string, unknown>
@@ -3859,6 +4028,7 @@ export type ModerationQueue = {
   resolved_at: string | null
   note: string | null
   created_at: string
+  user?: AdminCurrencyTransactionUser
 }
 export type ModerationQueuePage = {
   data: Array<ModerationQueue>
@@ -3867,8 +4037,9 @@ export type ModerationQueuePage = {
   limit: number
 }
 export type ModerationQueueReply = {
-  data: ModerationQueue
+  data: ApproveModerationItemResult
 }
+export type ModerationQueueSubjectType = "user" | "message" | "review" | "media" | "feed_entry" | "group" | "collection_row" | "content" | "ai_invocation" | ((string & {}))
 export type ModerationReport = {
   id: string
   subject_type: "user" | "message" | "review" | "media" | "feed_entry" | "group" | "collection_row" | "content" | ((string & {}))
@@ -4314,6 +4485,7 @@ export type PreviewPushCampaignResult = {
   audience_count: number
   is_estimate: boolean
   margin: number
+  provider_connected: boolean
   devices: number
   by_platform: {
     ios: number
@@ -4989,6 +5161,7 @@ export type RevokeApiKeyResult = {
   is_active: boolean
   created_at: string
   last_used_at: string | null
+  expires_at: string | null
 }
 export type RevokeDeveloperSessionReply = {
   data: RevokeDeveloperSessionResult
@@ -5064,13 +5237,8 @@ export type Role = {
   created_at: string
   updated_at: string
 }
-export type RoleAssignment = {
-  role_key: string
-  app_user_id: string
-  group_id: string | null
-  granted_by: string | null
-  expires_at: string | null
-  created_at: string
+export type RoleAssignment = CreateRoleAssignmentResult & {
+  user?: AdminCurrencyTransactionUser
 }
 export type RoleAssignmentPage = {
   data: Array<RoleAssignment>
@@ -5079,7 +5247,7 @@ export type RoleAssignmentPage = {
   limit: number
 }
 export type RoleAssignmentReply = {
-  data: RoleAssignment
+  data: CreateRoleAssignmentResult
 }
 export type RolePage = {
   data: Array<Role>
@@ -5093,6 +5261,10 @@ export type RoleReply = {
 export type RollbackAiPromptInput = {
   /** Version. The version to go back to. */
   version: number
+}
+export type RotateApiKeyInput = {
+  /** Grace period. Seconds for which the former key is still accepted; 0 ends it at once. Default: `86400`. */
+  grace_seconds?: number
 }
 export type RotateWebhookSecretReply = {
   data: RotateWebhookSecretResult
@@ -5837,6 +6009,28 @@ export type Streak = {
   pauses: Array<PauseStreakInput>
   updated_at: string
 }
+export type StreakDaily = {
+  from: string
+  to: string
+  timezone: string
+  series: {
+    kept: Array<{
+      date: string
+      value: number
+    }>
+    users: Array<{
+      date: string
+      value: number
+    }>
+    broken: Array<{
+      date: string
+      value: number
+    }>
+  }
+}
+export type StreakDailyReply = {
+  data: StreakDaily
+}
 export type StreakDefinition = {
   id: string
   key: string
@@ -5918,6 +6112,7 @@ export type StreakStatsReply = {
 export type StreakUser = Streak & {
   app_user_id: string
   app_users: FriendUser
+  user?: AdminCurrencyTransactionUser
 }
 export type StreakUserPage = {
   data: Array<StreakUser>
@@ -7133,6 +7328,24 @@ export type XpBoostPage = {
 export type XpBoostReply = {
   data: XpBoost
 }
+export type XpDaily = {
+  from: string
+  to: string
+  timezone: string
+  series: {
+    points: Array<{
+      date: string
+      value: number
+    }>
+    users: Array<{
+      date: string
+      value: number
+    }>
+  }
+}
+export type XpDailyReply = {
+  data: XpDaily
+}
 export type XpHistory = {
   id: string
   app_user_id: string
@@ -7224,4 +7437,21 @@ export type XpStats = {
 }
 export type XpStatsReply = {
   data: XpStats
+}
+export type XpTransaction = {
+  id: string
+  app_user_id: string
+  amount: number
+  total_after: number
+  source: "event" | "achievement" | "challenge" | "league" | "reward" | "admin" | "merge" | ((string & {}))
+  source_id: string | null
+  rule_key: string | null
+  reason: string | null
+  clipped_by: string | null
+  created_at: string
+  user?: AdminCurrencyTransactionUser
+}
+export type XpTransactionCursorPage = {
+  data: Array<XpTransaction>
+  pagination: CurrencyTransactionPagination
 }

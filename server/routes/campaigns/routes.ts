@@ -2,7 +2,19 @@ import { z } from 'zod'
 import { dataOf } from '#server/database/database.ts'
 import { mergeRefusals } from '#server/http/interface.ts'
 import { type Declaration, type Declared, type HandlerContext, route } from '#server/http/route.ts'
-import { Cursor, cursorPage, Deleted, data, Limit, Moment, Page, page, Text, Uuid } from '#server/http/schemas.ts'
+import {
+  Cursor,
+  cursorPage,
+  Deleted,
+  daily,
+  data,
+  Limit,
+  Moment,
+  Page,
+  page,
+  Text,
+  Uuid,
+} from '#server/http/schemas.ts'
 import type { Form } from '#server/http/words.ts'
 import { CampaignFilter, DeliveryFilter, DeliveryIds, Scheduled } from '#server/routes/campaigns/shapes.ts'
 
@@ -197,5 +209,12 @@ export const campaignRoutes = (of: Channel): readonly Declared[] => {
         replies: { 200: data(of.Stats) },
       },
     ),
+    route(`GET ${campaign}/daily`, 'What became of the deliveries of a campaign on each day', {
+      call: 'campaign_daily',
+      args: inChannel,
+      description:
+        'Both dates are included; the last 30 days by default, at most 400. Counts are by the hour: in a zone that begins its days between hours, an hour stands on the day in which it begins.',
+      ...daily('sent', 'failed', 'opened', 'clicked', 'converted'),
+    }),
   ]
 }
