@@ -1,34 +1,47 @@
-import { MantineProvider } from '@mantine/core'
+import { Alert, MantineProvider } from '@mantine/core'
 import { ModalsProvider } from '@mantine/modals'
 import { Notifications, notifications } from '@mantine/notifications'
 import { QueryClientProvider } from '@tanstack/react-query'
 import { RouterProvider } from '@tanstack/react-router'
+import type { ReactNode } from 'react'
 import { createRoot } from 'react-dom/client'
 import { onSession, queries, renew, waits } from './api.ts'
 import { router } from './router.tsx'
 import { theme } from './theme.ts'
 
-waits.add((seconds) =>
-  notifications.show({
-    id: 'wait',
-    color: 'yellow',
-    title: 'The server asks to wait',
-    message: `Many people sign in from your address. The console goes on by itself in ${seconds} seconds.`,
-    autoClose: seconds * 1000,
-  }),
+const text = (seconds: number) =>
+  `This session was renewed often within a minute. The console goes on by itself in ${seconds} seconds.`
+const root = createRoot(document.getElementById('console') as HTMLElement)
+let isShown = false
+
+waits.add((seconds) => {
+  // the session is not known yet, nor therefore the page: the wait is all there is to show
+  if (!isShown) root.render(<Wait text={text(seconds)} />)
+  else
+    notifications.show({
+      id: 'wait',
+      color: 'yellow',
+      title: 'The server asks to wait',
+      message: text(seconds),
+      autoClose: seconds * 1000,
+    })
+})
+
+const Wait = ({ text }: { text: string }) => (
+  <Frame>
+    <main className="wait">
+      <Alert color="yellow" title="The server asks to wait" role="status">
+        {text}
+      </Alert>
+    </main>
+  </Frame>
 )
 
-const show = () =>
-  createRoot(document.getElementById('console') as HTMLElement).render(
-    <MantineProvider theme={theme} defaultColorScheme="auto" withCssVariables={false} withGlobalClasses={false}>
-      <QueryClientProvider client={queries}>
-        <ModalsProvider>
-          <Notifications position="bottom-right" />
-          <RouterProvider router={router} />
-        </ModalsProvider>
-      </QueryClientProvider>
-    </MantineProvider>,
-  )
+const Frame = ({ children }: { children: ReactNode }) => (
+  <MantineProvider theme={theme} defaultColorScheme="auto" withCssVariables={false} withGlobalClasses={false}>
+    {children}
+  </MantineProvider>
+)
 
 onSession((isSignedIn) => {
   if (isSignedIn) return
@@ -37,4 +50,14 @@ onSession((isSignedIn) => {
 })
 // a server that cannot be reached is told by the page that asks it
 await renew().catch(() => undefined)
-show()
+isShown = true
+root.render(
+  <Frame>
+    <QueryClientProvider client={queries}>
+      <ModalsProvider>
+        <Notifications position="bottom-right" />
+        <RouterProvider router={router} />
+      </ModalsProvider>
+    </QueryClientProvider>
+  </Frame>,
+)

@@ -1,5 +1,6 @@
 /** Accounts of developers: sign-up, sign-in, sessions, passwords and deletion. */
 
+import { consoleMark } from '#server/accounts/console_mark.ts'
 import { inviteHash, isBlank, requestAccess } from '#server/accounts/invite_codes.ts'
 import { refuseWeak } from '#server/accounts/passwords.ts'
 import { signInTokens, visitor, withTokens } from '#server/accounts/sign_in.ts'
@@ -70,11 +71,18 @@ export const login = async (context: HandlerContext) => {
   return withTokens(context, reply, tokens)
 }
 
+/** Each full load of the console renews its session: behind the address of an office those of many people are renewed, each with an allowance of its own. */
+const refreshLimits = ({ request }: HandlerContext, sid: string | undefined) =>
+  sid !== undefined && request.headers[consoleMark.name] === consoleMark.value
+    ? perSubject('console refresh', sid, [30, 'minute'])
+    : perIp('developer refresh', request.ip, [30, 'minute'])
+
 export const refresh = async (context: HandlerContext) => {
   const { tokens } = context.services
   const token = context.body['refresh_token'] as string
-  await takeLimits(context, perIp('developer refresh', context.request.ip, [30, 'minute']))
   const verified = await tokens.verifyDeveloperRefresh(token)
+  // a token that this installation has not signed is a guess, and counts for the address
+  await takeLimits(context, refreshLimits(context, verified.kind === 'valid' ? verified.claims.sid : undefined))
   if (verified.kind !== 'valid')
     throw refusal(401, 'INVALID_TOKEN', 'The refresh token is invalid or its session has ended: sign in again.')
   const { sid } = verified.claims

@@ -1,6 +1,7 @@
 import { existsSync, readdirSync } from 'node:fs'
 import { basename, join } from 'node:path'
 import type { Metafile, Plugin } from 'esbuild'
+import { consoleForms } from '#server/console/forms.ts'
 import { mantineByFile, mantineStyles } from '#server/console/mantine.ts'
 import { root } from '#server/root.ts'
 
@@ -82,7 +83,7 @@ const bundleOnce = async (): Promise<Bundle> => {
       platform: 'browser',
       jsx: 'automatic',
       define: { 'process.env.NODE_ENV': '"production"' },
-      plugins: [virtual(/^console:areas$/, 'js', areas), mantineByFile()],
+      plugins: [virtual(/^console:areas$/, 'js', areas), consoleForms(consoleSources), mantineByFile()],
     })
     const sheets = [
       ...(await mantineStyles(scripts.metafile)),

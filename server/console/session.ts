@@ -1,4 +1,5 @@
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
+import { consoleMark } from '#server/accounts/console_mark.ts'
 import { refusal } from '#server/errors.ts'
 import { envelopeOf, send } from '#server/http/errors.ts'
 
@@ -41,7 +42,13 @@ const isForeign = ({ headers }: FastifyRequest) => {
 }
 
 /** The route of the API, as this client: its limits by address see the address of the browser. */
-const ask = (app: FastifyInstance, request: FastifyRequest, url: string, payload: string | Buffer) => {
+const ask = (
+  app: FastifyInstance,
+  request: FastifyRequest,
+  url: string,
+  payload: string | Buffer,
+  more: Readonly<Record<string, string>> = {},
+) => {
   const { host, 'user-agent': agent, 'x-forwarded-for': forwarded } = request.headers
   return app.inject({
     method: 'POST',
@@ -51,6 +58,7 @@ const ask = (app: FastifyInstance, request: FastifyRequest, url: string, payload
     headers: {
       'content-type': 'application/json',
       host: host ?? 'localhost',
+      ...more,
       ...(agent ? { 'user-agent': agent } : {}),
       ...(forwarded ? { 'x-forwarded-for': forwarded } : {}),
     },
@@ -89,7 +97,10 @@ export const consoleSession = (app: FastifyInstance): void => {
       const none = refusal(401, 'INVALID_TOKEN', 'Nobody is signed in: sign in.')
       return send(reply, { status: none.status, body: envelopeOf(none) })
     }
-    const answer = await ask(app, request, '/v1/auth/developer/refresh', JSON.stringify({ refresh_token: token }))
+    const body = JSON.stringify({ refresh_token: token })
+    const answer = await ask(app, request, '/v1/auth/developer/refresh', body, {
+      [consoleMark.name]: consoleMark.value,
+    })
     if (answer.statusCode === 401) setCookie(reply, '')
     return pass(reply, answer)
   })

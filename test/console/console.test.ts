@@ -37,6 +37,23 @@ test('somebody signs up, is still there after a reload and in another tab, and s
   await page.getByRole('heading', { name: 'Sign in' }).waitFor()
 })
 
+test('where the server asks to wait before a session is renewed, the page says so, stays signed in and goes on', async () => {
+  const page = await signedIn()
+  const renew = `fetch('/console/session/refresh', { method: 'POST', body: '{}', headers: { 'content-type': 'application/json' } })`
+  const statuses = (await page.evaluate(`(async () => {
+    const statuses = []
+    for (let n = 0; n < 31; n += 1) statuses.push((await ${renew}).status)
+    return statuses
+  })()`)) as number[]
+  expect(statuses.at(-1)).toBe(429)
+  // the window of a minute is nearly over, so that the wait is short
+  harness.advance(56)
+  await page.reload()
+  await page.getByRole('status').filter({ hasText: 'The server asks to wait' }).waitFor()
+  harness.advance(10)
+  await page.getByRole('heading', { name: 'Projects', exact: true }).waitFor()
+})
+
 test('a wrong password says so, and the page stays', async () => {
   const page = await open()
   await page.getByLabel('Email').fill(project.developer.email)

@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest'
-import { startHarness } from '#test/support/harness.ts'
+import { freshIp, startHarness } from '#test/support/harness.ts'
 
 /** The console's files and its session, over HTTP. */
 const harness = await startHarness()
@@ -89,6 +89,49 @@ test('a session: the refresh token is in the cookie alone, is replaced, and ends
   expect((await post('refresh', {})).status).toBe(401)
   // what a former version set goes with every answer that sets a cookie
   for (const answer of [made, next, out]) expect(cookiesOf(answer)[1]).toBe(former)
+})
+
+test('renewals count for the session, not for the address: an office of many goes on where one of them has used up hers', async () => {
+  const ip = { 'x-forwarded-for': freshIp() }
+  const begun = async (name: string) =>
+    cookieOf(await post('signup', person(name), { 'x-forwarded-for': freshIp() })).split(';')[0] ?? ''
+  const people = await Promise.all(Array.from({ length: 32 }, (_, n) => begun(`p${n}`)))
+  const statuses = await Promise.all(
+    people.map(async (cookie) => (await post('refresh', {}, { cookie, ...ip })).status),
+  )
+  expect(statuses).toEqual(people.map(() => 200))
+  let cookie = await begun('busy')
+  const first = cookie
+  for (let n = 0; n < 30; n += 1) {
+    const answer = await post('refresh', {}, { cookie, ...ip })
+    expect(answer.status).toBe(200)
+    cookie = cookieOf(answer).split(';')[0] ?? ''
+  }
+  const beyond = await post('refresh', {}, { cookie, ...ip })
+  expect([beyond.status, ((await beyond.json()) as any).error.code]).toEqual([429, 'RATE_LIMIT_EXCEEDED'])
+  expect(Number(beyond.headers.get('retry-after'))).toBeGreaterThan(0)
+  // it keeps its cookie, and its allowance is not that of an address
+  expect(cookieOf(beyond)).toBe('')
+  expect((await post('refresh', {}, { cookie: first, 'x-forwarded-for': freshIp() })).status).toBe(429)
+  expect((await post('refresh', {}, { cookie: await begun('other'), ...ip })).status).toBe(200)
+})
+
+test('who guesses refresh tokens is limited by the address, and so are programs with a valid one', async () => {
+  const guess = async (ip: string, n: number) =>
+    (await post('refresh', {}, { cookie: `__Host-trellis_console=guess-${n}`, 'x-forwarded-for': ip })).status
+  const ip = freshIp()
+  const answers = await Promise.all(Array.from({ length: 40 }, (_, n) => guess(ip, n)))
+  expect(answers.filter((status) => status === 401)).toHaveLength(30)
+  expect(answers.filter((status) => status === 429)).toHaveLength(10)
+  expect(await guess(freshIp(), 0)).toBe(401)
+  // neither does a header of a client say that it is the console
+  const [, token = ''] = cookieOf(await post('signup', person('cli'))).split(/[=;]/)
+  const direct = await at('/v1/auth/developer/refresh', {
+    method: 'POST',
+    headers: { 'content-type': 'application/json', 'x-forwarded-for': ip, 'x-trellis-console': 'yes' },
+    body: JSON.stringify({ refresh_token: token }),
+  })
+  expect(direct.status).toBe(429)
 })
 
 test('a cookie that a sibling host could set is no session: one of the former name, or a second of the name', async () => {

@@ -18,45 +18,11 @@ import { createUserSession, listUsers } from '../../../sdk/src/generated/admin.t
 import { accessToken, call } from '../api.ts'
 import { editorOf } from '../parts/form/editors.ts'
 import { Fields, type Values } from '../parts/form/fields.tsx'
-import { bodyOf, bodySchema, type Document, initialOf, useDocument } from '../parts/form/schema.ts'
+import { bodyOf, bodySchema, initialOf } from '../parts/form/schema.ts'
 import { Card, PageHead, useAddress, useProject } from '../parts/page.tsx'
 import { Failure } from '../parts/states.tsx'
 import { type Answer, AnswerView } from './answer.tsx'
-
-type Parameter = { readonly $ref?: string; readonly name: string; readonly in: string; readonly required?: boolean }
-
-const methods = ['get', 'post', 'put', 'patch', 'delete'] as const
-
-/** Operations that an app or a developer calls in a project, as `GET /v1/...`. */
-const operationsOf = (document: Document) =>
-  Object.entries(document.paths)
-    .filter(([path]) => /^\/v1\/(client|admin\/projects\/\{projectId\})/.test(path))
-    .flatMap(([path, item]) =>
-      methods.flatMap((method) => {
-        const operation = item[method]
-        return operation
-          ? [
-              {
-                value: `${method.toUpperCase()} ${path}`,
-                label: `${method.toUpperCase()} ${path.replace(/^\/v1/, '').replace('/admin/projects/{projectId}', '')}`,
-                about: operation.summary,
-              },
-            ]
-          : []
-      }),
-    )
-
-const parametersOf = (document: Document, operation: string, place: string): readonly Parameter[] => {
-  const [method = '', path = ''] = operation.split(' ')
-  const item = document.paths[path] as unknown as Record<string, { parameters?: readonly Parameter[] }> & {
-    parameters?: readonly Parameter[]
-  }
-  const all = [...(item?.parameters ?? []), ...(item?.[method.toLowerCase()]?.parameters ?? [])]
-  const shared = (document.components as unknown as { parameters: Readonly<Record<string, Parameter>> }).parameters
-  return all
-    .map((one) => (one.$ref ? shared[one.$ref.split('/').at(-1) ?? ''] : one))
-    .filter((one): one is Parameter => one !== undefined && one.in === place && one.name !== 'projectId')
-}
+import { type Document, operationsOf, parametersOf, useWholeDocument } from './document.ts'
 
 const isServerKey = (key: string) => /_sk_/.test(key)
 
@@ -189,7 +155,7 @@ const Try = ({ operation, document }: { operation: string; document: Document })
 
 /** Any call of the API, tried as the developer or as a user of the app. */
 export const Page = () => {
-  const document = useDocument()
+  const document = useWholeDocument()
   const [{ operation, side = 'admin' }, setAddress] = useAddress<'operation' | 'side'>()
   if (!document)
     return (

@@ -5,12 +5,13 @@ import { type ReactNode, useState } from 'react'
 import { callAny, type Row } from '../api.ts'
 import { Confirm } from './dialogs.tsx'
 import { criteriaWords } from './form/criteria.ts'
+import { useDocument } from './form/document.ts'
 import type { FieldWords } from './form/fields.tsx'
 import { filterWords } from './form/filter.ts'
 import { OperationForm } from './form/form.tsx'
 import { ReferenceName } from './form/reference_input.tsx'
 import { rewardWords } from './form/reward.ts'
-import { bodySchema, resolved, useDocument, wordsOf } from './form/schema.ts'
+import { bodySchema, resolved, wordsOf } from './form/schema.ts'
 import { type Column, List, SearchBox } from './list.tsx'
 import { Card, Facts, PageHead, ProjectLink, useAddress, useOpen, useParam, useProject } from './page.tsx'
 import { count, done, Empty, Failure, failed, useRefresh, When } from './states.tsx'
@@ -319,8 +320,9 @@ export const Definition = ({ kind }: { kind: Kind }) => {
       return kind.one?.row(found as Row) ?? (found as Row)
     },
   })
-  const document = useDocument()
-  const schema = document && bodySchema(`${kind.update ?? 'PATCH'} ${rowOf(kind)}`, document)
+  const change = `${kind.update ?? 'PATCH'} ${rowOf(kind)}`
+  const document = useDocument(change)
+  const schema = document && bodySchema(change, document)
   const wordsFor = (name: string): FieldWords => {
     const title =
       kind.words?.[name]?.title ??
@@ -382,7 +384,7 @@ export const Definition = ({ kind }: { kind: Kind }) => {
       </div>
       <Drawer opened={edit === 'yes'} onClose={() => setAddress({ edit: undefined })} title={`Edit ${title}`}>
         <OperationForm
-          operation={`${kind.update ?? 'PATCH'} ${rowOf(kind)}`}
+          operation={change}
           path={path}
           row={data}
           verb="Save"

@@ -1,6 +1,8 @@
 import { Skeleton } from '@mantine/core'
-import { lazy, type ReactNode, Suspense } from 'react'
+import { useQuery } from '@tanstack/react-query'
+import type { ReactNode } from 'react'
 import type { Row } from '../../api.ts'
+import { useDocument } from './document.ts'
 import type { FieldWords } from './fields.tsx'
 
 export type OperationFormProps = {
@@ -23,12 +25,30 @@ export type OperationFormProps = {
   readonly children?: ReactNode
 }
 
-// controls of every kind: loaded when the first form is opened
-const Loaded = lazy(async () => ({ default: (await import('./operation_form.tsx')).OperationForm }))
+/** Controls of every kind, loaded when the first form is opened. Not by `lazy`: React shows what a boundary waited for at the earliest 0.3 s after its fallback. */
+const useControls = () =>
+  useQuery({
+    queryKey: ['forms', 'controls'],
+    staleTime: Number.POSITIVE_INFINITY,
+    gcTime: Number.POSITIVE_INFINITY,
+    queryFn: async () => (await import('./operation_form.tsx')).LoadedForm,
+  }).data
+
+/** Fields to come. Seen only where they take longer than a blink. */
+const Waiting = () => (
+  <div className="form-waiting" role="status" aria-busy="true" aria-label="Loading">
+    {[120, 90, 140].map((width) => (
+      <div key={width}>
+        <Skeleton h={12} w={width} mb={6} />
+        <Skeleton h={36} />
+      </div>
+    ))}
+  </div>
+)
 
 /** A form for the body of an operation, made from the schema of the document. */
-export const OperationForm = (props: OperationFormProps) => (
-  <Suspense fallback={<Skeleton h={320} />}>
-    <Loaded {...props} />
-  </Suspense>
-)
+export const OperationForm = (props: OperationFormProps) => {
+  const document = useDocument(props.operation)
+  const Controls = useControls()
+  return document && Controls ? <Controls {...props} document={document} /> : <Waiting />
+}

@@ -1,4 +1,4 @@
-import { Button, Code, CopyButton, Group, Modal, Skeleton, Stack, Text, Title } from '@mantine/core'
+import { Button, Code, CopyButton, Group, Modal, Stack, Text, Title } from '@mantine/core'
 import { useForm } from '@mantine/form'
 import { useMutation } from '@tanstack/react-query'
 import { useBlocker } from '@tanstack/react-router'
@@ -9,7 +9,7 @@ import { Failure, useRefresh } from '../states.tsx'
 import { editorOf } from './editors.ts'
 import { Fields, Sections, type Values } from './fields.tsx'
 import type { OperationFormProps } from './form.tsx'
-import { bodyOf, bodySchema, type Document, fieldOf, initialOf, type Schema, useDocument } from './schema.ts'
+import { bodyOf, bodySchema, type Document, fieldOf, initialOf } from './schema.ts'
 
 const keyFrom = (name: unknown, separator: string) =>
   String(name ?? '')
@@ -54,7 +54,9 @@ const Request = ({ operation, path, body }: { operation: string; path: Row; body
   )
 }
 
-const Loaded = ({ schema, document, ...props }: OperationFormProps & { schema: Schema; document: Document }) => {
+/** The form, where the part of the document that has its body is loaded. */
+export const LoadedForm = ({ document, ...props }: OperationFormProps & { document: Document }) => {
+  const schema = useMemo(() => bodySchema(props.operation, document) ?? {}, [props.operation, document])
   const {
     operation,
     path = {},
@@ -177,12 +179,4 @@ const Loaded = ({ schema, document, ...props }: OperationFormProps & { schema: S
       </div>
     </form>
   )
-}
-
-/** A form for the body of an operation, made from the schema of the document. */
-export const OperationForm = (props: OperationFormProps) => {
-  const document = useDocument()
-  const schema = document && bodySchema(props.operation, document)
-  if (!document) return <Skeleton h={320} />
-  return <Loaded {...props} document={document} schema={schema ?? {}} />
 }

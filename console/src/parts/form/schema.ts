@@ -1,5 +1,3 @@
-import { useQuery } from '@tanstack/react-query'
-
 /** What the console reads of JSON Schema, as the OpenAPI document of the server uses it. */
 export type Schema = {
   readonly $ref?: string
@@ -33,25 +31,16 @@ export type Schema = {
 }
 
 export type Operation = {
-  readonly summary: string
-  readonly tags: readonly string[]
   readonly requestBody?: {
     readonly required?: boolean
     readonly content: Readonly<Record<string, { readonly schema: Schema }>>
   }
 }
+/** The OpenAPI document, or the part of it that a form needs. */
 export type Document = {
   readonly paths: Readonly<Record<string, Readonly<Record<string, Operation>>>>
   readonly components: { readonly schemas: Readonly<Record<string, Schema>> }
 }
-
-/** The OpenAPI document of the server, loaded when the first form needs it. */
-export const useDocument = (): Document | undefined =>
-  useQuery({
-    queryKey: ['openapi'],
-    staleTime: Number.POSITIVE_INFINITY,
-    queryFn: async () => (await (await fetch('/openapi.json')).json()) as Document,
-  }).data
 
 /** A schema with its references, `allOf`, and the alternative null resolved, one level deep. */
 export const resolved = (schema: Schema, document: Document): Schema => {
