@@ -224,3 +224,24 @@ test('a reward comes back from its rows as it was, with what no row shows', () =
 test('nothing of this broke the policy of the page, threw, or left the origin', () => {
   expect(complaints).toEqual([])
 })
+
+test('what an area counted by day is a chart, with the same as a table behind it', async () => {
+  const days = async (path: string, series: string) =>
+    (await project.admin.get(path)).data.series[series] as { date: string; value: number }[]
+  const kept = await days(`/streaks/${filled.streak.id}/daily`, 'kept')
+  expect(kept.filter(({ value }) => value > 0).length).toBeGreaterThan(20)
+  await go(page, `streaks/${filled.streak.id}`)
+  await page.getByRole('img', { name: /^Kept each day: 30 days/ }).waitFor()
+  await page.getByRole('button', { name: 'Kept each day as a table' }).click()
+  const cells = page.getByRole('region', { name: 'Kept each day as a table' }).locator('td')
+  expect(await cells.allTextContents()).toEqual(kept.map(({ value }) => String(value)).reverse())
+  for (const [path, chart] of [
+    ['xp/ledger', /^XP given each day/],
+    ['currencies/COINS', /^Given each day/],
+    [`leaderboards/${filled.board.id}?view=runs`, /^Users who entered each day/],
+  ] as const) {
+    await go(page, path)
+    await page.getByRole('img', { name: chart }).waitFor()
+  }
+  expect(complaints).toEqual([])
+})

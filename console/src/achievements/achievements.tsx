@@ -2,6 +2,7 @@ import { useQuery } from '@tanstack/react-query'
 import { Award } from 'lucide-react'
 import { callAny, type Row } from '../api.ts'
 import { Bars, Figure } from '../parts/chart.tsx'
+import { Days } from '../parts/days.tsx'
 import { activeColumn, type Kind, named, pagesOf, RowActions } from '../parts/definitions.tsx'
 import { criteriaWords } from '../parts/form/criteria.ts'
 import { List as Entries } from '../parts/list.tsx'
@@ -121,6 +122,11 @@ const Detail = ({ row }: { row: Row }) => {
           about={`pays ${count(row['xp_reward'] as number)} XP`}
         />
       </div>
+      <Days
+        operation={`GET ${all}/daily`}
+        query={{ achievement_id: String(row['id']) }}
+        charts={[['unlocked', 'Unlocked each day']]}
+      />
       <Bars
         title="How near users are"
         of="Users"

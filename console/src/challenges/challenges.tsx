@@ -2,6 +2,7 @@ import { Progress } from '@mantine/core'
 import { Target } from 'lucide-react'
 import type { Row } from '../api.ts'
 import { Bars, Figure } from '../parts/chart.tsx'
+import { Days } from '../parts/days.tsx'
 import { type Kind, named, pagesOf } from '../parts/definitions.tsx'
 import { rewardWords } from '../parts/form/reward.ts'
 import { List as Entries } from '../parts/list.tsx'
@@ -51,6 +52,14 @@ const Detail = ({ row }: { row: Row }) => {
         />
         <Figure title="Reward" value={rewards(row)} />
       </div>
+      <Days
+        operation={`GET ${base}/daily`}
+        path={pathOf(row)}
+        charts={[
+          ['joined', 'Joined each day'],
+          ['completed', 'Completed each day'],
+        ]}
+      />
       <Bars
         title={isPart ? `How far the best ${data?.length} are` : 'How far users are'}
         of="Users"

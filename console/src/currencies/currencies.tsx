@@ -1,6 +1,7 @@
 import { Coins } from 'lucide-react'
 import type { Row } from '../api.ts'
 import { Bars, Figure } from '../parts/chart.tsx'
+import { Days } from '../parts/days.tsx'
 import { activeColumn, type Kind, pagesOf } from '../parts/definitions.tsx'
 import { Card, ProjectLink } from '../parts/page.tsx'
 import { count, Empty } from '../parts/states.tsx'
@@ -59,6 +60,14 @@ const Detail = ({ row }: { row: Row }) => {
         <Figure title="Given" value={count(stats?.minted)} about="of all time" />
         <Figure title="Spent" value={count(stats?.burned)} about="of all time" />
       </div>
+      <Days
+        operation="GET /v1/admin/projects/{projectId}/currencies/{code}/daily"
+        path={{ code: String(row['code']) }}
+        charts={[
+          ['granted', 'Given each day'],
+          ['spent', 'Spent each day'],
+        ]}
+      />
       <Bars
         title="Given, by reason"
         of={String(row['code'])}

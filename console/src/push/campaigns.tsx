@@ -1,6 +1,7 @@
 import { useQuery } from '@tanstack/react-query'
 import { Bell } from 'lucide-react'
 import { callAny, type Row } from '../api.ts'
+import { Days } from '../parts/days.tsx'
 import { type Kind, pagesOf, type RowAction } from '../parts/definitions.tsx'
 import { wordsOf } from '../parts/form/schema.ts'
 import { List as Deliveries } from '../parts/list.tsx'
@@ -51,6 +52,16 @@ export const campaignDetail = (channel: 'push' | 'email') => {
     return (
       <>
         <Card title="What became of it">{stats.data && <Funnel stats={stats.data} />}</Card>
+        {row['started_at'] !== null && (
+          <Days
+            operation={`GET ${one}/daily`}
+            path={{ campaignId }}
+            charts={[
+              ['sent', 'Sent each day'],
+              ['opened', 'Opened each day'],
+            ]}
+          />
+        )}
         <Card title="Deliveries" flush>
           <Deliveries<Row>
             name="Deliveries"

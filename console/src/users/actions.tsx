@@ -11,7 +11,9 @@ import { useProject } from '../parts/page.tsx'
 import { done, failed, useRefresh } from '../parts/states.tsx'
 import { nameOf } from '../parts/users.tsx'
 import { Delete, Reset, SignInAs } from './danger.tsx'
-import { GiveCurrency, GiveEntitlement, GiveItem, GiveRole, GiveXp } from './give.tsx'
+import { GiveCurrency, GiveXp } from './give.tsx'
+import { GiveEntitlement, GiveRole } from './give_access.tsx'
+import { GiveItem } from './give_item.tsx'
 import type { DialogProps, FullUser } from './one_user.ts'
 
 const Message = lazy(async () => ({ default: (await import('./message.tsx')).Message }))

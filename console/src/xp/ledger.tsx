@@ -1,6 +1,7 @@
 import { Button, Drawer, Group } from '@mantine/core'
 import { Plus, ScrollText } from 'lucide-react'
 import type { Row } from '../api.ts'
+import { Days } from '../parts/days.tsx'
 import { OperationForm } from '../parts/form/form.tsx'
 import { ReferenceName } from '../parts/form/reference_input.tsx'
 import { List } from '../parts/list.tsx'
@@ -43,7 +44,14 @@ export const Page = () => {
   return (
     <>
       <PageHead title="XP ledger" about="Every award of XP, and who got it" actions={start} />
-      <Group mb="sm">
+      <Days
+        operation="GET /v1/admin/projects/{projectId}/xp/daily"
+        charts={[
+          ['points', 'XP given each day'],
+          ['users', 'Users who got XP each day'],
+        ]}
+      />
+      <Group my="sm">
         <UserFilter />
       </Group>
       <List<Row>
