@@ -1,10 +1,9 @@
 /**
  * The three grammars that fields of many areas have, as the document names them: filters, rewards and criteria, and the rules of segments and flags, which are
- * made of filters. SQL decides what is valid; here stands what a person or an editor needs to write one. They have no bounds, so that requests and responses
- * share them.
+ * made of filters. SQL decides what is valid; here stands what a person or an editor needs to write one. Requests and responses share them.
  */
 import { z } from 'zod'
-import { JsonObject } from '#server/http/schemas.ts'
+import { JsonObject, SmallJson } from '#server/http/schemas.ts'
 import { documented } from '#server/http/words.ts'
 
 const text = { type: 'string' }
@@ -68,55 +67,58 @@ export const Filter = grammar(
 
 const amount = (title: string, help: string) => documented(whole, title, help)
 
-/** What a user is given: docs of the areas that give it. */
-export const Reward = grammar('Reward', 'What a user is given, once: any of these together.', {
-  xp: amount('XP', 'How many points.'),
-  currencies: documented(
-    listOf({
-      type: 'object',
-      properties: {
-        currency_code: documented(text, 'Currency', 'The code of a currency, such as `COINS`.'),
-        amount: amount('Amount', 'How much of the currency is credited.'),
-      },
-    }),
-    'Currencies',
-    'Amounts of currencies.',
-  ),
-  items: documented(
-    listOf({
-      type: 'object',
-      properties: {
-        catalog_item_key: documented(text, 'Item', 'The key of an item of the catalog.'),
-        quantity: amount('Quantity', 'How many; 1 if left out.'),
-      },
-    }),
-    'Items',
-    'Items of the catalog.',
-  ),
-  entitlements: documented(
-    listOf({
-      type: 'object',
-      properties: {
-        entitlement_id: documented(text, 'Entitlement', 'The id of an entitlement, such as `pro`.'),
-        duration_days: documented({ type: ['integer', 'null'] }, 'Days', 'For how many days; for life if left out.'),
-      },
-    }),
-    'Entitlements',
-    'Access that the user gets.',
-  ),
-  freezes: documented(
-    listOf({
-      type: 'object',
-      properties: {
-        streak_key: documented(text, 'Streak', 'The key of a streak.'),
-        amount: amount('Freezes', 'How many freezes.'),
-      },
-    }),
-    'Freezes',
-    'Freezes of streaks.',
-  ),
-  achievement_key: documented(text, 'Achievement', 'The key of an achievement that is unlocked.'),
-})
+/** What a user is given, in the transaction that earned it, so that it must not be long: docs of the areas that give it. */
+export const Reward = SmallJson(
+  8192,
+  grammar('Reward', 'What a user is given, once: any of these together.', {
+    xp: amount('XP', 'How many points.'),
+    currencies: documented(
+      listOf({
+        type: 'object',
+        properties: {
+          currency_code: documented(text, 'Currency', 'The code of a currency, such as `COINS`.'),
+          amount: amount('Amount', 'How much of the currency is credited.'),
+        },
+      }),
+      'Currencies',
+      'Amounts of currencies.',
+    ),
+    items: documented(
+      listOf({
+        type: 'object',
+        properties: {
+          catalog_item_key: documented(text, 'Item', 'The key of an item of the catalog.'),
+          quantity: amount('Quantity', 'How many; 1 if left out.'),
+        },
+      }),
+      'Items',
+      'Items of the catalog.',
+    ),
+    entitlements: documented(
+      listOf({
+        type: 'object',
+        properties: {
+          entitlement_id: documented(text, 'Entitlement', 'The id of an entitlement, such as `pro`.'),
+          duration_days: documented({ type: ['integer', 'null'] }, 'Days', 'For how many days; for life if left out.'),
+        },
+      }),
+      'Entitlements',
+      'Access that the user gets.',
+    ),
+    freezes: documented(
+      listOf({
+        type: 'object',
+        properties: {
+          streak_key: documented(text, 'Streak', 'The key of a streak.'),
+          amount: amount('Freezes', 'How many freezes.'),
+        },
+      }),
+      'Freezes',
+      'Freezes of streaks.',
+    ),
+    achievement_key: documented(text, 'Achievement', 'The key of an achievement that is unlocked.'),
+  }),
+)
 
 /** When an achievement is unlocked: docs/achievements.md. */
 export const Criteria = grammar(

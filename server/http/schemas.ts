@@ -187,8 +187,10 @@ export const cursorPage = <T extends z.ZodType>(schema: T) =>
 
 export const Deleted = data(z.strictObject({ deleted: z.literal(true) }))
 
-/** A day in a request. */
-export const Day = z.iso.date('must be a date such as 2026-10-03')
+/** A day in a request: of the year 2 or later, as times of events are, so that the days before it have four digits too. */
+export const Day = z.iso
+  .date('must be a date such as 2026-10-03')
+  .refine((text) => text >= '0002', 'must be in the year 2 or later')
 
 /** The value of each day, as internal.days_reply answers it. */
 export const DayValues = z.array(z.strictObject({ date: z.string(), value: z.int() }))

@@ -17,7 +17,7 @@ const Fields = fieldsOf('catalog_item', {
   metadata: SmallJson(8192),
   max_owned: between(1, 1_000_000).nullable(),
   duration_seconds: between(1, 315_360_000).nullable(),
-  use_effect: SmallJson(8192, Reward).nullable(),
+  use_effect: Reward.nullable(),
 })
 const { name, ...optional } = Fields
 const Prices = z

@@ -229,7 +229,7 @@ export const events = area({
         operationId: 'getDailyEvents',
         description:
           'Both dates are included; the last 30 days by default, at most 400. An active user of a day has at least one event of it. System events (`svc.*`) count ' +
-          'when one is asked for by name. Counted are all events that were accepted, also those that the sample rate or a deletion has taken from the log.',
+          'when one is asked for by name. Counted are all events that were accepted, also those that the sample rate or a deletion has taken from the log, but none of users who were deleted.',
         query: { from: Day.optional(), to: Day.optional(), event_name: z.string().optional() },
         replies: {
           200: data(

@@ -14,15 +14,12 @@ import {
   Offset,
   Page,
   page,
-  SmallJson,
   Text,
   Time,
   Uuid,
 } from '#server/http/schemas.ts'
 import type { Form } from '#server/http/words.ts'
 
-/** Any object; its known parts are granted. */
-const SmallReward = SmallJson(8192, Reward)
 const MaxUses = z
   .int('must be a whole number of 1 to 2147483647, or null')
   .min(1, 'must be 1 or more')
@@ -135,13 +132,13 @@ export const referrals = area({
         id: { codeId: z.string() },
         creation: z.object({
           code: Text(64, 1).optional(),
-          reward_referrer: SmallReward.optional(),
-          reward_referee: SmallReward.optional(),
+          reward_referrer: Reward.optional(),
+          reward_referee: Reward.optional(),
           max_uses: MaxUses.optional(),
         }),
         fields: fieldsOf('referral_code', {
-          reward_referrer: SmallReward,
-          reward_referee: SmallReward,
+          reward_referrer: Reward,
+          reward_referee: Reward,
           max_uses: MaxUses,
         }),
         row: ReferralCode,
@@ -164,8 +161,8 @@ export const referrals = area({
           'An empty body returns the defaults. With `qualify_event` the referrer is rewarded when the claimer sends that event within `qualify_within_days`. `share_url` contains `{code}`.',
         body: z
           .object({
-            reward_referrer: SmallReward,
-            reward_referee: SmallReward,
+            reward_referrer: Reward,
+            reward_referee: Reward,
             max_uses: MaxUses,
             qualify_event: Text(255, 1).nullable(),
             qualify_within_days: between(1, 365).nullable(),

@@ -12,6 +12,7 @@ import {
   IncludeUser,
   Key,
   Limit,
+  Moment,
   Page,
   page,
   Time,
@@ -265,7 +266,7 @@ export const streaks = area({
         call: 'streak_simulate',
         description:
           '`since`: at most 366 days ago, 30 days by default. Lengths are of the longest chain of each user.',
-        body: z.object({ definition: Changes.optional(), since: z.iso.datetime({ offset: true }).optional() }),
+        body: z.object({ definition: Changes.optional(), since: Moment.optional() }),
         example: { definition: { min_count: 2 }, since: '2026-10-01T00:00:00Z' },
         readOnly: true,
         replies: { 200: data(Simulation) },

@@ -12,6 +12,7 @@ import {
   Flag,
   JsonObject,
   Line,
+  Moment,
   Page,
   page,
   Text,
@@ -149,7 +150,7 @@ export const usersAdmin = area({
             .transform((text) => text === 'true')
             .optional()
             .meta({ type: 'boolean' }),
-          last_seen_since: z.iso.datetime({ offset: true, error: 'must be an ISO 8601 time' }).optional(),
+          last_seen_since: Moment.optional(),
         },
         replies: { 200: page(AdminUser) },
       }),

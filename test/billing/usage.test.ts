@@ -55,6 +55,7 @@ describe('usage', () => {
       ['from=2026-01-01&to=2027-02-05', 'from'],
       ['from=2027-02-02&to=2027-02-01', 'from'],
       ['to=2027-02-30', 'to'],
+      ['from=0000-01-01', 'from'],
       ['interval=hour', 'interval'],
     ] as const)
       expectRefusal(await project.admin.get(`/billing/usage?${query}`), 400, 'INVALID_INPUT', parameter)

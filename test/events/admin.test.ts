@@ -418,6 +418,8 @@ describe('events of a day', () => {
     ['from=2025-01-01&to=2026-02-05', 'from'],
     ['from=2026-02-30', 'from'],
     ['to=tomorrow', 'to'],
+    ['from=0000-01-01', 'from'],
+    ['to=0001-12-31', 'to'],
   ])('refuses %s', async (query, field) => {
     const answer = await admin.get(`/events/daily?${query}`)
     expectRefusal(answer, 400, 'INVALID_INPUT')

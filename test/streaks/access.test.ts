@@ -2,6 +2,7 @@ import { randomUUID } from 'node:crypto'
 import { describe, expect, test } from 'vitest'
 import { loadAreas } from '#server/http/areas.ts'
 import type { Client, Project } from '#test/support/harness.ts'
+import { expectRefusal } from '#test/support/refusals.ts'
 import { startStreaks } from '#test/support/streaks.ts'
 
 const { harness, project, define, someone, event, see } = await startStreaks()
@@ -99,7 +100,8 @@ describe('lists', () => {
       median_length_after: null,
     })
     expect((await simulate({})).data).toMatchObject({ users: 2, broken_before: 1, broken_after: 1 })
-    expect((await simulate({ since: '2020-01-01T00:00:00Z' })).error?.code).toBe('VALIDATION_ERROR')
+    for (const since of ['2020-01-01T00:00:00Z', '0000-01-01T00:00:00Z', '2026-11-01T00:00:00+23:00'])
+      expectRefusal(await simulate({ since }), 400, 'VALIDATION_ERROR', 'since')
     expect((await simulate({ definition: { grace_hours: 99 } })).error?.code).toBe('VALIDATION_ERROR')
     for (const [definition, field] of [
       [{ timezone_mode: 'fixed' }, 'timezone'],
