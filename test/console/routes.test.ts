@@ -10,28 +10,53 @@ const { harness, project, signedIn, go, context, complaints, url } = await start
 const filled = await fill(project)
 const empty = await harness.project({ developer: project.developer })
 
-/** The pages that the areas declare, with what stands for their parameters in the filled project. */
-const parameters: Readonly<Record<string, string>> = { userId: filled.users[0]?.id ?? '', name: 'songs' }
-const rowOf: Readonly<Record<string, string>> = {
-  'leaderboards/$id': 'leaderboards/weekly-points',
-  'streaks/$id': 'streaks/daily',
-  'xp/$id': 'xp/lesson',
-  'currencies/$id': 'currencies/COINS',
-  'catalog/$id': 'catalog/starter',
-  'onboarding/$id': `onboarding/${filled.flow.id}`,
-  'flags/$id': 'flags/new_checkout',
-  'files/catalogs/$id': 'files/catalogs/covers',
-  'ai/prompts/$id': 'ai/prompts/teacher',
+/** Where the rows of pages about one come from. A subscription comes from a store, and the filled project has none. */
+const lists: Readonly<Record<string, string>> = {
+  'ai/prompts': '/ai/prompts',
+  email: '/email/campaigns',
+  'files/catalogs': '/media/catalogs',
+  messages: '/messaging/conversations',
+  'moderation-rules': '/moderation/rules',
+  onboarding: '/onboarding/flows',
+  'onboarding/codes': '/referrals',
+  push: '/push/campaigns',
+  xp: '/xp/rules',
 }
-const pages = async (): Promise<readonly string[]> => {
+/** What a page calls its row by, where it is not the id. */
+const fields: Readonly<Record<string, string>> = {
+  currencies: 'code',
+  'email/templates': 'key',
+  'files/catalogs': 'slug',
+  'push/templates': 'key',
+}
+const names: Readonly<Record<string, string>> = {
+  users: filled.users[0]?.id ?? '',
+  collections: 'songs',
+  subscriptions: 'missing',
+  flags: 'new_checkout',
+  leaderboards: 'weekly-points',
+}
+const firstOf = async (place: string): Promise<string> => {
+  if (names[place]) return names[place]
+  const { data } = await project.admin.get(`${lists[place] ?? `/${place}`}?limit=1`)
+  const [row] = data as Readonly<Record<string, string>>[]
+  expect(row, `a row of ${place}`).toBeDefined()
+  return row?.[fields[place] ?? 'id'] ?? row?.['key'] ?? row?.['name'] ?? ''
+}
+
+/** The pages that the areas declare, with a row of the filled project where they are about one. */
+const pages = async (): Promise<readonly { readonly declared: string; readonly path: string }[]> => {
   const folder = join(root, 'console/src')
   const found: string[] = []
   for (const name of await readdir(folder)) {
     const text = await readFile(join(folder, name, 'area.ts'), 'utf8').catch(() => '')
     found.push(...[...text.matchAll(/\bpath: '([^']*)'/g)].map(([, path = '']) => path))
   }
-  return found.map(
-    (path) => rowOf[path] ?? path.replace(/\$(\w+)/g, (_, name: string) => parameters[name] ?? 'missing'),
+  return Promise.all(
+    found.map(async (declared) => {
+      const [place = '', name] = declared.split(/\/\$\w+/)
+      return { declared, path: name === undefined ? declared : `${place}/${await firstOf(place)}${name}` }
+    }),
   )
 }
 const paths = await pages()
@@ -50,6 +75,8 @@ const roughness = async (page: Page): Promise<string[]> =>
       if (${isoTime}.test(node.data) && !node.parentElement.closest('pre, code, [role=grid]')) wrong.push('raw time: ' + node.data.slice(0, 80))
     for (const pre of document.querySelectorAll('main pre'))
       if (!pre.closest('[aria-label="The same as a request"], [data-code]')) wrong.push('text in a frame: ' + pre.textContent.slice(0, 80))
+    for (const alert of document.querySelectorAll('main [role=alert]'))
+      if (/was refused|went wrong|is not here|Code [A-Z]+_/.test(alert.textContent)) wrong.push('an error: ' + alert.textContent.slice(0, 120))
     return wrong
   })()`)) as string[]
 
@@ -84,9 +111,9 @@ test.for(
   async ([kind, of, colorScheme, viewport]) => {
     const page = await signedIn(await context({ colorScheme, viewport }))
     const wrong: string[] = []
-    for (const path of paths) {
-      // what has rows as its subject is not there in the empty project
-      if (kind === 'empty' && (!/^[a-z/-]*$/.test(path) || Object.values(rowOf).includes(path))) continue
+    for (const { declared, path } of paths) {
+      // what is about a row is not there in the empty project
+      if (kind === 'empty' && declared.includes('$')) continue
       const place = `${kind} ${path || 'overview'} (${colorScheme})`
       await go(page, path, of)
       const tab = async () => (await page.title()) === `${await page.locator('h1').first().textContent()} · Trellis`
@@ -96,8 +123,8 @@ test.for(
       wrong.push(...(await violations(page)).map((line) => `${place}: ${line}`))
       const overflow = (await page.evaluate('document.documentElement.scrollWidth - innerWidth')) as number
       if (overflow > 0) wrong.push(`${place}: ${overflow} pixels too wide`)
-      if (kind === 'filled') wrong.push(...(await roughness(page)).map((line) => `${place}: ${line}`))
-      const name = `${path.replace(/[^\w]+/g, '-') || 'overview'}${kind === 'empty' ? '-empty' : ''}`
+      if (!path.endsWith('/missing')) wrong.push(...(await roughness(page)).map((line) => `${place}: ${line}`))
+      const name = `${declared.replace(/\$\w+/, 'one').replace(/[^\w]+/g, '-') || 'overview'}${kind === 'empty' ? '-empty' : ''}`
       await picture(page, `${name}${colorScheme === 'dark' ? '-dark' : ''}${viewport === phone ? '-phone' : ''}`)
     }
     expect(wrong).toEqual([])

@@ -373,5 +373,36 @@ export const fillWithUsers = async (
     description: 'Sent by versions before 2.0',
     status: 'deprecated',
   })
+  const [ada, noor] = some.slice(0, 2) as unknown as [{ id: string }, { id: string }]
+  const talk = await act(ada.id, 'POST', '/client/messaging/conversations', { participant_ids: [noor.id] })
+  for (const [n, body] of ['Did you play the waltz?', 'Twice, and slowly.', 'Then tomorrow the étude!'].entries())
+    await act((n % 2 ? noor : ada).id, 'POST', `/client/messaging/conversations/${talk.id}/messages`, { body })
+  await act(noor.id, 'POST', '/client/friends/requests', { user_id: ada.id })
+  await ask('POST', '/push/campaigns', {
+    name: 'Autumn sprint',
+    audience: { segment_id: vips.id },
+    message: { title: 'Ten days left', body: 'You are nearly there, {{display_name|friend}}.' },
+  })
+  await ask('POST', '/push/automations', {
+    key: 'come-back',
+    trigger: { event_name: 'lesson_completed' },
+    delay_seconds: 86_400,
+    cancel_if_event: 'lesson_completed',
+    template_key: 'streak-reminder',
+  })
+  await ask('POST', '/email/templates', {
+    key: 'news',
+    name: 'News',
+    category: 'news',
+    subject: 'What is new, {{name|friend}}',
+    text: 'Three new pieces.',
+    html: '<p>Three new pieces.</p>',
+  })
+  await ask('POST', '/email/campaigns', {
+    name: 'News of November',
+    audience: { all: true },
+    template_key: 'news',
+  })
+  await ask('POST', '/email/suppressions', { address: 'gone@example.com' })
   await ask('POST', '/events/replay', { since: new Date(Date.now() - 5 * 864e5).toISOString(), dry_run: true })
 }

@@ -34,7 +34,7 @@ export const Page = () => {
             <Team orgId={orgId} />
           </Tabs.Panel>
           <Tabs.Panel value="audit">
-            <AuditList operation="GET /v1/admin/organizations/{orgId}/audit-events" path={{ orgId }} />
+            <AuditList operation="GET /v1/admin/organizations/{orgId}/audit-events" path={{ orgId }} orgId={orgId} />
           </Tabs.Panel>
         </Tabs>
       )}

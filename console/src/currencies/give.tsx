@@ -63,7 +63,7 @@ const Form = ({ code, user, onClose }: { code: string | undefined; user: string 
             description="Negative takes away"
             required
             allowDecimal={false}
-            thousandSeparator=" "
+            thousandSeparator=","
             value={amount ?? ''}
             onChange={(next) => setAmount(next === '' ? undefined : Number(next))}
             inputWrapperOrder={['label', 'input', 'description', 'error']}

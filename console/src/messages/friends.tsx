@@ -1,39 +1,66 @@
+import { Group, SegmentedControl } from '@mantine/core'
 import { UserRoundPlus } from 'lucide-react'
 import type { Row } from '../api.ts'
 import { List } from '../parts/list.tsx'
-import { PageHead, ProjectLink } from '../parts/page.tsx'
+import { PageHead, ProjectLink, useAddress } from '../parts/page.tsx'
 import { Empty, When } from '../parts/states.tsx'
-import { Status } from '../parts/status.tsx'
-import { UserName } from '../parts/users.tsx'
+import { UserFilter } from '../parts/users.tsx'
 
-const words: Readonly<Record<string, string>> = { accepted: 'friends', pending: 'asked', blocked: 'blocked' }
+const kinds = [
+  { value: 'accepted', label: 'Friends' },
+  { value: 'pending_outgoing', label: 'Asked by them' },
+  { value: 'pending_incoming', label: 'Who asked them' },
+]
 
-/** Who is whose friend, and who has asked. */
-export const Page = () => (
-  <>
-    <PageHead title="Friends" about="Who is whose friend, and who has asked" />
-    <List<Row>
-      name="Friends"
-      operation="GET /v1/admin/projects/{projectId}/friends"
-      keyOf={(row) => `${row['user_id']} ${row['friend_id']}`}
-      columns={[
-        { title: 'User', show: (row) => <UserName id={String(row['user_id'])} /> },
-        {
-          title: 'Friend',
-          show: (row) => (
-            <ProjectLink to={`users/${row['friend_id']}`}>
-              {String((row['friend'] as Row | null)?.['display_name'] ?? 'Anonymous user')}
-            </ProjectLink>
-          ),
-        },
-        { title: 'Status', show: (row) => <Status value={words[String(row['status'])] ?? String(row['status'])} /> },
-        { title: 'Since', show: (row) => <When at={row['since'] as string} /> },
-      ]}
-      empty={
-        <Empty icon={<UserRoundPlus size={22} />} title="Nobody yet">
-          Friendships appear as users ask each other.
-        </Empty>
-      }
-    />
-  </>
+const Friends = ({ user, status }: { user: string; status: string }) => (
+  <List<Row>
+    name="Friends"
+    operation="GET /v1/admin/projects/{projectId}/friends"
+    query={{ user_id: user, status }}
+    keyOf={(row) => `${row['user_id']} ${row['friend_id']}`}
+    columns={[
+      {
+        title: 'Friend',
+        show: (row) => (
+          <ProjectLink to={`users/${row['friend_id']}`}>
+            {String((row['friend'] as Row | null)?.['display_name'] ?? 'Anonymous user')}
+          </ProjectLink>
+        ),
+      },
+      { title: 'Since', show: (row) => <When at={row['since'] as string} /> },
+    ]}
+    empty={
+      <Empty icon={<UserRoundPlus size={22} />} title="Nobody yet">
+        Friendships appear as users ask each other.
+      </Empty>
+    }
+  />
 )
+
+/** The friends of one user, and who has asked. */
+export const Page = () => {
+  const [{ user, status = 'accepted' }, setAddress] = useAddress<'user' | 'status'>()
+  return (
+    <>
+      <PageHead title="Friends" about="Who is whose friend, and who has asked" />
+      <Group mb="sm" gap="xs">
+        <UserFilter placeholder="Whose friends?" />
+        <SegmentedControl
+          aria-label="Kind"
+          data={kinds}
+          value={status}
+          onChange={(next) => setAddress({ status: next === 'accepted' ? undefined : next })}
+        />
+      </Group>
+      {user ? (
+        <Friends user={user} status={status} />
+      ) : (
+        <div className="card">
+          <Empty icon={<UserRoundPlus size={22} />} title="Choose a user">
+            Their friends, and who asked whom, stand here.
+          </Empty>
+        </div>
+      )}
+    </>
+  )
+}

@@ -101,7 +101,7 @@ export const UserPicker = ({
 }) => <UserSelect label={label} {...rest} />
 
 /** Narrows a list to one user, who stands in the address as `user`. */
-export const UserFilter = () => {
+export const UserFilter = ({ placeholder = 'All users' }: { placeholder?: string }) => {
   const [{ user }, setAddress] = useAddress<'user'>()
-  return <UserSelect placeholder="All users" value={user} onChange={(next) => setAddress({ user: next })} />
+  return <UserSelect placeholder={placeholder} value={user} onChange={(next) => setAddress({ user: next })} />
 }

@@ -1,8 +1,8 @@
 import { Alert, Button, Drawer, Group, Stack, TextInput } from '@mantine/core'
-import { useMutation } from '@tanstack/react-query'
+import { useMutation, useQuery } from '@tanstack/react-query'
 import { ScrollText, ShieldCheck } from 'lucide-react'
 import { useState } from 'react'
-import { verifyAuditEvents } from '../../../sdk/src/generated/admin.ts'
+import { getProject, listOrganizationMembers, verifyAuditEvents } from '../../../sdk/src/generated/admin.ts'
 import type { OrganizationAuditEvent } from '../../../sdk/src/generated/schemas.ts'
 import { call } from '../api.ts'
 import { List } from '../parts/list.tsx'
@@ -13,11 +13,32 @@ import { Id } from '../parts/status.tsx'
 const said = (value: unknown): string =>
   value === null || value === undefined ? 'nothing' : typeof value === 'object' ? 'a new value' : String(value)
 
-const actorOf = ({ actor }: OrganizationAuditEvent) => actor.label ?? actor.type.replace(/_/g, ' ')
+/** Who did it: a member by their address, a program by its name, else what kind of caller it was. */
+const useActors = (orgId: string | undefined) => {
+  const { data } = useQuery({
+    queryKey: ['members', orgId],
+    enabled: orgId !== undefined,
+    staleTime: 300_000,
+    queryFn: () => call(listOrganizationMembers, { path: { orgId: orgId ?? '' }, query: { limit: 100 } }),
+  })
+  const emails = new Map(data?.data.map(({ developer_id, email }) => [developer_id, email]))
+  return ({ actor }: OrganizationAuditEvent) =>
+    emails.get(actor.id ?? '') ?? actor.label ?? actor.type.replace(/_/g, ' ')
+}
 const words = (action: string) => action.replace(/[._]/g, ' ')
 
 /** The rows of an audit trail, each with what was changed. */
-export const AuditList = ({ operation, path }: { operation: string; path?: Readonly<Record<string, string>> }) => {
+export const AuditList = ({
+  operation,
+  path,
+  orgId,
+}: {
+  operation: string
+  path?: Readonly<Record<string, string>>
+  /** Whose members they are who did it. */
+  orgId: string | undefined
+}) => {
+  const actorOf = useActors(orgId)
   const [{ action }, setAddress] = useAddress<'action'>()
   const [shown, setShown] = useState<OrganizationAuditEvent>()
   return (
@@ -117,6 +138,7 @@ export const AuditList = ({ operation, path }: { operation: string; path?: Reado
 /** Who changed what in the project, and whether the trail is whole. */
 export const Page = () => {
   const { path } = useProject()
+  const { data } = useQuery({ queryKey: ['project', path.projectId], queryFn: () => call(getProject, { path }) })
   const verify = useMutation({ mutationFn: async () => (await call(verifyAuditEvents, { path })).data })
   return (
     <>
@@ -147,7 +169,7 @@ export const Page = () => {
             : `A row was changed, removed or inserted at ${verify.data.first_broken_id}.`}
         </Alert>
       )}
-      <AuditList operation="GET /v1/admin/projects/{projectId}/audit-events" />
+      <AuditList operation="GET /v1/admin/projects/{projectId}/audit-events" orgId={data?.data.organization_id} />
     </>
   )
 }

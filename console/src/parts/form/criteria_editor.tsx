@@ -79,7 +79,7 @@ export const CriteriaEditor: Editor = ({ label, help, value, onChange, error }) 
                 label={targets[type] ?? 'Target'}
                 required
                 min={type === 'property_value' ? -1e15 : 1}
-                thousandSeparator=" "
+                thousandSeparator=","
                 value={(criteria['target_value'] as number) ?? ''}
                 onChange={(next) => set('target_value', next === '' ? undefined : Number(next))}
               />

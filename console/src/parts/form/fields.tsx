@@ -22,6 +22,7 @@ import { DateTimePicker } from '@mantine/dates'
 import type { UseFormReturnType } from '@mantine/form'
 import { Plus, Trash2 } from 'lucide-react'
 import { type ComponentType, lazy, type ReactNode, Suspense, useState } from 'react'
+import { Alternatives, marksOf } from './alternatives.tsx'
 import { ReferenceInput } from './reference_input.tsx'
 import { referenceOf, useChoices } from './references.ts'
 import { type Document, isObject, resolved, type Schema, wordsOf } from './schema.ts'
@@ -64,7 +65,7 @@ export type FieldWords = {
   readonly from?: string
   readonly isHidden?: boolean
 }
-type FieldProps = Common & {
+export type FieldProps = Common & {
   readonly path: string
   readonly name: string
   readonly schema: Schema
@@ -394,6 +395,9 @@ const Field = (props: FieldProps) => {
   if (schema.oneOf && type !== 'number') {
     const tag = ['type', 'kind', 'source', 'op'].find((key) => schema.oneOf?.every((shape) => shape.properties?.[key]))
     if (tag) return <OneOf {...props} path={path} schema={schema} label={label} help={help} error={error} tag={tag} />
+    const marks = marksOf(schema.oneOf)
+    const said = { label, help, error }
+    if (marks) return <Alternatives {...props} {...said} path={path} schema={schema} marks={marks} />
     return <JsonField form={form} path={path} label={label} help={help} error={error} />
   }
   if (type === 'array') {
@@ -471,7 +475,7 @@ const Field = (props: FieldProps) => {
         value={(value as number | undefined) ?? ''}
         onChange={(next) => set(next === '' ? undefined : next)}
         allowDecimal={type === 'number'}
-        thousandSeparator=" "
+        thousandSeparator=","
         {...(schema.minimum === undefined ? {} : { min: schema.minimum })}
         {...(schema.maximum === undefined || schema.maximum > 1e12 ? {} : { max: schema.maximum })}
       />

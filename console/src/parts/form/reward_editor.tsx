@@ -46,7 +46,7 @@ const GiftRow = ({
           suffix={` ${kind.kind === 'entitlements' ? 'days' : kind.kind === 'xp' ? 'XP' : ''}`.trimEnd()}
           min={1}
           allowDecimal={false}
-          thousandSeparator=" "
+          thousandSeparator=","
           value={gift.amount ?? ''}
           onChange={(next) => onChange({ ...gift, amount: next === '' ? undefined : Number(next) })}
         />
