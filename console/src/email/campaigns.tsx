@@ -1,6 +1,7 @@
 import { Mail } from 'lucide-react'
 import { type Kind, pagesOf } from '../parts/definitions.tsx'
 import { campaignActions, campaignColumns, campaignDetail } from '../push/campaigns.tsx'
+import { campaignFacts } from '../push/facts.tsx'
 
 const kind: Kind = {
   path: 'email/campaigns',
@@ -14,5 +15,6 @@ const kind: Kind = {
   columns: campaignColumns('email'),
   actions: campaignActions('email'),
   Detail: campaignDetail('email'),
+  facts: campaignFacts,
 }
 export const { List, New, One } = pagesOf(kind)

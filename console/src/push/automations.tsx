@@ -1,12 +1,28 @@
+import { useQuery } from '@tanstack/react-query'
 import { Zap } from 'lucide-react'
-import type { Row } from '../api.ts'
+import { callAny, type Row } from '../api.ts'
 import { activeColumn, type Kind, pagesOf } from '../parts/definitions.tsx'
-import { ProjectLink } from '../parts/page.tsx'
+import { Card, ProjectLink, useProject } from '../parts/page.tsx'
 import { count, When } from '../parts/states.tsx'
+import { Funnel } from './campaigns.tsx'
+import { automationFacts } from './facts.tsx'
+
+const one = '/v1/admin/projects/{projectId}/push/automations/{automationId}'
 
 const triggerOf = (row: Row): string => {
   const trigger = row['trigger'] as Row
   return trigger['event_name'] ? `after ${trigger['event_name']}` : `when a segment is ${trigger['on']}`
+}
+
+/** What became of the messages of an automation. */
+const Detail = ({ row }: { row: Row }) => {
+  const { path } = useProject()
+  const automationId = String(row['id'])
+  const { data } = useQuery({
+    queryKey: ['automation', path.projectId, automationId],
+    queryFn: () => callAny(`GET ${one}/stats`, { path: { ...path, automationId } }),
+  })
+  return <Card title="What became of it">{data && <Funnel stats={data.data as Row} />}</Card>
 }
 
 const kind: Kind = {
@@ -19,6 +35,8 @@ const kind: Kind = {
   about: 'Messages that go out by themselves after an event, or when a user enters a segment',
   empty: 'Such as a reminder a day after the last lesson, unless there was one since.',
   titleOf: (row) => String(row['key']),
+  facts: automationFacts,
+  Detail,
   columns: [
     {
       title: 'Automation',

@@ -10,6 +10,7 @@ import { count, Empty, When } from '../parts/states.tsx'
 import { Status } from '../parts/status.tsx'
 import { UserName } from '../parts/users.tsx'
 import { NotConnected } from './connected.tsx'
+import { campaignFacts } from './facts.tsx'
 
 const steps = [
   ['planned', 'Planned'],
@@ -188,6 +189,7 @@ const kind: Kind = {
   columns: campaignColumns('push'),
   actions: campaignActions('push'),
   Detail: campaignDetail('push'),
+  facts: campaignFacts,
 }
 const pages = pagesOf(kind)
 export const One = pages.One

@@ -18,7 +18,7 @@ export const Amount = ({
     value={value}
     onChange={(next) => onChange(Number(next) || 0)}
     allowDecimal={false}
-    thousandSeparator=" "
+    thousandSeparator=","
     {...(min === undefined ? {} : { min })}
     data-autofocus
   />

@@ -25,7 +25,7 @@ const LevelRow = ({
       suffix=" XP"
       min={0}
       disabled={level.level === 1}
-      thousandSeparator=" "
+      thousandSeparator=","
       value={level.xp_required}
       onChange={(next) => onChange({ ...level, xp_required: Number(next) || 0 })}
     />
