@@ -19,7 +19,8 @@ begin
       left join (
         select (r.%3$I at time zone %1$I.zone)::date as day, %4$s
           from %2$s r
-         where r.%3$I >= %1$I.first::timestamp at time zone %1$I.zone
+         -- where a day has two midnights, this time is that of the second one: the hours before are left out by day
+         where r.%3$I >= (%1$I.first::timestamp - interval '3 hours') at time zone %1$I.zone
            and r.%3$I < (%1$I.last + 1)::timestamp at time zone %1$I.zone
            and %6$s
          group by 1) c on c.day = d.day);

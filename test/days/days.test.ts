@@ -66,6 +66,18 @@ describe('days', () => {
     })
   })
 
+  test('begin at the first midnight where a change of the clock has two', async () => {
+    // Havana: the clock goes from 01:00 back to 00:00
+    const user = await project.user()
+    await give(user.id, 1, '2025-11-02T03:59:59Z')
+    await give(user.id, 10, '2025-11-02T04:00:00Z')
+    await give(user.id, 100, '2025-11-02T05:30:00Z')
+    const havana = (days: string) => daysOf(`/xp/daily?${days}&timezone=America/Havana`)
+    expect((await havana('from=2025-11-01&to=2025-11-02'))['points']).toEqual({ '2025-11-01': 1, '2025-11-02': 110 })
+    expect((await havana('from=2025-11-02&to=2025-11-02'))['points']).toEqual({ '2025-11-02': 110 })
+    expect((await havana('from=2025-11-01&to=2025-11-01'))['points']).toEqual({ '2025-11-01': 1 })
+  })
+
   test('a day on which clocks change has 23 or 25 hours', async () => {
     const { id } = await project.user()
     for (const at of ['2026-03-28T22:59:00Z', '2026-03-28T23:00:00Z', '2026-03-29T21:59:00Z', '2026-03-29T22:00:00Z'])
