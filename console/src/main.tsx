@@ -55,7 +55,7 @@ root.render(
   <Frame>
     <QueryClientProvider client={queries}>
       <ModalsProvider>
-        <Notifications position="bottom-right" />
+        <Notifications position="bottom-right" limit={8} />
         <RouterProvider router={router} />
       </ModalsProvider>
     </QueryClientProvider>

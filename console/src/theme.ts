@@ -95,5 +95,12 @@ export const variables: CSSVariablesResolver = () => ({
     '--bad': '#ff8f8f',
     '--warn': '#ffc078',
     '--chart-grid': '#36383c',
+    // the grounds of alerts and badges: Mantine's own are as strong as a button, and an alert fills the width of a page
+    '--mantine-color-yellow-light': '#332a14',
+    '--mantine-color-red-light': '#3b2022',
+    '--mantine-color-green-light': '#1a2f20',
+    '--mantine-color-leaf-light': '#1a2f20',
+    '--mantine-color-blue-light': '#192b3d',
+    '--mantine-color-gray-light': '#2a2c2f',
   },
 })

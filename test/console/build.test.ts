@@ -71,6 +71,63 @@ test('a value that the server refuses is told, and the old one is back; Escape c
   expect((await firstRow()).level).toBe(row.level)
 })
 
+test('Ctrl-Z takes back several steps, edits and deletions, wherever the focus is, and says when there is none', async () => {
+  await openRows()
+  const before = await firstRow()
+  await cell(1, 1).click()
+  await page.keyboard.type('One')
+  await page.keyboard.press('Enter')
+  await page.getByText('is now One').waitFor()
+  await cell(1, 3).click()
+  await page.keyboard.type('7')
+  await page.keyboard.press('Enter')
+  await page.getByText('is now 7').waitFor()
+  await grid.getByRole('checkbox', { name: 'Select row 2', exact: true }).click()
+  await page.getByRole('button', { name: 'Delete', exact: true }).click()
+  await page.getByText('9,999 rows').waitFor()
+  // the button is gone, and the focus with it
+  await page.keyboard.press('Control+z')
+  await page.getByText('10,000 rows').waitFor()
+  await page.keyboard.press('Control+z')
+  await expect.poll(async () => (await firstRow()).level).toBe(before.level)
+  expect((await firstRow()).title).toBe('One')
+  await page.keyboard.press('Control+z')
+  await expect.poll(async () => (await firstRow()).title).toBe(before.title)
+  await page.keyboard.press('Control+z')
+  await page.getByText('There is nothing to take back.').waitFor()
+})
+
+test('a refused undo is told, and the row stays as it is', async () => {
+  await openRows()
+  const row = await firstRow()
+  await cell(1, 1).click()
+  await page.keyboard.type('Gone')
+  await page.keyboard.press('Enter')
+  await page.getByText('is now Gone').waitFor()
+  await page.route('**/collections/songs/rows/*', (route) =>
+    route.fulfill({ status: 409, json: { error: { code: 'CONFLICT', message: 'Somebody changed it.' } } }),
+  )
+  await page.keyboard.press('Control+z')
+  await page.getByRole('alert').filter({ hasText: 'Somebody changed it.' }).waitFor()
+  await page.unroute('**/collections/songs/rows/*')
+  expect(await cell(1, 1).textContent()).toBe('Gone')
+  await project.admin.patch(`/collections/songs/rows/${row.id}`, { title: row.title })
+})
+
+test('of many notices the newest is seen at once, with its Undo', async () => {
+  await openRows()
+  const before = await cell(1, 1).textContent()
+  for (const text of ['A', 'B', 'C', 'D', 'E', 'F']) {
+    await cell(1, 1).click()
+    await page.keyboard.type(text)
+    await page.keyboard.press('Enter')
+    await page.getByText(`is now ${text}.`).waitFor()
+  }
+  expect(await page.getByRole('button', { name: 'Undo' }).count()).toBeLessThanOrEqual(4)
+  for (let n = 0; n < 6; n += 1) await page.keyboard.press('Control+z')
+  await expect.poll(() => cell(1, 1).textContent()).toBe(before)
+})
+
 test('Tab goes on to the next cell, and both edits are stored', async () => {
   await openRows()
   await cell(1, 1).click()

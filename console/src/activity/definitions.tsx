@@ -1,6 +1,5 @@
 import {
   Button,
-  Drawer,
   Group,
   SegmentedControl,
   Skeleton,
@@ -21,11 +20,13 @@ import {
   setEventDefinition,
 } from '../../../sdk/src/generated/admin.ts'
 import { call, type Row } from '../api.ts'
+import { Drawer } from '../parts/drawer.tsx'
 import { isObject } from '../parts/form/schema.ts'
 import { List } from '../parts/list.tsx'
 import { Card, PageHead, ProjectLink, useAddress, useProject } from '../parts/page.tsx'
 import { count, done, Empty, Failure, useRefresh, When } from '../parts/states.tsx'
 import { Status } from '../parts/status.tsx'
+import { useUnsaved } from '../parts/unsaved.tsx'
 import { Expectations, type Expected, expectationsOf, schemaOf } from './schema.tsx'
 
 type Name = {
@@ -101,6 +102,7 @@ const Form = ({
       await refresh()
     },
   })
+  useUnsaved([eventName, about, status, rate, expected, isStrict], work)
   const forget = useMutation({
     mutationFn: () => call(deleteEventDefinition, { path: at }),
     onSuccess: async () => {

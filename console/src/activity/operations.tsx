@@ -1,26 +1,16 @@
-import {
-  Alert,
-  Button,
-  Drawer,
-  Group,
-  MultiSelect,
-  Progress,
-  Select,
-  Skeleton,
-  Stack,
-  Switch,
-  Text,
-} from '@mantine/core'
+import { Alert, Button, Group, MultiSelect, Progress, Select, Skeleton, Stack, Switch, Text } from '@mantine/core'
 import { DateTimePicker } from '@mantine/dates'
 import { useMutation, useQuery } from '@tanstack/react-query'
 import { History, ListChecks } from 'lucide-react'
 import { useState } from 'react'
 import { cancelOperation, getOperation, replayEvents } from '../../../sdk/src/generated/admin.ts'
 import { call, type Row } from '../api.ts'
+import { Drawer } from '../parts/drawer.tsx'
 import { List } from '../parts/list.tsx'
 import { Facts, PageHead, useAddress, useProject } from '../parts/page.tsx'
 import { count, counted, done, Empty, Failure, failed, useRefresh, When } from '../parts/states.tsx'
 import { Id, Status } from '../parts/status.tsx'
+import { useUnsaved } from '../parts/unsaved.tsx'
 import { pairsOf } from './sentences.tsx'
 
 type Operation = {
@@ -135,14 +125,13 @@ const One = ({ id }: { id: string }) => {
 
 const targets = ['streaks', 'xp', 'achievements', 'challenges', 'leaderboards']
 
-const Replay = () => {
+const ReplayForm = ({ onClose }: { onClose: () => void }) => {
   const { path } = useProject()
   const refresh = useRefresh()
-  const [{ replay }, setAddress] = useAddress<'replay' | 'open'>()
+  const [, setAddress] = useAddress<'replay' | 'open'>()
   const [since, setSince] = useState<string | null>(() => new Date(Date.now() - 7 * 864e5).toISOString())
   const [chosen, setChosen] = useState<string[]>([])
   const [isTrial, setTrial] = useState(true)
-  const close = () => setAddress({ replay: undefined })
   const work = useMutation({
     mutationFn: () =>
       call(replayEvents, {
@@ -159,51 +148,60 @@ const Replay = () => {
       await refresh()
     },
   })
+  useUnsaved([since, chosen, isTrial], work)
+  return (
+    <form
+      onSubmit={(event) => {
+        event.preventDefault()
+        work.mutate()
+      }}
+    >
+      <Stack gap="md">
+        <Text size="sm" c="dimmed">
+          Counts stored events again for what was defined later or became easier. It only adds, and gives no reward
+          twice.
+        </Text>
+        <DateTimePicker
+          label="Events since"
+          required
+          valueFormat="D MMM YYYY, HH:mm"
+          value={since ? new Date(since) : null}
+          onChange={setSince}
+        />
+        <MultiSelect
+          label="For"
+          description="All of them if nothing is chosen"
+          data={targets}
+          value={chosen}
+          onChange={setChosen}
+          clearable
+        />
+        <Switch
+          label="Only try it"
+          description="Shows what would change, and writes nothing"
+          checked={isTrial}
+          onChange={(event) => setTrial(event.currentTarget.checked)}
+        />
+        {work.error && <Failure error={work.error} />}
+        <Group justify="flex-end" gap="xs">
+          <Button variant="default" onClick={onClose}>
+            Cancel
+          </Button>
+          <Button type="submit" loading={work.isPending} disabled={!since}>
+            {isTrial ? 'Try the replay' : 'Replay events'}
+          </Button>
+        </Group>
+      </Stack>
+    </form>
+  )
+}
+
+const Replay = () => {
+  const [{ replay }, setAddress] = useAddress<'replay'>()
+  const close = () => setAddress({ replay: undefined })
   return (
     <Drawer opened={replay === 'yes'} onClose={close} title="Replay events">
-      <form
-        onSubmit={(event) => {
-          event.preventDefault()
-          work.mutate()
-        }}
-      >
-        <Stack gap="md">
-          <Text size="sm" c="dimmed">
-            Counts stored events again for what was defined later or became easier. It only adds, and gives no reward
-            twice.
-          </Text>
-          <DateTimePicker
-            label="Events since"
-            required
-            valueFormat="D MMM YYYY, HH:mm"
-            value={since ? new Date(since) : null}
-            onChange={setSince}
-          />
-          <MultiSelect
-            label="For"
-            description="All of them if nothing is chosen"
-            data={targets}
-            value={chosen}
-            onChange={setChosen}
-            clearable
-          />
-          <Switch
-            label="Only try it"
-            description="Shows what would change, and writes nothing"
-            checked={isTrial}
-            onChange={(event) => setTrial(event.currentTarget.checked)}
-          />
-          {work.error && <Failure error={work.error} />}
-          <Group justify="flex-end" gap="xs">
-            <Button variant="default" onClick={close}>
-              Cancel
-            </Button>
-            <Button type="submit" loading={work.isPending} disabled={!since}>
-              {isTrial ? 'Try the replay' : 'Replay events'}
-            </Button>
-          </Group>
-        </Stack>
-      </form>
+      {replay === 'yes' && <ReplayForm onClose={close} />}
     </Drawer>
   )
 }

@@ -1,20 +1,21 @@
-import { Button, Drawer, Group, Stack, Switch, Text } from '@mantine/core'
+import { Button, Group, Stack, Switch, Text } from '@mantine/core'
 import { DateTimePicker } from '@mantine/dates'
 import { useMutation, useQuery } from '@tanstack/react-query'
 import { useState } from 'react'
 import { adminSendEvents, listEventNames } from '../../../sdk/src/generated/admin.ts'
 import { call, type Row } from '../api.ts'
+import { Drawer } from '../parts/drawer.tsx'
 import { PropertiesEditor } from '../parts/form/properties_editor.tsx'
 import { ReferenceInput } from '../parts/form/reference_input.tsx'
 import { useAddress, useProject } from '../parts/page.tsx'
 import { done, Failure, useRefresh } from '../parts/states.tsx'
+import { useUnsaved } from '../parts/unsaved.tsx'
 import { UserPicker } from '../parts/users.tsx'
 
-/** Sends an event as if the app had, and opens it with what it moved. */
-export const SendEvent = () => {
+const Form = ({ onClose }: { onClose: () => void }) => {
   const { path } = useProject()
   const refresh = useRefresh()
-  const [{ send, event, user: chosen }, setAddress] = useAddress<'send' | 'event' | 'user' | 'open'>()
+  const [{ event, user: chosen }, setAddress] = useAddress<'send' | 'event' | 'user' | 'open'>()
   const [name, setName] = useState<string>()
   const [user, setUser] = useState<string>()
   const [at, setAt] = useState<string | null>(null)
@@ -32,7 +33,6 @@ export const SendEvent = () => {
       .filter(({ path: at }) => !at.includes('.'))
       .map(({ path: at, sample }) => [at, sample]),
   )
-  const close = () => setAddress({ send: undefined })
   const work = useMutation({
     mutationFn: () =>
       call(adminSendEvents, {
@@ -52,67 +52,77 @@ export const SendEvent = () => {
       await refresh()
     },
   })
+  useUnsaved([name, user, at, isOld, properties], work)
+  return (
+    <form
+      onSubmit={(submit) => {
+        submit.preventDefault()
+        work.mutate()
+      }}
+    >
+      <Stack gap="md">
+        <Text size="sm" c="dimmed">
+          It counts as one of your app: streaks, XP, boards and webhooks follow.
+        </Text>
+        <ReferenceInput
+          reference="event_name"
+          label="Event"
+          description="One that your app sends, or a new name"
+          value={eventName}
+          onChange={(next) => {
+            setName(next ?? '')
+            setProperties(undefined)
+          }}
+          required
+        />
+        <UserPicker value={userId || undefined} onChange={(next) => setUser(next ?? '')} />
+        <PropertiesEditor
+          key={eventName}
+          label="Properties"
+          help="What your app tells of it, such as points 20"
+          value={properties ?? known}
+          onChange={setProperties}
+          error={undefined}
+          beside={{}}
+        />
+        <DateTimePicker
+          label="When"
+          description="Now, if it is left empty"
+          clearable
+          clearButtonProps={{ 'aria-label': 'Clear' }}
+          valueFormat="D MMM YYYY, HH:mm"
+          value={at}
+          onChange={setAt}
+        />
+        {at && (
+          <Switch
+            label="Import it"
+            description="May be of any age, counts, and sends no notifications"
+            checked={isOld}
+            onChange={(change) => setOld(change.currentTarget.checked)}
+          />
+        )}
+        {work.error && <Failure error={work.error} />}
+        <Group justify="flex-end" gap="xs">
+          <Button variant="default" onClick={onClose}>
+            Cancel
+          </Button>
+          <Button type="submit" loading={work.isPending} disabled={!eventName || !userId}>
+            Send event
+          </Button>
+        </Group>
+      </Stack>
+    </form>
+  )
+}
+
+/** Sends an event as if the app had, and opens it with what it moved. */
+export const SendEvent = () => {
+  const [{ send }, setAddress] = useAddress<'send'>()
+  const close = () => setAddress({ send: undefined })
   return (
     <Drawer opened={send === 'yes'} onClose={close} title="Send an event">
-      <form
-        onSubmit={(submit) => {
-          submit.preventDefault()
-          work.mutate()
-        }}
-      >
-        <Stack gap="md">
-          <Text size="sm" c="dimmed">
-            It counts as one of your app: streaks, XP, boards and webhooks follow.
-          </Text>
-          <ReferenceInput
-            reference="event_name"
-            label="Event"
-            description="One that your app sends, or a new name"
-            value={eventName}
-            onChange={(next) => {
-              setName(next ?? '')
-              setProperties(undefined)
-            }}
-            required
-          />
-          <UserPicker value={userId || undefined} onChange={(next) => setUser(next ?? '')} />
-          <PropertiesEditor
-            key={eventName}
-            label="Properties"
-            help="What your app tells of it, such as points 20"
-            value={properties ?? known}
-            onChange={setProperties}
-            error={undefined}
-            beside={{}}
-          />
-          <DateTimePicker
-            label="When"
-            description="Now, if it is left empty"
-            clearable
-            clearButtonProps={{ 'aria-label': 'Clear' }}
-            valueFormat="D MMM YYYY, HH:mm"
-            value={at}
-            onChange={setAt}
-          />
-          {at && (
-            <Switch
-              label="Import it"
-              description="May be of any age, counts, and sends no notifications"
-              checked={isOld}
-              onChange={(change) => setOld(change.currentTarget.checked)}
-            />
-          )}
-          {work.error && <Failure error={work.error} />}
-          <Group justify="flex-end" gap="xs">
-            <Button variant="default" onClick={close}>
-              Cancel
-            </Button>
-            <Button type="submit" loading={work.isPending} disabled={!eventName || !userId}>
-              Send event
-            </Button>
-          </Group>
-        </Stack>
-      </form>
+      {send === 'yes' && <Form onClose={close} />}
     </Drawer>
   )
 }

@@ -1,9 +1,11 @@
-import { Button, Drawer, Group, NumberInput, Progress, SegmentedControl, Skeleton, Stack, Text } from '@mantine/core'
+import { Button, Group, NumberInput, Progress, SegmentedControl, Skeleton, Stack, Text } from '@mantine/core'
 import { useMutation } from '@tanstack/react-query'
 import { useState } from 'react'
 import type { AiPromptBudget } from '../../../sdk/src/generated/schemas.ts'
+import { Drawer } from '../parts/drawer.tsx'
 import { Card, useProject } from '../parts/page.tsx'
 import { done, Failure, useRefresh } from '../parts/states.tsx'
+import { useUnsaved } from '../parts/unsaved.tsx'
 import { dollars, type Period, periodWords, putBudget, useBudget } from './data.ts'
 
 const Form = ({ name, budget, onClose }: { name: string; budget: AiPromptBudget; onClose: () => void }) => {
@@ -21,6 +23,7 @@ const Form = ({ name, budget, onClose }: { name: string; budget: AiPromptBudget;
       await refresh()
     },
   })
+  useUnsaved([amount, period], work)
   return (
     <form
       onSubmit={(event) => {

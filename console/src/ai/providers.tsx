@@ -1,12 +1,14 @@
-import { Button, Drawer, Group, PasswordInput, Skeleton, Stack, Text } from '@mantine/core'
+import { Button, Group, PasswordInput, Skeleton, Stack, Text } from '@mantine/core'
 import { useMutation } from '@tanstack/react-query'
 import { useState } from 'react'
 import { createAiProvider, deleteAiProvider } from '../../../sdk/src/generated/admin.ts'
 import { call } from '../api.ts'
 import { Confirm } from '../parts/dialogs.tsx'
+import { Drawer } from '../parts/drawer.tsx'
 import { Card, PageHead, useAddress, useProject } from '../parts/page.tsx'
 import { done, Failure, useRefresh } from '../parts/states.tsx'
 import { Status } from '../parts/status.tsx'
+import { useUnsaved } from '../parts/unsaved.tsx'
 import { providerNames, useProviders } from './data.ts'
 
 const about: Readonly<Record<string, string>> = {
@@ -28,6 +30,7 @@ const Form = ({ name, onClose }: { name: string; onClose: () => void }) => {
       await refresh()
     },
   })
+  useUnsaved(key, work)
   return (
     <form
       onSubmit={(event) => {

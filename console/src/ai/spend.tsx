@@ -1,13 +1,15 @@
-import { Button, Group, Modal, NumberInput, Progress, Skeleton, Stack, Text } from '@mantine/core'
+import { Button, Group, NumberInput, Progress, Skeleton, Stack, Text } from '@mantine/core'
 import { useMutation } from '@tanstack/react-query'
 import { CircleDollarSign } from 'lucide-react'
 import { useState } from 'react'
 import { setSpendCeiling } from '../../../sdk/src/generated/admin.ts'
 import { call } from '../api.ts'
+import { Dialog } from '../parts/drawer.tsx'
 import { List } from '../parts/list.tsx'
 import { PageHead, ProjectLink, useAddress, useProject } from '../parts/page.tsx'
 import { done, Empty, Failure, useRefresh } from '../parts/states.tsx'
 import { Status } from '../parts/status.tsx'
+import { useUnsaved } from '../parts/unsaved.tsx'
 import { BudgetDrawer } from './budget.tsx'
 import { dollars, type Period, type Prompt, periodWords, useBilling, useBudget, useSpend } from './data.ts'
 
@@ -49,6 +51,7 @@ const CeilingForm = ({ ceiling, onClose }: { ceiling: number | null; onClose: ()
       await refresh()
     },
   })
+  useUnsaved(amount, work)
   return (
     <form
       onSubmit={(event) => {
@@ -149,9 +152,9 @@ export const Page = () => {
         />
       </div>
       <BudgetDrawer name={budget} onClose={() => setAddress({ budget: undefined })} />
-      <Modal opened={isOpen} onClose={() => setOpen(false)} title="Ceiling of the project">
+      <Dialog opened={isOpen} onClose={() => setOpen(false)} title="Ceiling of the project">
         {isOpen && <CeilingForm ceiling={ceiling} onClose={() => setOpen(false)} />}
-      </Modal>
+      </Dialog>
     </>
   )
 }

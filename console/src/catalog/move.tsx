@@ -1,5 +1,6 @@
-import { Button, Drawer } from '@mantine/core'
+import { Button } from '@mantine/core'
 import { Gift, Undo2 } from 'lucide-react'
+import { Drawer } from '../parts/drawer.tsx'
 import { OperationForm } from '../parts/form/form.tsx'
 import { useAddress } from '../parts/page.tsx'
 import { done } from '../parts/states.tsx'

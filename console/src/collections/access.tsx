@@ -4,6 +4,7 @@ import { useState } from 'react'
 import { callAny } from '../api.ts'
 import { Card, useProject } from '../parts/page.tsx'
 import { done, Failure, useRefresh } from '../parts/states.tsx'
+import { useUnsaved } from '../parts/unsaved.tsx'
 import { accessOf, type Collection, one, type Scope } from './data.ts'
 import { Frame } from './frame.tsx'
 import { PolicyChoice } from './policies.tsx'
@@ -32,6 +33,7 @@ const Content = ({ collection }: { collection: Collection }) => {
       await refresh()
     },
   })
+  useUnsaved(changes, work)
   // rules that stay as they are make no statements: those of a new collection with the same rules are shown
   const twin = `${name.slice(0, 55)}_preview`
   const policies = { read_policy: draft.read_policy, write_policy: draft.write_policy }

@@ -2,7 +2,6 @@ import {
   ActionIcon,
   Button,
   Collapse,
-  Drawer,
   Group,
   NumberInput,
   Select,
@@ -16,8 +15,10 @@ import { useMutation } from '@tanstack/react-query'
 import { Settings2, Trash2 } from 'lucide-react'
 import { useState } from 'react'
 import { callAny, type Row, TrellisError } from '../api.ts'
+import { Drawer } from '../parts/drawer.tsx'
 import { useProject } from '../parts/page.tsx'
 import { done, Failure, useRefresh } from '../parts/states.tsx'
+import { useUnsaved } from '../parts/unsaved.tsx'
 import {
   type Collection,
   type CollectionColumn,
@@ -327,6 +328,7 @@ const Form = ({
       await refresh()
     },
   })
+  useUnsaved(draft, work)
   const refusal = work.error instanceof TrellisError ? work.error : undefined
   const sample = refusal?.details?.['failing_rows']
   const isLocked = !isNew

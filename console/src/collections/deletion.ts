@@ -1,6 +1,6 @@
 import { useSyncExternalStore } from 'react'
 import { accessToken, callAny, queries } from '../api.ts'
-import { counted, done, failed } from '../parts/states.tsx'
+import { failed } from '../parts/states.tsx'
 
 /** Seconds in which a deletion can be taken back. The API does not restore a row for a developer, so it is asked to delete only afterwards. */
 const grace = 10
@@ -28,8 +28,12 @@ const subscribe = (listener: () => void) => {
 
 const route = (id: string) => `/v1/admin/projects/{projectId}/collections/{name}/rows/${id}`
 
+/** Deletions that the server was asked for already. */
+const begun = new WeakSet<Deletion>()
+
 const carryOut = async (deletion: Deletion): Promise<void> => {
   if (!pending.includes(deletion)) return
+  begun.add(deletion)
   const { projectId, name, ids } = deletion
   const rest = [...ids]
   const refusals: unknown[] = []
@@ -58,10 +62,15 @@ addEventListener('pagehide', () => {
 export const usePending = (projectId: string, name: string): readonly string[] =>
   useSyncExternalStore(subscribe, () => shown.get(`${projectId} ${name}`) ?? none)
 
-/** Deletes rows, with some seconds in which that is undone. */
-export const deleteRows = (projectId: string, name: string, ids: readonly string[]): void => {
+/** Deletes rows, with some seconds in which what it answers takes that back. */
+export const deleteRows = (projectId: string, name: string, ids: readonly string[]): (() => Promise<void>) => {
   const deletion: Deletion = { projectId, name, ids }
   set([...pending, deletion])
-  setTimeout(() => void carryOut(deletion), grace * 1000)
-  done(`${counted(ids.length, 'row')} deleted.`, async () => set(pending.filter((one) => one !== deletion)))
+  const timer = setTimeout(() => void carryOut(deletion), grace * 1000)
+  return async () => {
+    if (begun.has(deletion) || !pending.includes(deletion))
+      throw new Error(`A deletion can be taken back for ${grace} seconds, and these have passed.`)
+    clearTimeout(timer)
+    set(pending.filter((one) => one !== deletion))
+  }
 }

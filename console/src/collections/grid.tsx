@@ -211,7 +211,6 @@ export type GridProps = {
   readonly onChange: (row: Row, column: CollectionColumn, value: unknown) => void
   readonly onRefused: (error: unknown) => void
   readonly onOpen: (row: Row) => void
-  readonly onUndo: () => void
   readonly onDelete: (ids: readonly string[]) => void
   readonly onAddColumn: () => void
 }
@@ -353,8 +352,7 @@ export const Grid = (props: GridProps) => {
     }
     const known = moves[event.key]
     const column = columns[activeColumn - 1]
-    if (isMeta && event.key === 'z') props.onUndo()
-    else if (isMeta && event.key === 'c' && column)
+    if (isMeta && event.key === 'c' && column)
       void navigator.clipboard?.writeText(shownText(column, rowAt(activeRow)?.[column.name]))
     else if (known) known()
     else if (event.key.length === 1 && !isMeta && !event.altKey && column && !isSystem(column) && !isWide(column)) {

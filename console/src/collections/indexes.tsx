@@ -1,12 +1,14 @@
-import { Button, Drawer, Menu, MultiSelect, Select, Stack, Switch, Text } from '@mantine/core'
+import { Button, Menu, MultiSelect, Select, Stack, Switch, Text } from '@mantine/core'
 import { useMutation } from '@tanstack/react-query'
 import { Plus, Zap } from 'lucide-react'
 import { useState } from 'react'
 import { callAny } from '../api.ts'
 import { Confirm } from '../parts/dialogs.tsx'
+import { Drawer } from '../parts/drawer.tsx'
 import { useAddress, useProject } from '../parts/page.tsx'
 import { done, Empty, Failure, useRefresh } from '../parts/states.tsx'
 import { Status } from '../parts/status.tsx'
+import { useUnsaved } from '../parts/unsaved.tsx'
 import { type Collection, columnsOf, one, titleOfColumn } from './data.ts'
 import { Frame } from './frame.tsx'
 import { More } from './more.tsx'
@@ -36,6 +38,7 @@ const Form = ({ collection, onClose }: { collection: Collection; onClose: () => 
       await refresh()
     },
   })
+  useUnsaved([columns, method, isUnique], work)
   return (
     <form
       onSubmit={(event) => {

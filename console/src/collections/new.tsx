@@ -1,11 +1,11 @@
 import { Button, Group, SegmentedControl, Stack, Text, Textarea, TextInput } from '@mantine/core'
 import { useMutation } from '@tanstack/react-query'
-import { useBlocker } from '@tanstack/react-router'
 import { Plus } from 'lucide-react'
 import { useRef, useState } from 'react'
 import { callAny, TrellisError } from '../api.ts'
 import { Card, PageHead, useOpen, useProject } from '../parts/page.tsx'
 import { done, Failure, useRefresh } from '../parts/states.tsx'
+import { useUnsaved } from '../parts/unsaved.tsx'
 import { columnBody, type Draft, DraftLine, emptyDraft } from './column_form.tsx'
 import { accessOf } from './data.ts'
 import { PolicyChoice } from './policies.tsx'
@@ -19,7 +19,6 @@ export const Page = () => {
   const { path } = useProject()
   const open = useOpen()
   const refresh = useRefresh()
-  const isDone = useRef(false)
   const nextKey = useRef(2)
   const [name, setName] = useState('')
   const [description, setDescription] = useState('')
@@ -39,17 +38,12 @@ export const Page = () => {
   const work = useMutation({
     mutationFn: () => callAny(operation, { path, body }),
     onSuccess: async () => {
-      isDone.current = true
       done(`The collection “${name}” is there.`)
       void open(`collections/${name}`)
       await refresh()
     },
   })
-  const isDirty = name !== '' || columns.length > 0
-  useBlocker({
-    shouldBlockFn: () => false,
-    enableBeforeUnload: () => isDirty && !isDone.current,
-  })
+  useUnsaved([name, description, scope, read, write, columns], work)
   const field = work.error instanceof TrellisError ? work.error.details?.['field'] : undefined
   return (
     <>

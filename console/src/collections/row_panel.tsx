@@ -1,14 +1,16 @@
-import { Button, Drawer, Group, Select, Stack, Text, TextInput } from '@mantine/core'
+import { Button, Group, Select, Stack, Text, TextInput } from '@mantine/core'
 import { useForm } from '@mantine/form'
 import { useMutation, useQuery } from '@tanstack/react-query'
 import { type ComponentProps, useState } from 'react'
 import { adminCreateRow, adminFindRows, adminGetRow, adminUpdateRow } from '../../../sdk/src/generated/admin.ts'
 import { call, callAny, type Row, TrellisError } from '../api.ts'
+import { Drawer } from '../parts/drawer.tsx'
 import { type Editor, type EditorOf, Fields, type Values } from '../parts/form/fields.tsx'
 import { bodyOf, type Document, type Schema } from '../parts/form/schema.ts'
 import { Facts, useProject } from '../parts/page.tsx'
 import { done, Failure, useRefresh, When } from '../parts/states.tsx'
 import { Id } from '../parts/status.tsx'
+import { useUnsaved } from '../parts/unsaved.tsx'
 import { UserName } from '../parts/users.tsx'
 import { type Collection, type CollectionColumn, isList, typeWords } from './data.ts'
 import { filterOf } from './filters.ts'
@@ -148,6 +150,7 @@ const Form = ({ collection, row, onClose }: { collection: Collection; row: Row |
       if (typeof column === 'string' && column in properties) form.setFieldError(column, error.message)
     },
   })
+  useUnsaved([body, owner, group], work)
   return (
     <form
       noValidate

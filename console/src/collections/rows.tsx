@@ -1,14 +1,13 @@
 import { Alert, Button, Group, Menu, Text } from '@mantine/core'
 import { useLocalStorage } from '@mantine/hooks'
-import { notifications } from '@mantine/notifications'
 import { useQueryClient } from '@tanstack/react-query'
 import { Columns3, Plus, RefreshCw, Rows3 } from 'lucide-react'
-import { useRef, useState } from 'react'
+import { useState } from 'react'
 import { adminUpdateRow } from '../../../sdk/src/generated/admin.ts'
 import { call, type Row } from '../api.ts'
 import { SearchBox } from '../parts/list.tsx'
 import { useAddress, useProject } from '../parts/page.tsx'
-import { count, counted, done, Empty, Failure, failed, Rows } from '../parts/states.tsx'
+import { count, counted, Empty, Failure, failed, Rows } from '../parts/states.tsx'
 import { ColumnDrawer } from './column_form.tsx'
 import { type Collection, type CollectionColumn, columnsOf, policySentence, policyWord } from './data.ts'
 import { deleteRows, usePending } from './deletion.ts'
@@ -21,6 +20,7 @@ import { PlanDrawer } from './plan.tsx'
 import { RowPanel } from './row_panel.tsx'
 import { exportRows, ImportDialog } from './transfer.tsx'
 import { mostRows, putRow, useRowWindow } from './use_rows.ts'
+import { useUndo } from './use_undo.ts'
 import { shownText } from './values.ts'
 
 type Keys = 'q' | 'where' | 'sort' | 'row' | 'column' | 'as' | 'plan' | 'import'
@@ -64,8 +64,7 @@ const Content = ({ collection }: { collection: Collection }) => {
   const filter = filterOf(columns, [...conditions, ...seen], q, pending)
   const order = orderOf(sort)
   const { total, rowAt, error, retry, onRange } = useRowWindow(collection, { filter, order })
-  const undos = useRef<(() => Promise<unknown>)[]>([])
-  const lastToast = useRef('')
+  const did = useUndo()
 
   const put = async (row: Row, column: CollectionColumn, value: unknown) => {
     const id = String(row['id'])
@@ -86,17 +85,13 @@ const Content = ({ collection }: { collection: Collection }) => {
       failed(error)
       return
     }
-    const back = () => put({ ...row, [column.name]: value }, column, row[column.name] ?? null)
-    undos.current.push(back)
     const words = value === null ? 'emptied' : `now ${short(shownText(column, value))}`
-    if (lastToast.current) notifications.hide(lastToast.current)
-    lastToast.current = done(`${column.name} of “${short(rowTitle(row))}” is ${words}.`, () => {
-      undos.current = undos.current.filter((one) => one !== back)
-      return back()
-    })
+    did(`${column.name} of “${short(rowTitle(row))}” is ${words}.`, () =>
+      put({ ...row, [column.name]: value }, column, row[column.name] ?? null),
+    )
   }
   const remove = (ids: readonly string[]) => {
-    deleteRows(projectId, name, ids)
+    did(`${counted(ids.length, 'row')} deleted.`, deleteRows(projectId, name, ids))
     setSelected(new Set())
   }
   const isAll = conditions.length === 0 && q === '' && !userId
@@ -173,14 +168,6 @@ const Content = ({ collection }: { collection: Collection }) => {
           onChange={change}
           onRefused={failed}
           onOpen={(row) => setAddress({ row: String(row['id']) }, false)}
-          onUndo={() => {
-            const back = undos.current.pop()
-            if (back)
-              back().then(() => {
-                notifications.hide(lastToast.current)
-                done('Undone.')
-              }, failed)
-          }}
           onDelete={remove}
           onAddColumn={() => setAddress({ column: '+' }, false)}
         />

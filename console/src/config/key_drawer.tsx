@@ -1,13 +1,15 @@
-import { Button, Drawer, Group, SegmentedControl, Stack, Text, Textarea, TextInput } from '@mantine/core'
+import { Button, Group, SegmentedControl, Stack, Text, Textarea, TextInput } from '@mantine/core'
 import { useMutation } from '@tanstack/react-query'
 import { Plus, Trash2 } from 'lucide-react'
 import { useRef, useState } from 'react'
 import { TrellisError } from '../api.ts'
 import { Percentage } from '../flags/percentage.tsx'
 import { ValueInput } from '../flags/value_input.tsx'
+import { Drawer } from '../parts/drawer.tsx'
 import { ReferenceInput } from '../parts/form/reference_input.tsx'
 import { useProject } from '../parts/page.tsx'
 import { done, Failure, useRefresh } from '../parts/states.tsx'
+import { useUnsaved } from '../parts/unsaved.tsx'
 import { type Condition, type ConfigKey, change, create, type Draft, draftOf, typeWords } from './data.tsx'
 
 const first: Draft = { key: '', value_type: 'string', value: '', description: '', conditions: [] }
@@ -102,6 +104,7 @@ const Form = ({ row, onClose }: { row: ConfigKey | undefined; onClose: () => voi
       await refresh()
     },
   })
+  useUnsaved(draft, work)
   const field = work.error instanceof TrellisError ? work.error.details?.['field'] : undefined
   return (
     <form

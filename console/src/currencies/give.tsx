@@ -1,11 +1,13 @@
-import { Button, Drawer, Group, NumberInput, Stack, TextInput } from '@mantine/core'
+import { Button, Group, NumberInput, Stack, TextInput } from '@mantine/core'
 import { useMutation } from '@tanstack/react-query'
 import { HandCoins } from 'lucide-react'
 import { useState } from 'react'
 import { callAny, type Row } from '../api.ts'
+import { Drawer } from '../parts/drawer.tsx'
 import { ReferenceInput } from '../parts/form/reference_input.tsx'
 import { useAddress, useProject } from '../parts/page.tsx'
 import { count, done, Failure, useRefresh } from '../parts/states.tsx'
+import { useUnsaved } from '../parts/unsaved.tsx'
 import { UserPicker } from '../parts/users.tsx'
 
 const operation = '/v1/admin/projects/{projectId}/currencies/transactions'
@@ -40,6 +42,7 @@ const Form = ({ code, user, onClose }: { code: string | undefined; user: string 
       await refresh()
     },
   })
+  useUnsaved([to, currency, amount, reason], work)
   return (
     <form
       onSubmit={(event) => {

@@ -1,21 +1,10 @@
-import {
-  Anchor,
-  Button,
-  Drawer,
-  Group,
-  NumberInput,
-  Select,
-  Skeleton,
-  Stack,
-  Switch,
-  Text,
-  Textarea,
-} from '@mantine/core'
+import { Anchor, Button, Group, NumberInput, Select, Skeleton, Stack, Switch, Text, Textarea } from '@mantine/core'
 import { Download } from 'lucide-react'
 import { useState } from 'react'
 import { adminDeleteMedia, createMediaJob, updateMedia } from '../../../sdk/src/generated/admin.ts'
 import { call } from '../api.ts'
 import { Confirm } from '../parts/dialogs.tsx'
+import { Drawer } from '../parts/drawer.tsx'
 import { Facts, useProject } from '../parts/page.tsx'
 import { done, Failure, failed, useRefresh, When } from '../parts/states.tsx'
 import { Copied } from '../parts/status.tsx'

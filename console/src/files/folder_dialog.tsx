@@ -1,10 +1,12 @@
-import { Button, Group, Modal, Stack, TextInput } from '@mantine/core'
+import { Button, Group, Stack, TextInput } from '@mantine/core'
 import { useMutation } from '@tanstack/react-query'
 import { useState } from 'react'
 import { createMediaFolder, updateMediaFolder } from '../../../sdk/src/generated/admin.ts'
 import { call } from '../api.ts'
+import { Dialog } from '../parts/drawer.tsx'
 import { useProject } from '../parts/page.tsx'
 import { done, Failure, useRefresh } from '../parts/states.tsx'
+import { useUnsaved } from '../parts/unsaved.tsx'
 import type { MediaFolder } from './data.ts'
 
 const Form = ({
@@ -31,6 +33,7 @@ const Form = ({
       await refresh()
     },
   })
+  useUnsaved(name, work)
   return (
     <form
       onSubmit={(event) => {
@@ -74,7 +77,7 @@ export const FolderDialog = ({
   onClose: () => void
   onMade: (id: string) => void
 }) => (
-  <Modal opened={isOpen} onClose={onClose} title={folder ? 'Rename folder' : 'New folder'}>
+  <Dialog opened={isOpen} onClose={onClose} title={folder ? 'Rename folder' : 'New folder'}>
     {isOpen && <Form folder={folder} onClose={onClose} onMade={onMade} />}
-  </Modal>
+  </Dialog>
 )

@@ -5,6 +5,7 @@ import { createFlag } from '../../../sdk/src/generated/admin.ts'
 import { call, TrellisError } from '../api.ts'
 import { Card, PageHead, useOpen, useProject } from '../parts/page.tsx'
 import { done, Failure, useRefresh } from '../parts/states.tsx'
+import { useUnsaved } from '../parts/unsaved.tsx'
 import { Percentage } from './percentage.tsx'
 import { ValueInput } from './value_input.tsx'
 import { words } from './words.ts'
@@ -49,6 +50,7 @@ export const Page = () => {
       await refresh()
     },
   })
+  useUnsaved([name, typedKey, description, type, value, share, isOn], work)
   const field = work.error instanceof TrellisError ? work.error.details?.['field'] : undefined
   return (
     <>

@@ -1,11 +1,13 @@
-import { Button, Drawer, NumberInput, Stack, Switch, Text } from '@mantine/core'
+import { Button, NumberInput, Stack, Switch, Text } from '@mantine/core'
 import { useMutation } from '@tanstack/react-query'
 import { useState } from 'react'
 import { rampFlag } from '../../../sdk/src/generated/admin.ts'
 import { call } from '../api.ts'
+import { Drawer } from '../parts/drawer.tsx'
 import { ReferenceInput } from '../parts/form/reference_input.tsx'
 import { useProject } from '../parts/page.tsx'
 import { counted, done, Failure, useRefresh } from '../parts/states.tsx'
+import { useUnsaved } from '../parts/unsaved.tsx'
 import { type Flag, rulesOf } from './data.tsx'
 
 const Form = ({ flag, onClose }: { flag: Flag; onClose: () => void }) => {
@@ -45,6 +47,7 @@ const Form = ({ flag, onClose }: { flag: Flag; onClose: () => void }) => {
       await refresh()
     },
   })
+  useUnsaved([values, isGuarded, event], work)
   return (
     <form
       onSubmit={(submit) => {

@@ -1,8 +1,10 @@
-import { Button, Drawer, Stack, TagsInput, TextInput } from '@mantine/core'
+import { Button, Stack, TagsInput, TextInput } from '@mantine/core'
 import { DateTimePicker } from '@mantine/dates'
 import { useState } from 'react'
+import { Drawer } from '../parts/drawer.tsx'
 import { FilterEditor } from '../parts/form/filter_editor.tsx'
 import { ReferenceInput } from '../parts/form/reference_input.tsx'
+import { useUnsaved } from '../parts/unsaved.tsx'
 import type { Flag, Rule } from './data.tsx'
 import { Percentage } from './percentage.tsx'
 import { ValueInput } from './value_input.tsx'
@@ -27,6 +29,7 @@ const Form = ({
         if (value === undefined || value === '' || (Array.isArray(value) && value.length === 0)) delete next[name]
       return next as Rule
     })
+  useUnsaved(draft)
   const time = (name: 'starts_at' | 'ends_at', label: string) => (
     <DateTimePicker
       label={label}
@@ -117,6 +120,7 @@ type Values = { readonly default_value: unknown; readonly off_value: unknown }
 
 const ElseForm = ({ flag, onSave, onClose }: { flag: Flag; onSave: (values: Values) => void; onClose: () => void }) => {
   const [values, setValues] = useState<Values>({ default_value: flag.default_value, off_value: flag.off_value })
+  useUnsaved(values)
   return (
     <form
       onSubmit={(event) => {

@@ -1,4 +1,4 @@
-import { ActionIcon, Button, Drawer, Menu, Select, Skeleton } from '@mantine/core'
+import { ActionIcon, Button, Menu, Select, Skeleton } from '@mantine/core'
 import { useQuery } from '@tanstack/react-query'
 import { Ellipsis, UserPlus, X } from 'lucide-react'
 import { useState } from 'react'
@@ -12,6 +12,7 @@ import {
 import type { GroupMember } from '../../../sdk/src/generated/schemas.ts'
 import { call, type Row } from '../api.ts'
 import { Confirm } from '../parts/dialogs.tsx'
+import { Drawer } from '../parts/drawer.tsx'
 import { OperationForm } from '../parts/form/form.tsx'
 import { List } from '../parts/list.tsx'
 import { Card, Facts, PageHead, useAddress, useOpen, useParam, useProject } from '../parts/page.tsx'

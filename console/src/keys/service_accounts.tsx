@@ -1,4 +1,4 @@
-import { Button, Drawer } from '@mantine/core'
+import { Button } from '@mantine/core'
 import { useQuery } from '@tanstack/react-query'
 import { Bot, Plus } from 'lucide-react'
 import { useState } from 'react'
@@ -6,6 +6,7 @@ import { deleteServiceAccount, getProject, rotateServiceAccountKey } from '../..
 import type { ServiceAccount } from '../../../sdk/src/generated/schemas.ts'
 import { call } from '../api.ts'
 import { Confirm } from '../parts/dialogs.tsx'
+import { Drawer } from '../parts/drawer.tsx'
 import { OperationForm } from '../parts/form/form.tsx'
 import { List } from '../parts/list.tsx'
 import { PageHead, useProject } from '../parts/page.tsx'

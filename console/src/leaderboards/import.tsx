@@ -1,8 +1,9 @@
-import { Button, Drawer, FileButton, Group, Stack, Text, Textarea } from '@mantine/core'
+import { Button, FileButton, Group, Stack, Text, Textarea } from '@mantine/core'
 import { useMutation } from '@tanstack/react-query'
 import { Upload } from 'lucide-react'
 import { useState } from 'react'
 import { callAny, type Row } from '../api.ts'
+import { Drawer } from '../parts/drawer.tsx'
 import { useProject } from '../parts/page.tsx'
 import { counted, done, Failure, useRefresh } from '../parts/states.tsx'
 

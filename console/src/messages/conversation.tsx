@@ -8,6 +8,7 @@ import { Confirm } from '../parts/dialogs.tsx'
 import { useRows } from '../parts/list.tsx'
 import { Card, PageHead, ProjectLink, useParam, useProject } from '../parts/page.tsx'
 import { done, Empty, Failure, Rows, useRefresh, When } from '../parts/states.tsx'
+import { useUnsaved } from '../parts/unsaved.tsx'
 
 const messages = '/v1/admin/projects/{projectId}/messaging/conversations/{conversationId}/messages'
 
@@ -27,6 +28,7 @@ export const Page = () => {
       await refresh()
     },
   })
+  useUnsaved(text)
   return (
     <>
       <PageHead title="Conversation" back={{ title: 'Conversations', to: 'messages' }} />

@@ -33,6 +33,7 @@ import { List as Rows } from '../parts/list.tsx'
 import { Card, PageHead, ProjectLink, useOpen, useParam, useProject } from '../parts/page.tsx'
 import { count, counted, done, Empty, Failure, failed, sentenceOf, useRefresh, When } from '../parts/states.tsx'
 import { Status } from '../parts/status.tsx'
+import { useUnsaved } from '../parts/unsaved.tsx'
 
 type Type = 'keyword' | 'link' | 'regex' | 'rate' | 'new_account' | 'report_threshold'
 const types: Readonly<Record<Type, readonly [string, string, Row]>> = {
@@ -185,6 +186,7 @@ const RuleForm = ({ rule }: { rule?: ModerationRule }) => {
       void open(`moderation-rules/${data.id}`)
     },
   })
+  useUnsaved([name, type, config], work)
   const field = work.error instanceof TrellisError ? String(work.error.details?.['field'] ?? '') : ''
   return (
     <form

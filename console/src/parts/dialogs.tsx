@@ -1,7 +1,9 @@
-import { Button, Group, Modal, Stack, Text, TextInput } from '@mantine/core'
+import { Button, Group, Stack, Text, TextInput } from '@mantine/core'
 import { useMutation } from '@tanstack/react-query'
 import { type ReactNode, useState } from 'react'
+import { Dialog } from './drawer.tsx'
 import { done, Failure, useRefresh } from './states.tsx'
+import { useUnsaved } from './unsaved.tsx'
 
 type ConfirmProps<Result> = {
   readonly title: string
@@ -21,6 +23,14 @@ type ConfirmProps<Result> = {
   readonly typed?: string
   readonly isDangerous?: boolean
   readonly after?: () => void
+  /** What fields in it hold, where that is work: closing it then asks. */
+  readonly values?: unknown
+}
+
+/** Is there while the dialog is: its values are those that the dialog opened with, until somebody types. */
+const Held = ({ values, work }: { values: unknown; work: { isPending: boolean; isSuccess: boolean } }) => {
+  useUnsaved(values, work)
+  return null
 }
 
 /** Asks before something is done that people notice, or for the little that it needs. A refusal stays in the dialog. */
@@ -37,6 +47,7 @@ export const Confirm = <Result,>({
   isDangerous = true,
   after,
   isDisabled = false,
+  values,
 }: ConfirmProps<Result>) => {
   const [text, setText] = useState('')
   const refresh = useRefresh()
@@ -55,13 +66,14 @@ export const Confirm = <Result,>({
     onClose()
   }
   return (
-    <Modal opened={isOpen} onClose={close} title={title}>
+    <Dialog opened={isOpen} onClose={close} title={title}>
       <form
         onSubmit={(event) => {
           event.preventDefault()
           work.mutate()
         }}
       >
+        <Held values={values} work={work} />
         <Stack gap="sm">
           <Text size="sm" component="div">
             {children}
@@ -93,6 +105,6 @@ export const Confirm = <Result,>({
           </Group>
         </Stack>
       </form>
-    </Modal>
+    </Dialog>
   )
 }

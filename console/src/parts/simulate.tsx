@@ -1,7 +1,8 @@
-import { Button, Drawer, Stack, Text } from '@mantine/core'
+import { Button, Stack, Text } from '@mantine/core'
 import { FlaskConical } from 'lucide-react'
 import { type ReactNode, useState } from 'react'
 import type { Row } from '../api.ts'
+import { Drawer } from './drawer.tsx'
 import type { FieldWords } from './form/fields.tsx'
 import { OperationForm } from './form/form.tsx'
 

@@ -1,5 +1,5 @@
 import { Alert, Anchor, Button, Center, Group, Skeleton, Stack, Text, Title, Tooltip } from '@mantine/core'
-import { notifications } from '@mantine/notifications'
+import { type NotificationData, notifications } from '@mantine/notifications'
 import { useQueryClient } from '@tanstack/react-query'
 import { Link } from '@tanstack/react-router'
 import { CircleAlert, CloudOff, SearchX } from 'lucide-react'
@@ -142,14 +142,31 @@ export const count = (value: number | string | null | undefined): string =>
 export const counted = (value: number, noun: string, plural = `${noun}s`): string =>
   `${numbers.format(value)} ${value === 1 ? noun : plural}`
 
+/** How many notices stand beside each other. Mantine would keep a further one back until one of these goes, and with it its Undo. */
+const mostNotices = 4
+let notices: readonly { readonly id: string; readonly hasUndo: boolean }[] = []
+
+/** Shows a notice at once. Where there are too many, the oldest one without Undo goes, else the oldest. */
+const show = (id: string, hasUndo: boolean, notice: NotificationData) => {
+  const oldest = notices.length < mostNotices ? undefined : (notices.find((one) => !one.hasUndo) ?? notices[0])
+  if (oldest) notifications.hide(oldest.id)
+  notices = [...notices.filter((one) => one !== oldest), { id, hasUndo }]
+  notifications.show({
+    ...notice,
+    id,
+    closeButtonProps: { 'aria-label': 'Close' },
+    onClose: () => {
+      notices = notices.filter((one) => one.id !== id)
+    },
+  })
+}
+
 /** Says that something was done, with a way back where there is one. Answers the id of the toast. */
 export const done = (message: string, undo?: () => Promise<unknown>): string => {
   const id = crypto.randomUUID()
-  notifications.show({
-    id,
+  show(id, undo !== undefined, {
     color: 'leaf',
     autoClose: undo ? 10_000 : 5000,
-    closeButtonProps: { 'aria-label': 'Close' },
     message: undo ? (
       <Group justify="space-between" wrap="nowrap">
         <span>{message}</span>
@@ -174,11 +191,10 @@ export const done = (message: string, undo?: () => Promise<unknown>): string => 
 
 /** Says that something was refused, where no form shows it. */
 export const failed = (error: unknown): void => {
-  notifications.show({
+  show(crypto.randomUUID(), false, {
     color: 'red.8',
     title: isTemporary(error) ? 'The server does not answer' : 'That was refused',
     message: sentenceOf(error),
-    closeButtonProps: { 'aria-label': 'Close' },
     autoClose: 10_000,
   })
 }

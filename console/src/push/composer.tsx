@@ -17,6 +17,7 @@ import { listSegments } from '../../../sdk/src/generated/admin.ts'
 import { call, callAny, type Row } from '../api.ts'
 import { Card, Facts, PageHead, useAddress, useOpen, useProject } from '../parts/page.tsx'
 import { count, counted, done, Failure } from '../parts/states.tsx'
+import { useUnsaved } from '../parts/unsaved.tsx'
 import { useProjects } from '../shell/shell.tsx'
 import { NotConnected } from './connected.tsx'
 import { Phone } from './phone.tsx'
@@ -116,6 +117,7 @@ export const Page = () => {
       void open(`push/${campaignId}`)
     },
   })
+  useUnsaved(draft, send)
   const chosen = segments.data?.data.find(({ id }) => id === draft.segmentId)
   const isWritten = draft.title !== '' && draft.body !== ''
   const to = (next: number) => setAddress({ step: String(next) })

@@ -24,6 +24,7 @@ import type { Segment } from '../../../sdk/src/generated/schemas.ts'
 import { call, TrellisError } from '../api.ts'
 import { Card, PageHead, ProjectLink, useAddress, useOpen, useParam, useProject } from '../parts/page.tsx'
 import { count, counted, done, Failure, sentenceOf, useRefresh } from '../parts/states.tsx'
+import { useUnsaved } from '../parts/unsaved.tsx'
 import { nameOf } from '../parts/users.tsx'
 import { Conditions } from './rows.tsx'
 import { type Group, groupOf, isWhole, newLeaf, placesOf, rulesOf } from './rules.ts'
@@ -155,6 +156,7 @@ const Builder = ({ segment, start }: { segment?: Segment; start?: Group }) => {
       await refresh()
     },
   })
+  useUnsaved([name, key, about, kind, group], work)
   const refused = work.error instanceof TrellisError ? work.error.details?.['field'] : undefined
   const errorAt = (field: string) => (refused === field ? sentenceOf(work.error) : undefined)
   const canSave = name.trim() !== '' && (!isDynamic || size.isReady)

@@ -1,4 +1,4 @@
-import { Button, Drawer, Group, PasswordInput, Stack, Text, Textarea, TextInput } from '@mantine/core'
+import { Button, Group, PasswordInput, Stack, Text, Textarea, TextInput } from '@mantine/core'
 import { useMutation, useQuery } from '@tanstack/react-query'
 import { useState } from 'react'
 import {
@@ -9,9 +9,11 @@ import {
 } from '../../../sdk/src/generated/admin.ts'
 import { call } from '../api.ts'
 import { Confirm } from '../parts/dialogs.tsx'
+import { Drawer } from '../parts/drawer.tsx'
 import { PageHead, useAddress, useProject } from '../parts/page.tsx'
 import { done, Failure, failed, Rows, useRefresh, When } from '../parts/states.tsx'
 import { Copied, Status } from '../parts/status.tsx'
+import { useUnsaved } from '../parts/unsaved.tsx'
 
 type Entry = {
   readonly name: string
@@ -122,6 +124,7 @@ const Connect = ({ provider, onClose }: { provider: Provider; onClose: () => voi
       await refresh()
     },
   })
+  useUnsaved(values, work)
   return (
     <form
       onSubmit={(event) => {

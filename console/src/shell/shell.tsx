@@ -11,6 +11,7 @@ import { call, signOut } from '../api.ts'
 import { groups } from '../areas.ts'
 import { usePlace, useProject } from '../parts/page.tsx'
 import { failed } from '../parts/states.tsx'
+import { Leaving } from '../parts/unsaved.tsx'
 import { Finder } from './finder.tsx'
 import { Keys } from './keys.tsx'
 import { Offline } from './offline.tsx'
@@ -180,6 +181,7 @@ const Frame = ({ side, finder }: { side?: ReactNode; finder?: ReactNode }) => {
       </div>
       {finder}
       <Keys />
+      <Leaving />
     </>
   )
 }

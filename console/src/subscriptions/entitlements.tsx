@@ -1,6 +1,7 @@
-import { Button, Drawer, Skeleton, Stack } from '@mantine/core'
+import { Button, Skeleton, Stack } from '@mantine/core'
 import { KeyRound } from 'lucide-react'
 import { useState } from 'react'
+import { Drawer } from '../parts/drawer.tsx'
 import { OperationForm } from '../parts/form/form.tsx'
 import { Card, PageHead, ProjectLink, useAddress, useOpen } from '../parts/page.tsx'
 import { done, Empty, Failure } from '../parts/states.tsx'

@@ -1,4 +1,4 @@
-import { Button, Drawer, Select, Stack } from '@mantine/core'
+import { Button, Select, Stack } from '@mantine/core'
 import { useMutation, useQuery } from '@tanstack/react-query'
 import { Mail, UserPlus, UsersRound } from 'lucide-react'
 import { useState } from 'react'
@@ -11,6 +11,7 @@ import {
 import type { OrganizationInvite, OrganizationMember } from '../../../sdk/src/generated/schemas.ts'
 import { call } from '../api.ts'
 import { Confirm } from '../parts/dialogs.tsx'
+import { Drawer } from '../parts/drawer.tsx'
 import { OperationForm } from '../parts/form/form.tsx'
 import { List } from '../parts/list.tsx'
 import { Card, PageHead, useProject } from '../parts/page.tsx'

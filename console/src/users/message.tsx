@@ -26,6 +26,7 @@ export const Message = ({ user, isOpen, onClose }: DialogProps) => {
       isDangerous={false}
       isDisabled={title.trim() === '' || text.trim() === ''}
       said={`Sent to ${nameOf(user)}. What became of it stands under Messages.`}
+      values={[title, text]}
       isOpen={isOpen}
       onClose={onClose}
       run={async () => {

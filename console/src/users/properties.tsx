@@ -85,6 +85,7 @@ export const PropertiesDialog = ({
       verb="Save"
       said="The properties are saved."
       isDangerous={false}
+      values={lines}
       isOpen={isOpen}
       isDisabled={lines.some((line) => problemOf(line, lines) !== undefined)}
       onClose={() => {

@@ -1,11 +1,11 @@
-import { Button, Code, CopyButton, Group, Modal, Stack, Text, Title } from '@mantine/core'
+import { Button, Code, CopyButton, Group, Stack, Text, Title } from '@mantine/core'
 import { useForm } from '@mantine/form'
 import { useMutation } from '@tanstack/react-query'
-import { useBlocker } from '@tanstack/react-router'
-import { useEffect, useMemo, useRef } from 'react'
+import { useEffect, useMemo } from 'react'
 import { callAny, type Row, TrellisError } from '../../api.ts'
 import { useProject } from '../page.tsx'
 import { Failure, useRefresh } from '../states.tsx'
+import { useUnsaved } from '../unsaved.tsx'
 import { editorOf } from './editors.ts'
 import { Fields, Sections, type Values } from './fields.tsx'
 import type { OperationFormProps } from './form.tsx'
@@ -75,7 +75,6 @@ export const LoadedForm = ({ document, ...props }: OperationFormProps & { docume
   const form = useForm<Values>({ initialValues: { ...before, ...preset } })
   const values = form.getValues()
   const body = { ...bodyOf(schema, document, values, before), ...fixed }
-  const isDone = useRef(false)
   // a key, or what is said to be made from another field of the form, such as the code of a currency
   const derived = Object.entries(schema.properties ?? {}).find(([name, property]) => {
     const from = property['x-form']?.from
@@ -92,7 +91,6 @@ export const LoadedForm = ({ document, ...props }: OperationFormProps & { docume
   const work = useMutation({
     mutationFn: () => callAny(operation, { path: { ...project, ...path }, body }),
     onSuccess: async ({ data }) => {
-      isDone.current = true
       onDone(data)
       await refresh()
     },
@@ -103,25 +101,7 @@ export const LoadedForm = ({ document, ...props }: OperationFormProps & { docume
       focusFirstError()
     },
   })
-  const isDirty = Object.keys(bodyOf(schema, document, values, { ...before, ...preset })).length > 0
-  const leaving = useBlocker({
-    shouldBlockFn: ({ current, next }) => isDirty && !isDone.current && current.pathname !== next.pathname,
-    enableBeforeUnload: () => isDirty && !isDone.current,
-    withResolver: true,
-  })
-  const guard = (
-    <Modal opened={leaving.status === 'blocked'} onClose={() => leaving.reset?.()} title="Leave this page?">
-      <Text size="sm">What you typed is not saved.</Text>
-      <Group justify="flex-end" gap="xs" mt="md">
-        <Button variant="default" onClick={() => leaving.reset?.()}>
-          Stay
-        </Button>
-        <Button color="red.8" onClick={() => leaving.proceed?.()}>
-          Leave
-        </Button>
-      </Group>
-    </Modal>
-  )
+  useUnsaved(bodyOf(schema, document, values, { ...before, ...preset }), work)
   const common = { schema, document, form, editorOf, words }
   const submit = (event: { preventDefault(): void; stopPropagation(): void }) => {
     event.preventDefault()
@@ -163,12 +143,10 @@ export const LoadedForm = ({ document, ...props }: OperationFormProps & { docume
         {props.children}
         <Fields {...common} />
         {foot}
-        {guard}
       </form>
     )
   return (
     <form onSubmit={submit} noValidate>
-      {guard}
       <div className="form">
         <div>
           {props.children}
