@@ -203,6 +203,12 @@ export const environment = z.object({
     .min(1)
     .default(300)
     .describe('A PostgREST that served no request for so long is stopped.'),
+  SQL_QUERIES: z
+    .enum(['on', 'trusted', 'off'])
+    .default('on')
+    .describe(
+      'Whether developers may query the database of a project with SQL (docs/sql.md): `on` where Postgres keeps projects apart, `trusted` also where it does not, because the role of DATABASE_URL is no superuser, `off` nowhere.',
+    ),
   SANDBOX_PROJECTS: z.coerce
     .number()
     .int()

@@ -50,6 +50,7 @@ import { serveChannels } from '#server/rest/realtime.ts'
 import { serveRest } from '#server/rest/serve.ts'
 import { serveStorage } from '#server/rest/storage.ts'
 import type { Services } from '#server/services.ts'
+import { createSqlQueries } from '#server/sql/queries.ts'
 import { createStopping } from '#server/stopping.ts'
 import { serveMetrics } from '#server/telemetry/serve.ts'
 import { createTelemetry } from '#server/telemetry/telemetry.ts'
@@ -173,6 +174,7 @@ export const assemble = async (
 
   const sessions = createSessions()
   const graphql = createGraphQL({ log })
+  const sqlQueries = createSqlQueries({ mode: config.SQL_QUERIES, secrets })
   const tokens = createTokens(secrets, now)
   const realtime: Realtime = createRealtime({
     database,
@@ -296,6 +298,7 @@ export const assemble = async (
     notifier,
     realtime,
     graphql,
+    sqlQueries,
     rest,
     telemetry,
     stopping: stopping.signals,
@@ -324,7 +327,7 @@ export const assemble = async (
     await Promise.all([app?.close(), realtime.stop(), workers?.stop()])
     await telemetry.close()
     await services.traffic.close()
-    await graphql.close()
+    await Promise.all([graphql.close(), sqlQueries.close()])
     await rest.stop()
     await waker.close()
     await notifier.close()

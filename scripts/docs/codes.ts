@@ -89,6 +89,7 @@ INVALID_POLICY | The owner scope does not allow this pair of policies. | Choose 
 INVALID_SENDER | The sender is not on a verified sending domain of the project. | Verify the domain, or use another sender.
 INVALID_SIGNATURE | The signature or the secret of an incoming webhook is wrong. | Compare the secret at the provider with that of the integration.
 INVALID_SINCE | since is not a time. | Send ISO 8601 with an offset.
+INVALID_SQL | Postgres does not take the query, or it failed. | Correct it; details has the position.
 INVALID_TIMEZONE | The time zone is not known. | Send a name of the IANA database, such as Europe/Berlin.
 INVALID_TOKEN | The token or link is wrong, used or expired. | Sign in again, or request a new link.
 INVALID_UNTIL | until is not a time. | Send ISO 8601 with an offset.
@@ -191,6 +192,11 @@ SIZE_REQUIRED | Free projects register the exact size of a file. | Send size_byt
 SLOW_DOWN | The device polls too often. | Add five seconds to the interval.
 SPEND_CEILING_REACHED | The project has spent what it may in this month. | Raise the ceiling, or wait for the next month.
 SPEND_NOT_ALLOWED | Apps may not spend this currency. | Spend it from your server, with a server key.
+SQL_DISABLED | SQL queries are off on this server. | Ask the operator: SQL_QUERIES.
+SQL_FORBIDDEN | The query reads what dashboards may not read. | Leave the table, the column or the function out.
+SQL_READ_ONLY | The text is no statement that only reads. | Send one SELECT, VALUES, TABLE or WITH.
+SQL_TIMEOUT | The query took longer than it may, or waited too long for a lock. | Let it read less; explain says how it runs.
+SQL_UNAVAILABLE | Other queries of the project, of the developer or of the server are under way. | Try again after Retry-After.
 STREAK_NOT_FOUND | There is no active streak with this id or key. | Check the key.
 SUBJECT_NOT_FOUND | The reported content does not exist, or the caller cannot see it. | Nothing has to be done.
 SUPPRESSED | The address gets no mail of this category. | Do not send; delete the suppression only at the person's wish.

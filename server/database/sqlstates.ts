@@ -49,6 +49,7 @@ export const sqlstates: Readonly<Record<string, string>> = {
   // of Postgres: an object is not there, so the schema may be behind the program; or a kept plan is behind the schema
   '0A000': 'feature_not_supported: a kept plan whose result type changed is made anew',
   '3F000': 'invalid_schema_name',
+  '42601': 'syntax_error: of a query that a developer wrote',
   '42703': 'undefined_column',
   '42704': 'undefined_object',
   '42883': 'undefined_function',

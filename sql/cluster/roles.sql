@@ -49,6 +49,16 @@ begin
     execute format('alter role %I set jit to off', login_name);
     -- one call has one core: with parallel workers the sort of one user would take those of all others
     execute format('alter role %I set max_parallel_workers_per_gather to 0', login_name);
+    -- people write its SQL: pg_stat_activity shows a login the texts of its own sessions in the databases of other
+    -- projects, and a sort could fill the disk. Both are a superuser's to set, and nobody else's to take back
+    if login_name = 'login_app_dashboard' then
+      begin
+        execute format('alter role %I set track_activities to off', login_name);
+        execute format('alter role %I set temp_file_limit to %L', login_name, '1GB');
+      exception when insufficient_privilege then
+        null;
+      end;
+    end if;
     if is_16_or_newer then
       execute format('grant %I to %I with inherit false, set true', role_name, login_name);
     else

@@ -696,6 +696,8 @@ export const refreshSegment = 'POST /v1/admin/projects/{projectId}/segments/{idO
 export const getAppSessionAnalytics = 'GET /v1/admin/projects/{projectId}/sessions' as Operation<{ path: { projectId: string }; query?: { period?: "24h" | "7d" | "30d" | "90d" } }, S.AppSessionAnalyticsReply>
 /** Sessions of all users, newest first */
 export const listAppSessions = 'GET /v1/admin/projects/{projectId}/sessions/list' as Operation<{ path: { projectId: string }; query?: { limit?: number; offset?: number } }, S.AppSessionPage>
+/** Query the project's database with SQL; it reads only */
+export const createSql = 'POST /v1/admin/projects/{projectId}/sql' as Operation<{ path: { projectId: string }; body: S.CreateSqlInput }, S.SqlReply>
 /** The buckets of the project */
 export const listStorageBuckets = 'GET /v1/admin/projects/{projectId}/storage/buckets' as Operation<{ path: { projectId: string } }, S.StorageBucketList>
 /** Delete objects by their keys, all or none; the bytes are removed in the background */

@@ -1902,6 +1902,14 @@ export type CreateServiceAccountReply = {
 export type CreateServiceAccountResult = ServiceAccount & {
   key: string
 }
+export type CreateSqlInput = {
+  /** SQL. One statement that reads: SELECT, VALUES, TABLE or WITH. */
+  sql: string
+  /** Explain. `plan` answers how Postgres would run the statement and runs nothing; `analyze` runs it, and answers how it ran. */
+  explain?: "plan" | "analyze"
+  /** Rows. At most so many rows are answered. Default: `100`. */
+  limit?: number
+}
 export type CreateStreakDefinitionInput = UpdateStreakDefinitionInput & ({
   /** Key. The name in code and in calls, such as `first_lesson`: a small letter, then small letters, digits, _ and -. It never changes. */
   key: string
@@ -5913,6 +5921,20 @@ export type SpendCurrencyInput = {
   reason: string
   /** Metadata. Any JSON object of your own, kept and returned as it is. Default: `{}`. */
   metadata?: Record<string, unknown>
+}
+export type Sql = {
+  columns: Array<{
+    name: string
+    type: string
+  }>
+  rows: Array<Array<string | number | boolean | null>>
+  row_count: number
+  is_cut: boolean
+  duration_ms: number
+  plan: Record<string, unknown> | null
+}
+export type SqlReply = {
+  data: Sql
 }
 export type StartAppSessionInput = {
   /** Id. A uuid of your own: a start sent again with it counts once. */
