@@ -134,6 +134,20 @@ test('an answer names a column ten times at most, in whatever form', async () =>
   await client.from(name).delete().like('title', 'yy%')
 })
 
+test('an answer is put together from its parts, of letters of any length', async () => {
+  const titles = Array.from({ length: 300 }, (_, n) => `${n} ä😀`.repeat(n % 50))
+  await client.from(name).insert(titles.map((title, n) => ({ title, n })))
+  for (const count of [0, 1, 2, 40, 300]) {
+    const { data } = await client.from(name).select('title').order('n').limit(count)
+    expect(data).toEqual(titles.slice(0, count).map((title) => ({ title })))
+    const csv = await client.from(name).select('title').order('n').limit(count).csv()
+    // the head, and each title in quotes
+    const lines = csv.data?.split('\n').slice(1) ?? []
+    expect(lines).toEqual(count === 0 ? [''] : titles.slice(0, count).map((title) => `"${title}"`))
+  }
+  await client.from(name).delete().not('n', 'is', null)
+})
+
 describe('rows that are there already', () => {
   test('close no collection: an answer is bounded, and they can be deleted', async () => {
     await project.sql(

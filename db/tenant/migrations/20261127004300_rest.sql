@@ -19,76 +19,86 @@ comment on schema rest_answers is
    most 8 MB. PostgREST holds an answer in memory several times, and what exceeds its memory ends it for every user of
    the project.';
 
--- Postgres copies the state of an aggregate for each row, unless it is one of its own: so the state is short, and what
--- is full stands in settings of the transaction, <name>_1, <name>_2 ...
-create type rest_answers.collected as (name text, count int, bytes int, tail text);
-comment on type rest_answers.collected is
-  'The state of an answer: the last part, and the name, number and size of the parts before it.';
-
-create function rest_answers.add_part(state rest_answers.collected, part text, first text, delimiter text)
-returns rest_answers.collected
+-- Postgres copies the state of an aggregate for each row, unless it is one of its own: so the state is a short text,
+-- and what is full stands in settings of the transaction, rest_answers.of_<number>_1, _2 ... The state begins with a
+-- line of its number, how many parts were put away, and their bytes. It is cut by right(), which counts letters no
+-- further than it cuts.
+create function rest_answers.put_away(state text) returns text
 language plpgsql volatile as $$
 declare
   most constant int := 8388608;
+  head constant text := split_part(put_away.state, E'\n', 1);
+  part constant text := pg_catalog.right(put_away.state, -pg_catalog.length(head) - 1);
+  number text := split_part(head, ' ', 1);
+  count constant int := split_part(head, ' ', 2)::int + 1;
+  bytes constant int := split_part(head, ' ', 3)::int + pg_catalog.octet_length(part);
 begin
-  if state.tail is null then
-    state := row(null, 0, 0, add_part.first);
-  elsif pg_catalog.octet_length(state.tail) < 16384 then
-    state.tail := state.tail || add_part.delimiter;
-  else
-    if state.name is null then
-      state.name := 'rest_answers.of_' || (coalesce(nullif(current_setting('rest_answers.last', true), ''),
-                                                    '0')::int + 1);
-      perform set_config('rest_answers.last', pg_catalog.substr(state.name, 17), true);
-    end if;
-    state.count := state.count + 1;
-    state.bytes := state.bytes + pg_catalog.octet_length(state.tail);
-    perform set_config(state.name || '_' || state.count, state.tail, true);
-    state.tail := add_part.delimiter;
-  end if;
-  if state.bytes + pg_catalog.octet_length(state.tail) + pg_catalog.octet_length(add_part.part) > most then
+  if bytes > most then
     perform internal.fail(400, 'RESPONSE_TOO_LARGE',
                           'The response would have more than 8 MB: ask for fewer rows (limit) or columns (select).');
   end if;
-  state.tail := state.tail || add_part.part;
-  return state;
+  if count = 1 then
+    number := coalesce(nullif(current_setting('rest_answers.last', true), ''), '0')::int + 1;
+    perform set_config('rest_answers.last', number, true);
+  end if;
+  perform set_config('rest_answers.of_' || number || '_' || count, part, true);
+  return number || ' ' || count || ' ' || bytes || E'\n';
 end $$;
-comment on function rest_answers.add_part is 'Adds a part to an answer. Refuses 400 RESPONSE_TOO_LARGE above 8 MB.';
+comment on function rest_answers.put_away is
+  'Puts what a state holds away. Refuses 400 RESPONSE_TOO_LARGE above 8 MB in all.';
 
-create function rest_answers.add(state rest_answers.collected, r anyelement) returns rest_answers.collected
+create function rest_answers.add(state text, r anyelement) returns text
 language plpgsql volatile as $$
 begin
-  return rest_answers.add_part(add.state, coalesce(pg_catalog.to_json(add.r)::text, 'null'), '[', ', ');
+  if pg_catalog.octet_length(add.state) > 32768 then
+    state := rest_answers.put_away(add.state);
+  end if;
+  return add.state || ', ' || coalesce(pg_catalog.to_json(add.r)::text, 'null');
 end $$;
 comment on function rest_answers.add is 'Adds a row to an answer. Refuses 400 RESPONSE_TOO_LARGE above 8 MB.';
 
-create function rest_answers.add_line(state rest_answers.collected, line text, delimiter text)
-returns rest_answers.collected
+create function rest_answers.add_line(state text, line text, delimiter text) returns text
 language plpgsql volatile as $$
 begin
-  return case when add_line.line is null then add_line.state
-              else rest_answers.add_part(add_line.state, add_line.line, '', coalesce(add_line.delimiter, '')) end;
+  if add_line.line is null then
+    return add_line.state;
+  elsif add_line.state is null then
+    return E'0 0 0\n' || add_line.line;
+  elsif pg_catalog.octet_length(add_line.state) > 32768 then
+    state := rest_answers.put_away(add_line.state);
+  end if;
+  return add_line.state || coalesce(add_line.delimiter, '') || add_line.line;
 end $$;
 comment on function rest_answers.add_line is 'Adds a line to an answer. Refuses 400 RESPONSE_TOO_LARGE above 8 MB.';
 
-create function rest_answers.as_text(state rest_answers.collected) returns text
-language sql volatile
-return case when (as_text.state).tail is not null
-            then (select coalesce(pg_catalog.string_agg(current_setting((as_text.state).name || '_' || n),
-                                                        '' order by n), '')
-                    from pg_catalog.generate_series(1, (as_text.state).count) as n) || (as_text.state).tail end;
+create function rest_answers.as_text(state text) returns text
+language plpgsql volatile strict as $$
+begin
+  -- most answers have put nothing away
+  if pg_catalog.octet_length(as_text.state) <= 32768 and pg_catalog.starts_with(as_text.state, E'0 0 0\n') then
+    return pg_catalog.right(as_text.state, -6);
+  end if;
+  state := rest_answers.put_away(as_text.state);
+  return (select pg_catalog.string_agg(current_setting('rest_answers.of_' || split_part(as_text.state, ' ', 1)
+                                                       || '_' || n), '' order by n)
+            from pg_catalog.generate_series(1, split_part(as_text.state, ' ', 2)::int) as n);
+end $$;
 comment on function rest_answers.as_text is 'The collected lines with their delimiter; null of none.';
 
-create function rest_answers.as_json(state rest_answers.collected) returns json
-language sql volatile
-return (rest_answers.as_text(as_json.state) || ']')::json;
+create function rest_answers.as_json(state text) returns json
+language plpgsql volatile as $$
+begin
+  -- without the comma before the first row
+  return case when as_json.state <> E'0 0 0\n'
+              then ('[' || pg_catalog.right(rest_answers.as_text(as_json.state), -2) || ']')::json end;
+end $$;
 comment on function rest_answers.as_json is 'The list of the collected rows, as json_agg makes it; null of none.';
 
-create aggregate rest_answers.json_agg(anyelement) (sfunc = rest_answers.add, stype = rest_answers.collected,
+create aggregate rest_answers.json_agg(anyelement) (sfunc = rest_answers.add, stype = text, initcond = E'0 0 0\n',
                                                     finalfunc = rest_answers.as_json);
 comment on aggregate rest_answers.json_agg(anyelement) is 'As json_agg, of at most 8 MB.';
 
-create aggregate rest_answers.string_agg(text, text) (sfunc = rest_answers.add_line, stype = rest_answers.collected,
+create aggregate rest_answers.string_agg(text, text) (sfunc = rest_answers.add_line, stype = text,
                                                       finalfunc = rest_answers.as_text);
 comment on aggregate rest_answers.string_agg(text, text) is 'As string_agg, of at most 8 MB.';
 
@@ -97,12 +107,11 @@ revoke execute on all functions in schema rest_answers from public;
 -- migrate:down
 drop aggregate rest_answers.string_agg(text, text);
 drop aggregate rest_answers.json_agg(anyelement);
-drop function rest_answers.as_json(rest_answers.collected);
-drop function rest_answers.as_text(rest_answers.collected);
-drop function rest_answers.add_line(rest_answers.collected, text, text);
-drop function rest_answers.add(rest_answers.collected, anyelement);
-drop function rest_answers.add_part(rest_answers.collected, text, text, text);
-drop type rest_answers.collected;
+drop function rest_answers.as_json(text);
+drop function rest_answers.as_text(text);
+drop function rest_answers.add_line(text, text, text);
+drop function rest_answers.add(text, anyelement);
+drop function rest_answers.put_away(text);
 drop schema rest_answers;
 drop table app.rest_access;
 drop schema rest;
