@@ -108,6 +108,15 @@ describe('what a request may contain', async () => {
     expect(provider.asked[0]!.body.messages).toEqual([{ role: 'user', content: 'A haiku about rain.' }])
   })
 
+  test('what is too long for a placeholder, or is none, stays in the system prompt', async () => {
+    provider.answer()
+    const [path, fallback] = ['p'.repeat(200), 'f'.repeat(250)]
+    const others = `{{${path}p}} {{x|${fallback}f}} {{1}} {{}}`
+    const other = await prompt({ system_prompt: `{{${path}}} {{x|${fallback}}} {{{ x | }}} ${others}` })
+    expect((await invoke(other, { context: { [path]: '{{x}}', [`${path}p`]: 'no' } })).status).toBe(200)
+    expect(provider.asked[0]!.body.messages).toEqual([{ role: 'user', content: `{{x}} ${fallback} { } ${others}` }])
+  })
+
   test('a context that makes a huge prompt', async () => {
     const other = await prompt({ system_prompt: '{{x}}'.repeat(100) })
     expectInvalid(await invoke(other, { context: { x: 'y'.repeat(20_000) } }), 'context')
