@@ -354,8 +354,11 @@ comment on function internal.app_session_line_json is 'A session as administrato
 select internal.list_declare('app_sessions_page', null::app.app_sessions, 'app_session_line_json', '{started_at,id}',
                              is_counted => true);
 
-create or replace function api.app_sessions_list(page_limit bigint, page_offset bigint) returns api.reply
+create or replace function api.app_sessions_list(page_limit bigint, page_offset bigint, include text default null)
+returns api.reply
 language sql stable as $$
-  select internal.app_sessions_page(app_sessions_list.page_offset, app_sessions_list.page_limit)
+  select internal.reply_with_users(
+    internal.app_sessions_page(app_sessions_list.page_offset, app_sessions_list.page_limit),
+    app_sessions_list.include)
 $$;
 comment on function api.app_sessions_list is 'Sessions of all users, newest first.';

@@ -7,7 +7,19 @@ import { embeddings, forward } from '#server/ai/native.ts'
 import { AdminInvocation, ClientInvocation, Evaluation } from '#server/ai/requests.ts'
 import { administrator, endUser } from '#server/http/callers.ts'
 import { area, group, route } from '#server/http/route.ts'
-import { between, Cursor, cursorPage, Deleted, data, Limit, Page, page, Uuid } from '#server/http/schemas.ts'
+import {
+  between,
+  Cursor,
+  cursorPage,
+  Deleted,
+  data,
+  IncludeUser,
+  Limit,
+  Page,
+  page,
+  Uuid,
+  withUser,
+} from '#server/http/schemas.ts'
 import { orEventStream } from '#server/http/stream.ts'
 import {
   Budget,
@@ -214,10 +226,11 @@ export const ai = area({
           prompt: z.string().max(128).optional(),
           user_id: Uuid.optional(),
           status: z.enum(['running', 'succeeded', 'rejected', 'failed', 'cancelled']).optional(),
+          ...IncludeUser,
           cursor: Cursor,
           limit: Limit(),
         },
-        replies: { 200: cursorPage(InvocationRow) },
+        replies: { 200: cursorPage(withUser(InvocationRow)) },
       }),
       route('GET /prompts/:name/versions', 'Versions of a prompt, newest first; the newest 1000 are kept', {
         call: 'ai_prompt_versions',

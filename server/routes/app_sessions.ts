@@ -2,7 +2,7 @@ import { z } from 'zod'
 import { administrator, endUser } from '#server/http/callers.ts'
 import { asUserSignIn, perSubject, takeLimits } from '#server/http/limits.ts'
 import { area, group, type HandlerContext, route } from '#server/http/route.ts'
-import { data, Moment, Page, page, Text, Time, Uuid } from '#server/http/schemas.ts'
+import { data, IncludeUser, Moment, Page, page, Text, Time, Uuid, withUser } from '#server/http/schemas.ts'
 
 const AppSession = z.strictObject({
   id: Uuid,
@@ -120,8 +120,8 @@ export const sessionAnalytics = area({
       route('GET /list', 'Sessions of all users, newest first', {
         call: 'app_sessions_list',
         operationId: 'listAppSessions',
-        query: Page,
-        replies: { 200: page(Listed) },
+        query: { ...IncludeUser, ...Page },
+        replies: { 200: page(withUser(Listed)) },
       }),
     ]),
   ],

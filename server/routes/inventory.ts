@@ -3,7 +3,20 @@ import { administrator, endUser, serverForUser } from '#server/http/callers.ts'
 import { idempotency } from '#server/http/idempotency.ts'
 import { answer } from '#server/http/interface.ts'
 import { area, group, type HandlerContext, route } from '#server/http/route.ts'
-import { between, Cursor, cursorPage, data, JsonObject, Limit, Page, page, Text, Uuid } from '#server/http/schemas.ts'
+import {
+  between,
+  Cursor,
+  cursorPage,
+  data,
+  IncludeUser,
+  JsonObject,
+  Limit,
+  Page,
+  page,
+  Text,
+  Uuid,
+  withUser,
+} from '#server/http/schemas.ts'
 
 const ItemType = z.enum(['consumable', 'durable', 'bundle', 'currency_pack'])
 const Short = answer('inventory_item_json')
@@ -83,8 +96,8 @@ export const inventory = area({
     ...group('/admin/projects/:projectId/inventory', administrator, [
       route('GET /', 'Stacks of all users, newest first, including empty and expired ones', {
         call: 'inventory_all',
-        query: { ...Page, user_id: Uuid.optional(), item_key: z.string().max(128).optional() },
-        replies: { 200: page(Stack) },
+        query: { ...Page, user_id: Uuid.optional(), item_key: z.string().max(128).optional(), ...IncludeUser },
+        replies: { 200: page(withUser(Stack)) },
       }),
       route('POST /grant', 'Grant items to a user; bundles are unpacked', {
         handle: keyed('inventory_grant'),
@@ -111,10 +124,11 @@ export const inventory = area({
         call: 'inventory_ledger',
         query: {
           user_id: Uuid.optional(),
+          ...IncludeUser,
           cursor: Cursor,
           limit: Limit(),
         },
-        replies: { 200: cursorPage(Movement) },
+        replies: { 200: cursorPage(withUser(Movement)) },
       }),
     ]),
   ],

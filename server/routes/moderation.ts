@@ -166,8 +166,8 @@ export const moderation = area({
       }),
       route('GET /trust', 'Trust levels of users, newest first', {
         call: 'moderation_trust_list',
-        query: Page,
-        replies: { 200: page(Trust) },
+        query: { ...IncludeUser, ...Page },
+        replies: { 200: page(withUser(Trust)) },
       }),
     ]),
     ...group('/client/moderation', endUser, [

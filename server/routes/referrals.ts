@@ -9,6 +9,7 @@ import {
   between,
   Credential,
   data,
+  IncludeUser,
   JsonObject,
   Limit,
   Offset,
@@ -17,6 +18,7 @@ import {
   Text,
   Time,
   Uuid,
+  withUser,
 } from '#server/http/schemas.ts'
 import type { Form } from '#server/http/words.ts'
 
@@ -177,9 +179,11 @@ export const referrals = area({
         call: 'referral_stats',
         stale: true,
         params: { codeId: z.string() },
-        query: { limit: Limit(1000, 200), offset: Offset },
+        query: { ...IncludeUser, limit: Limit(1000, 200), offset: Offset },
         replies: {
-          200: data(z.strictObject({ referral_code: ReferralCode, total_claims: z.int(), claims: z.array(Claim) })),
+          200: data(
+            z.strictObject({ referral_code: ReferralCode, total_claims: z.int(), claims: z.array(withUser(Claim)) }),
+          ),
         },
       }),
     ]),

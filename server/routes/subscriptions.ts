@@ -2,7 +2,7 @@ import { z } from 'zod'
 import { administrator } from '#server/http/callers.ts'
 import { answer } from '#server/http/interface.ts'
 import { area, group, route } from '#server/http/route.ts'
-import { data, Flag, Page, page, Time, Uuid } from '#server/http/schemas.ts'
+import { data, Flag, IncludeUser, Page, page, Time, Uuid, withUser } from '#server/http/schemas.ts'
 import { Grant } from '#server/routes/entitlements/shapes.ts'
 
 const Status = z.enum(
@@ -43,8 +43,9 @@ export const subscriptions = area({
           store: z.string().max(64).optional(),
           user_id: Uuid.optional(),
           expiring_before: z.string().max(40).optional().describe('Those that still run and end before this time'),
+          ...IncludeUser,
         },
-        replies: { 200: page(Subscription) },
+        replies: { 200: page(withUser(Subscription)) },
       }),
       route('GET /summary', 'Subscriptions by status, trials of 30 days, and how many give access of each product', {
         call: 'subscriptions_summary',

@@ -245,3 +245,15 @@ test('what an area counted by day is a chart, with the same as a table behind it
   }
   expect(complaints).toEqual([])
 })
+
+test('names come with the rows of a list, without a request for each', async () => {
+  const asked: string[] = []
+  const heard = (request: { url(): string }) => asked.push(new URL(request.url()).pathname.split('/v1/')[1] ?? '')
+  page.on('request', heard)
+  await go(page, 'catalog/ledger')
+  await go(page, 'xp/ledger')
+  const [row] = (await project.admin.get('/xp/transactions?include=user&limit=1')).data
+  await page.getByRole('link', { name: row.user.display_name }).first().waitFor()
+  page.off('request', heard)
+  expect(asked.filter((path) => /\/users\/[0-9a-f-]{36}$/.test(path))).toEqual([])
+})

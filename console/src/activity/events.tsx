@@ -15,7 +15,11 @@ import { EventDrawer } from './event.tsx'
 import { SendEvent } from './send.tsx'
 import { type Event, iconOf, Pairs, sentenceOfEvent } from './sentences.tsx'
 
-type Logged = Event & { readonly is_historical: boolean; readonly schema_violation: boolean }
+type Logged = Event & {
+  readonly is_historical: boolean
+  readonly schema_violation: boolean
+  readonly user?: { readonly display_name: string | null } | null
+}
 
 const days = [
   { value: '1', label: 'Last 24 hours' },
@@ -170,6 +174,7 @@ export const Page = () => {
         query={{
           event_name: event,
           user_id: user,
+          include: 'user',
           where: isWhole(filter) ? JSON.stringify(filter) : undefined,
           include_system: system === 'yes' ? true : undefined,
           ...sinceOf(span),
@@ -193,7 +198,7 @@ export const Page = () => {
               )
             },
           },
-          { title: 'User', show: (one) => <UserName id={one.app_user_id} /> },
+          { title: 'User', show: (one) => <UserName id={one.app_user_id} user={one.user} /> },
           { title: 'Properties', show: (one) => <Pairs row={one.properties} /> },
           { title: 'When', show: (one) => <When at={one.occurred_at} /> },
         ]}

@@ -121,7 +121,7 @@ export const Page = () => {
       <List<AiInvocation>
         name="Calls"
         operation="GET /v1/admin/projects/{projectId}/ai/invocations"
-        query={{ prompt, ...(status === 'all' ? {} : { status }) }}
+        query={{ include: 'user', prompt, ...(status === 'all' ? {} : { status }) }}
         every={10_000}
         onOpen={show}
         columns={[
@@ -139,7 +139,10 @@ export const Page = () => {
               </>
             ),
           },
-          { title: 'Asked by', show: ({ user_id }) => (user_id ? <UserName id={user_id} /> : 'you or a server') },
+          {
+            title: 'Asked by',
+            show: ({ user_id, user }) => (user_id ? <UserName id={user_id} user={user} /> : 'you or a server'),
+          },
           { title: 'Model', show: ({ model }) => model },
           {
             title: 'Tokens',

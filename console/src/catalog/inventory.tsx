@@ -36,9 +36,14 @@ export const Page = () => {
       <List<Row>
         name="Inventory"
         operation="GET /v1/admin/projects/{projectId}/inventory"
-        query={{ user_id: user, item_key: item }}
+        query={{ user_id: user, item_key: item, include: 'user' }}
         columns={[
-          { title: 'User', show: (row) => <UserName id={row['app_user_id'] as string} /> },
+          {
+            title: 'User',
+            show: (row) => (
+              <UserName id={row['app_user_id'] as string} user={row['user'] as { display_name: string } | null} />
+            ),
+          },
           {
             title: 'Item',
             show: (row) => {

@@ -156,9 +156,14 @@ const Detail = ({ row }: { row: Row }) => {
           name="Who has it"
           isInside
           operation={holders}
-          query={{ item_key: String(row['key']) }}
+          query={{ item_key: String(row['key']), include: 'user' }}
           columns={[
-            { title: 'User', show: (stack) => <UserName id={stack['app_user_id'] as string} /> },
+            {
+              title: 'User',
+              show: (stack) => (
+                <UserName id={stack['app_user_id'] as string} user={stack['user'] as { display_name: string } | null} />
+              ),
+            },
             { title: 'How many', isNumber: true, show: (stack) => count(stack['quantity'] as number) },
             { title: 'Since', show: (stack) => <When at={stack['created_at'] as string} /> },
           ]}

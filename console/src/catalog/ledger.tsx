@@ -22,9 +22,14 @@ export const Page = () => {
       <List<Row>
         name="Inventory ledger"
         operation="GET /v1/admin/projects/{projectId}/inventory/ledger"
-        query={{ user_id: user }}
+        query={{ user_id: user, include: 'user' }}
         columns={[
-          { title: 'User', show: (row) => <UserName id={row['app_user_id'] as string} /> },
+          {
+            title: 'User',
+            show: (row) => (
+              <UserName id={row['app_user_id'] as string} user={row['user'] as { display_name: string } | null} />
+            ),
+          },
           {
             title: 'Item',
             show: (row) => (

@@ -35,9 +35,14 @@ export const Page = () => {
       <List<Row>
         name="Currency ledger"
         operation="GET /v1/admin/projects/{projectId}/currencies/transactions"
-        query={{ user_id: user, currency_code: currency, reason }}
+        query={{ user_id: user, currency_code: currency, reason, include: 'user' }}
         columns={[
-          { title: 'User', show: (row) => <UserName id={row['app_user_id'] as string} /> },
+          {
+            title: 'User',
+            show: (row) => (
+              <UserName id={row['app_user_id'] as string} user={row['user'] as { display_name: string } | null} />
+            ),
+          },
           {
             title: 'Reason',
             show: (row) => (

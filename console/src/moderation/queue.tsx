@@ -36,6 +36,7 @@ type Item = {
   readonly subject_type: string
   readonly subject_id: string
   readonly subject_user_id: string | null
+  readonly user?: { readonly display_name: string | null } | null
   readonly snapshot: Row
   readonly source: 'report' | 'rule'
   readonly rule_id: string | null
@@ -158,7 +159,7 @@ export const Page = () => {
   const status = statuses.some(({ value }) => value === chosen) ? (chosen as 'pending') : 'pending'
   const queue = useQuery({
     queryKey: ['moderation', path.projectId, status],
-    queryFn: () => call(listModerationQueue, { path, query: { status, limit: 100 } }),
+    queryFn: () => call(listModerationQueue, { path, query: { status, limit: 100, include: 'user' } }),
     refetchInterval: 20_000,
   })
   // judged here and not sent yet, or sent and not read again yet
@@ -332,7 +333,7 @@ export const Page = () => {
               <Facts
                 facts={[
                   ['Why', current.rule_id ? <RuleName key="why" id={current.rule_id} /> : reasonsOf(current)],
-                  ['By', <UserName key="by" id={current.subject_user_id} />],
+                  ['By', <UserName key="by" id={current.subject_user_id} user={current.user} />],
                   ['Since', <When key="at" at={current.created_at} />],
                 ]}
               />

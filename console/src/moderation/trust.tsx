@@ -11,6 +11,7 @@ import { UserName } from '../parts/users.tsx'
 
 type Trust = {
   readonly app_user_id: string
+  readonly user?: { readonly display_name: string | null } | null
   readonly trust_level: 'new' | 'trusted' | 'moderator'
   readonly auto_approve: boolean
   readonly updated_at: string
@@ -50,9 +51,10 @@ export const Page = () => {
       <List<Trust>
         name="Trust"
         operation="GET /v1/admin/projects/{projectId}/moderation/trust"
+        query={{ include: 'user' }}
         keyOf={(trust) => trust.app_user_id}
         columns={[
-          { title: 'User', show: (trust) => <UserName id={trust.app_user_id} /> },
+          { title: 'User', show: (trust) => <UserName id={trust.app_user_id} user={trust.user} /> },
           {
             title: 'Level',
             show: (trust) => (

@@ -18,6 +18,7 @@ const all = '/v1/admin/projects/{projectId}/referrals'
 type Claim = {
   readonly id: string
   readonly claimer_id: string
+  readonly user?: { readonly display_name: string | null } | null
   readonly claimed_at: string
   readonly state: 'pending' | 'rewarded' | 'expired'
 }
@@ -25,7 +26,7 @@ const useStats = (row: Row) =>
   useAnswer<{ total_claims: number; claims: readonly Claim[] }>(
     `GET ${all}/{codeId}/stats`,
     { codeId: String(row['id']) },
-    { limit: 100 },
+    { limit: 100, include: 'user' },
   )
 
 const words: Readonly<Record<string, FieldWords>> = {
@@ -124,10 +125,10 @@ const Detail = ({ row }: { row: Row }) => {
               </tr>
             </thead>
             <tbody>
-              {claims.map(({ id, claimer_id, state, claimed_at }) => (
+              {claims.map(({ id, claimer_id, user, state, claimed_at }) => (
                 <tr key={id}>
                   <td>
-                    <UserName id={claimer_id} />
+                    <UserName id={claimer_id} user={user} />
                   </td>
                   <td data-label="State">
                     <Status

@@ -69,10 +69,16 @@ export const campaignDetail = (channel: 'push' | 'email') => {
             isInside
             operation={`GET ${one}/deliveries`}
             path={{ campaignId }}
+            query={{ include: 'user' }}
             columns={[
               {
                 title: 'User',
-                show: (delivery) => <UserName id={String(delivery['user_id'] ?? delivery['app_user_id'])} />,
+                show: (delivery) => (
+                  <UserName
+                    id={delivery['app_user_id'] as string}
+                    user={delivery['user'] as { display_name: string } | null}
+                  />
+                ),
               },
               { title: 'Status', show: (delivery) => <Status value={String(delivery['status'])} /> },
               {

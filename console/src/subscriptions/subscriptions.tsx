@@ -71,10 +71,15 @@ export const Page = () => {
           <List<Row>
             name="Subscriptions"
             operation="GET /v1/admin/projects/{projectId}/subscriptions"
-            query={{ user_id: user, status, store }}
+            query={{ user_id: user, status, store, include: 'user' }}
             to={(row) => `subscriptions/${row['id']}`}
             columns={[
-              { title: 'User', show: (row) => <UserName id={row['app_user_id'] as string} /> },
+              {
+                title: 'User',
+                show: (row) => (
+                  <UserName id={row['app_user_id'] as string} user={row['user'] as { display_name: string } | null} />
+                ),
+              },
               {
                 title: 'Product',
                 show: (row) => (

@@ -44,9 +44,15 @@ const Holders = ({ row }: { row: Row }) => {
         isInside
         operation="GET /v1/admin/projects/{projectId}/roles/{idOrKey}/assignments"
         path={path}
+        query={{ include: 'user' }}
         keyOf={(holder) => `${holder['app_user_id']} ${holder['group_id']}`}
         columns={[
-          { title: 'User', show: (holder) => <UserName id={holder['app_user_id'] as string} /> },
+          {
+            title: 'User',
+            show: (holder) => (
+              <UserName id={holder['app_user_id'] as string} user={holder['user'] as { display_name: string } | null} />
+            ),
+          },
           { title: 'Where', show: (holder) => (holder['group_id'] ? 'in one group' : 'everywhere') },
           { title: 'Since', show: (holder) => <When at={holder['created_at'] as string} /> },
           { title: 'Ends', show: (holder) => <When at={holder['expires_at'] as string | null} none="never" /> },

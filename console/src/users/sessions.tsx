@@ -13,6 +13,7 @@ import { UserName } from '../parts/users.tsx'
 type Session = {
   readonly id: string
   readonly app_user_id: string
+  readonly user?: { readonly display_name: string | null } | null
   readonly started_at: string
   readonly ended_at: string | null
   readonly duration_seconds: number | null
@@ -72,10 +73,11 @@ export const Page = () => {
         <List<Session>
           name="Sessions"
           operation="GET /v1/admin/projects/{projectId}/sessions/list"
+          query={{ include: 'user' }}
           every={15_000}
           to={(session) => `users/${session.app_user_id}`}
           columns={[
-            { title: 'User', show: (session) => <UserName id={session.app_user_id} /> },
+            { title: 'User', show: (session) => <UserName id={session.app_user_id} user={session.user} /> },
             { title: 'Began', show: (session) => <When at={session.started_at} /> },
             { title: 'Length', isNumber: true, show: (session) => lasting(session.duration_seconds) },
             { title: 'State', show: (session) => <Status value={session.ended_at ? 'ended' : 'open'} /> },

@@ -58,9 +58,14 @@ export const Page = () => {
       <List<Row>
         name="XP ledger"
         operation="GET /v1/admin/projects/{projectId}/xp/transactions"
-        query={{ user_id: user }}
+        query={{ user_id: user, include: 'user' }}
         columns={[
-          { title: 'User', show: (row) => <UserName id={row['app_user_id'] as string} /> },
+          {
+            title: 'User',
+            show: (row) => (
+              <UserName id={row['app_user_id'] as string} user={row['user'] as { display_name: string } | null} />
+            ),
+          },
           { title: 'From', show: (row) => <From row={row} /> },
           {
             title: 'XP',

@@ -21,11 +21,13 @@ select internal.list_declare('ai_invocations_page', null::app.ai_invocations, 'a
 
 create or replace function api.ai_invocations(prompt text default null, user_id uuid default null,
                                               status text default null, cursor text default null,
-                                              page_limit int default 50)
+                                              page_limit int default 50, include text default null)
 returns api.reply
 language sql stable as $$
-  select internal.ai_invocations_page(ai_invocations.prompt, ai_invocations.user_id, ai_invocations.status,
-                                      ai_invocations.cursor, ai_invocations.page_limit)
+  select internal.reply_with_users(
+    internal.ai_invocations_page(ai_invocations.prompt, ai_invocations.user_id, ai_invocations.status,
+                                 ai_invocations.cursor, ai_invocations.page_limit),
+    ai_invocations.include, 'user_id')
 $$;
 comment on function api.ai_invocations is
   'Invocations, newest first, by cursor, prompt, user and status; a page of large payloads ends early. Refuses 400

@@ -50,7 +50,8 @@ select internal.list_declare('campaign_deliveries_page', null::app.campaign_deli
                              filters => '{status}', by_cursor => true);
 
 create or replace function api.campaign_deliveries(campaign_id uuid, channel text, status text default null,
-                                                   cursor text default null, page_limit int default 50)
+                                                   cursor text default null, page_limit int default 50,
+                                                   include text default null)
 returns api.reply
 language plpgsql stable as $$
 declare
@@ -62,7 +63,7 @@ begin
                  coalesce(internal.campaign_hook('deliveries', campaign.channel), 'campaign_deliveries_page'))
      into reply using campaign.id, campaign_deliveries.status, campaign_deliveries.cursor,
        campaign_deliveries.page_limit::bigint;
-  return reply;
+  return internal.reply_with_users(reply, campaign_deliveries.include);
 end $$;
 comment on function api.campaign_deliveries is
   'Deliveries of a campaign in the order of their users, the newest user first, by cursor and status. Refuses 404

@@ -204,11 +204,14 @@ select internal.list_declare('email_messages_page', null::app.email_messages, 'e
                              by_cursor => true);
 
 create or replace function api.email_messages(status text default null, user_id uuid default null,
-                                              cursor text default null, page_limit int default 50)
+                                              cursor text default null, page_limit int default 50,
+                                              include text default null)
 returns api.reply
 language sql stable as $$
-  select internal.email_messages_page(email_messages.status, email_messages.user_id, email_messages.cursor,
-                                      email_messages.page_limit)
+  select internal.reply_with_users(
+    internal.email_messages_page(email_messages.status, email_messages.user_id, email_messages.cursor,
+                                 email_messages.page_limit),
+    email_messages.include, 'user_id')
 $$;
 comment on function api.email_messages is
   'Messages, newest first, by status and user. Refuses 400 INVALID_INPUT for a cursor of another list.';

@@ -17,7 +17,8 @@ select internal.list_declare('subscriptions_page', null::app.subscriptions, 'sub
 create or replace function api.subscriptions_list(page_limit int default 50, page_offset bigint default 0,
                                                   status text default null, product_id text default null,
                                                   store text default null, user_id uuid default null,
-                                                  expiring_before text default null)
+                                                  expiring_before text default null,
+                                                  include text default null)
 returns api.reply
 language plpgsql stable as $$
 declare
@@ -29,11 +30,13 @@ begin
   end if;
   -- what follows from the clock no index knows
   if subscriptions_list.status is null and until is null then
-    return internal.subscriptions_page(subscriptions_list.product_id, lower(subscriptions_list.store),
-                                       subscriptions_list.user_id,
-                                       subscriptions_list.page_offset, subscriptions_list.page_limit);
+    return internal.reply_with_users(
+      internal.subscriptions_page(subscriptions_list.product_id, lower(subscriptions_list.store),
+                                  subscriptions_list.user_id, subscriptions_list.page_offset,
+                                  subscriptions_list.page_limit),
+      subscriptions_list.include);
   end if;
-  return (
+  return internal.reply_with_users((
     with chosen as materialized (
       select s.id, s.created_at
         from app.subscriptions s
@@ -51,7 +54,8 @@ begin
                         join app.subscriptions s on s.id = c.id
                        order by c.created_at desc, c.id desc
                        limit subscriptions_list.page_limit offset subscriptions_list.page_offset) p),
-             (select count(*) from chosen), subscriptions_list.page_offset, subscriptions_list.page_limit));
+             (select count(*) from chosen), subscriptions_list.page_offset, subscriptions_list.page_limit)),
+    subscriptions_list.include);
 end $$;
 comment on function api.subscriptions_list is
   'Subscriptions, newest first; filters: status, product, store, user, and active subscriptions that end before a time.

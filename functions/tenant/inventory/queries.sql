@@ -73,15 +73,16 @@ select internal.list_declare('inventory_page', null::app.inventory_stacks, 'inve
                              is_skewed => true, is_counted => true);
 
 create or replace function api.inventory_all(user_id uuid default null, item_key text default null,
-                                             page_offset int default 0, page_limit int default 50)
+                                             page_offset int default 0, page_limit int default 50,
+                                             include text default null)
 returns api.reply
 language sql stable as $$
-  select internal.inventory_page(
+  select internal.reply_with_users(internal.inventory_page(
     inventory_all.user_id,
     -- an item that does not exist has no stacks
     case when inventory_all.item_key is not null
          then coalesce((internal.catalog_find(inventory_all.item_key)).id, '00000000-0000-0000-0000-000000000000') end,
-    inventory_all.page_offset, inventory_all.page_limit)
+    inventory_all.page_offset, inventory_all.page_limit), inventory_all.include)
 $$;
 comment on function api.inventory_all is 'Stacks of all users, newest first, including empty and expired ones.';
 
@@ -106,9 +107,11 @@ select internal.list_declare('inventory_movements', null::app.inventory_ledger_r
                              by_cursor => true);
 
 create or replace function api.inventory_ledger(user_id uuid default null, cursor text default null,
-                                                page_limit int default 50)
+                                                page_limit int default 50, include text default null)
 returns api.reply
 language sql stable as $$
-  select internal.inventory_movements(inventory_ledger.user_id, inventory_ledger.cursor, inventory_ledger.page_limit)
+  select internal.reply_with_users(
+    internal.inventory_movements(inventory_ledger.user_id, inventory_ledger.cursor, inventory_ledger.page_limit),
+    inventory_ledger.include)
 $$;
 comment on function api.inventory_ledger is 'Movements of items, newest first. Refuses 400 INVALID_INPUT.';

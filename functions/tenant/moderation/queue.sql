@@ -218,10 +218,13 @@ comment on function api.moderation_trust_put is
   'Sets the trust level of a user: inserts a row, or updates the fields that were sent. Refuses 404 USER_NOT_FOUND.
    Locks the user.';
 
-create or replace function api.moderation_trust_list(page_offset int default 0, page_limit int default 50)
+create or replace function api.moderation_trust_list(page_offset int default 0, page_limit int default 50,
+                                                     include text default null)
 returns api.reply
 language sql stable as $$
-  select internal.moderation_trust_page(moderation_trust_list.page_offset, moderation_trust_list.page_limit)
+  select internal.reply_with_users(
+    internal.moderation_trust_page(moderation_trust_list.page_offset, moderation_trust_list.page_limit),
+    moderation_trust_list.include)
 $$;
 comment on function api.moderation_trust_list is 'A page of the trust levels, newest first.';
 

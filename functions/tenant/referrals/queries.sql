@@ -97,7 +97,8 @@ comment on function api.referral_show is 'A code as an invitation screen shows i
 
 select internal.count_declare('referral_claims', 'app.referral_claims', key => 'code_id');
 
-create or replace function api.referral_stats(code_id text, page_limit int default 200, page_offset bigint default 0)
+create or replace function api.referral_stats(code_id text, page_limit int default 200, page_offset bigint default 0,
+                                              include text default null)
 returns api.reply
 language plpgsql stable as $$
 declare
@@ -107,7 +108,7 @@ begin
     'referral_code', internal.referral_code_json(c),
     'total_claims', coalesce(internal.list_counted('referral_claims', 'app.referral_claims', c.id),
                              (select count(*) from app.referral_claims l where l.code_id = c.id)),
-    'claims', coalesce((
+    'claims', internal.rows_with_users(coalesce((
       select json_agg(json_build_object(
                'id', (l.k).id, 'claimer_id', (l.k).claimer_id, 'claimed_at', internal.iso((l.k).claimed_at),
                  'state', internal.referral_state(l.k),
@@ -118,7 +119,8 @@ begin
                 from app.referral_claims k
                where k.code_id = c.id
                order by k.claimed_at desc, k.id desc
-               limit referral_stats.page_limit offset referral_stats.page_offset) l), '[]')));
+               limit referral_stats.page_limit offset referral_stats.page_offset) l), '[]'),
+      referral_stats.include, 'claimer_id')));
 end $$;
 comment on function api.referral_stats is
   'A code and a page of its claims, newest first. Refuses 404 NOT_FOUND. Contract, referrals.';

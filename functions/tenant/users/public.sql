@@ -74,6 +74,32 @@ comment on function api.users_search is
   'Public profiles by the beginning of the name. is_enabled is the project''s user_search_enabled, which the server
    reads from control and passes. Refuses 403 FORBIDDEN where it is false, 400 INVALID_INPUT.';
 
+create or replace function internal.rows_with_users(rows json, include text, key text default 'app_user_id')
+returns json
+language plpgsql stable as $$
+declare
+  named json;
+begin
+  if rows_with_users.include is null then
+    return rows_with_users.rows;
+  end if;
+  with shown as materialized (
+    select d.value as item, d.n, internal.as_uuid(d.value ->> rows_with_users.key) as user_id
+      from json_array_elements(rows_with_users.rows) with ordinality d (value, n)
+  ), known as materialized (
+    select u.id, json_build_object('id', u.id, 'display_name', u.display_name, 'avatar_url', u.avatar_url) as shown
+      from app.users u
+     where u.id = any (array(select s.user_id from shown s))
+  )
+  select json_agg(internal.json_merge(s.item, json_build_object('user', k.shown)) order by s.n) into named
+    from shown s
+    left join known k on k.id = s.user_id;
+  return coalesce(named, '[]');
+end $$;
+comment on function internal.rows_with_users is
+  'Rows that have the user of their key beside it, {id, display_name, avatar_url} or null, where include is user; else
+   the rows as they are. One query, by the primary key of users, under the caller''s policies.';
+
 create or replace function internal.reply_with_users(reply api.reply, include text, key text default 'app_user_id')
 returns api.reply
 language plpgsql stable as $$
@@ -83,22 +109,13 @@ begin
   if reply_with_users.include is null then
     return reply_with_users.reply;
   end if;
-  with shown as materialized (
-    select d.value as item, d.n, internal.as_uuid(d.value ->> reply_with_users.key) as user_id
-      from json_array_elements((reply_with_users.reply).body -> 'data') with ordinality d (value, n)
-  ), known as materialized (
-    select u.id, json_build_object('id', u.id, 'display_name', u.display_name, 'avatar_url', u.avatar_url) as shown
-      from app.users u
-     where u.id = any (array(select s.user_id from shown s))
-  )
-  select json_agg(internal.json_merge(s.item, json_build_object('user', k.shown)) order by s.n) into named
-    from shown s
-    left join known k on k.id = s.user_id;
+  named := internal.rows_with_users((reply_with_users.reply).body -> 'data', reply_with_users.include,
+                                    reply_with_users.key);
   return row((reply_with_users.reply).status,
-             (select json_object_agg(b.key, case b.key when 'data' then coalesce(named, '[]') else b.value end)
+             (select json_object_agg(b.key, case b.key when 'data' then named else b.value end)
                 from json_each((reply_with_users.reply).body) b),
              (reply_with_users.reply).headers)::api.reply;
 end $$;
 comment on function internal.reply_with_users is
-  'A page whose rows have the user of their key beside it, {id, display_name, avatar_url} or null, where include is
-   user; any other page as it is. One query for a page, by the primary key of users, under the caller''s policies.';
+  'A page with the users of its rows, as internal.rows_with_users has them, where include is user; any other page as it
+   is.';

@@ -158,13 +158,12 @@ export type AdminCreateFeedEntryInput = CreateFeedEntryInput & {
   system?: boolean
 }
 export type AdminCurrencyTransaction = CurrencyTransaction & {
-  user?: AdminCurrencyTransactionUser
+  user?: AiInvocationUser
 }
 export type AdminCurrencyTransactionCursorPage = {
   data: Array<AdminCurrencyTransaction>
   pagination: CurrencyTransactionPagination
 }
-export type AdminCurrencyTransactionUser = ChallengeLeaderboardUser | null
 export type AdminEvaluateFlagInput = {
   /** User. The id of the user. */
   user_id: string
@@ -188,6 +187,15 @@ export type AdminGrantInventoryInput = GrantInventoryInput & {
   /** User. The id of the user. */
   app_user_id: string
   reason: string
+}
+export type AdminInventory = Inventory & {
+  user?: AiInvocationUser
+}
+export type AdminInventoryPage = {
+  data: Array<AdminInventory>
+  total: number
+  offset: number
+  limit: number
 }
 export type AdminInvokeAiPromptInput = {
   /** Context. Values for the marks of the prompt, such as `{"place": "Paris"}`. Default: `{}`. */
@@ -351,11 +359,13 @@ export type AiInvocation = {
   payload: unknown
   created_at: string
   finished_at: string | null
+  user?: AiInvocationUser
 }
 export type AiInvocationCursorPage = {
   data: Array<AiInvocation>
   pagination: CurrencyTransactionPagination
 }
+export type AiInvocationUser = ChallengeLeaderboardUser | null
 export type AiPrompt = {
   name: string
   description: string | null
@@ -473,6 +483,7 @@ export type AppSession = {
   started_at: string
   ended_at: string | null
   duration_seconds: number | null
+  user?: AiInvocationUser
 }
 export type AppSessionAnalytics = {
   period: "24h" | "7d" | "30d" | "90d" | ((string & {}))
@@ -698,6 +709,32 @@ export type BulkUpdateUsersResult = {
     code?: string
     message?: string
   }>
+}
+export type CancelEmailMessageReply = {
+  data: CancelEmailMessageResult
+}
+export type CancelEmailMessageResult = {
+  id: string
+  user_id: string | null
+  to: string
+  from: string | null
+  reply_to: string | null
+  subject: string
+  template_key: string | null
+  template_version: number | null
+  locale: string | null
+  category: string
+  status: "queued" | "sent" | "delivered" | "bounced" | "complained" | "failed" | "cancelled" | "suppressed" | ((string & {}))
+  attempts: number
+  send_at: string | null
+  next_attempt_at: string | null
+  last_error: string | null
+  sent_at: string | null
+  track: boolean
+  opened_at: string | null
+  clicked_at: string | null
+  created_at: string
+  updated_at: string
 }
 export type CancelSubscriptionReply = {
   data: CancelSubscriptionResult
@@ -2478,6 +2515,7 @@ export type EmailCampaignDelivery = {
   clicked_at: string | null
   converted_at: string | null
   created_at: string
+  user?: AiInvocationUser
 }
 export type EmailCampaignDeliveryCursorPage = {
   data: Array<EmailCampaignDelivery>
@@ -2557,12 +2595,34 @@ export type EmailMessage = {
   clicked_at: string | null
   created_at: string
   updated_at: string
+  user?: AiInvocationUser
 }
 export type EmailMessageCursorPage = {
   data: Array<EmailMessage>
   pagination: CurrencyTransactionPagination
 }
-export type EmailMessageDetail = EmailMessage & {
+export type EmailMessageDetail = {
+  id: string
+  user_id: string | null
+  to: string
+  from: string | null
+  reply_to: string | null
+  subject: string
+  template_key: string | null
+  template_version: number | null
+  locale: string | null
+  category: string
+  status: "queued" | "sent" | "delivered" | "bounced" | "complained" | "failed" | "cancelled" | "suppressed" | ((string & {}))
+  attempts: number
+  send_at: string | null
+  next_attempt_at: string | null
+  last_error: string | null
+  sent_at: string | null
+  track: boolean
+  opened_at: string | null
+  clicked_at: string | null
+  created_at: string
+  updated_at: string
   headers: Record<string, string>
   events: Array<{
     type: string
@@ -2572,9 +2632,6 @@ export type EmailMessageDetail = EmailMessage & {
 }
 export type EmailMessageDetailReply = {
   data: EmailMessageDetail
-}
-export type EmailMessageReply = {
-  data: EmailMessage
 }
 export type EmailPreferences = {
   categories: Record<string, boolean>
@@ -2712,7 +2769,7 @@ export type Event = {
   is_historical: boolean
   clock_adjusted: boolean
   schema_violation: boolean
-  user?: AdminCurrencyTransactionUser
+  user?: AiInvocationUser
 }
 export type EventCursorPage = {
   data: Array<Event>
@@ -3507,6 +3564,7 @@ export type InventoryLedger = {
   source_type: string
   source_id: string
   created_at: string
+  user?: AiInvocationUser
 }
 export type InventoryLedgerCursorPage = {
   data: Array<InventoryLedger>
@@ -4036,7 +4094,7 @@ export type ModerationQueue = {
   resolved_at: string | null
   note: string | null
   created_at: string
-  user?: AdminCurrencyTransactionUser
+  user?: AiInvocationUser
 }
 export type ModerationQueuePage = {
   data: Array<ModerationQueue>
@@ -4087,15 +4145,13 @@ export type ModerationTrust = {
   auto_approve: boolean
   created_at: string
   updated_at: string
+  user?: AiInvocationUser
 }
 export type ModerationTrustPage = {
   data: Array<ModerationTrust>
   total: number
   offset: number
   limit: number
-}
-export type ModerationTrustReply = {
-  data: ModerationTrust
 }
 export type MonetizationDefinitions = {
   monetization: {
@@ -4740,6 +4796,7 @@ export type PushCampaignDelivery = {
   opened_at: string | null
   converted_at: string | null
   created_at: string
+  user?: AiInvocationUser
 }
 export type PushCampaignDeliveryCursorPage = {
   data: Array<PushCampaignDelivery>
@@ -4753,6 +4810,37 @@ export type PushCampaignPage = {
 }
 export type PushCampaignReply = {
   data: PushCampaign
+}
+export type PushDelivery = {
+  id: string
+  campaign_id: string | null
+  automation_id: string | null
+  app_user_id: string
+  variant: string | null
+  is_test: boolean
+  status: "pending" | "sending" | "sent" | "opened" | "converted" | "skipped" | "failed" | ((string & {}))
+  reason: "no_token" | "opted_out" | "quiet_hours" | "capped" | "holdout" | "cancelled" | null | ((string & {}))
+  code: string | null
+  due_at: string
+  attempts: Array<{
+    push_token_id: string
+    provider: "apns" | "fcm" | "log" | ((string & {}))
+    outcome: "sent" | "failed" | "retry" | "refused" | ((string & {}))
+    n?: number
+    at: string
+    status?: number | null
+    code?: string | null
+    payload?: Record<string, unknown>
+  }>
+  sent_at: string | null
+  received_at: string | null
+  opened_at: string | null
+  converted_at: string | null
+  created_at: string
+}
+export type PushDeliveryCursorPage = {
+  data: Array<PushDelivery>
+  pagination: CurrencyTransactionPagination
 }
 export type PushInbox = {
   id: string
@@ -4968,6 +5056,7 @@ export type ReferralStats = {
     qualify_by: string | null
     qualified_at: string | null
     rewarded_at: string | null
+    user?: AiInvocationUser
   }>
 }
 export type ReferralStatsReply = {
@@ -5039,7 +5128,18 @@ export type ReplaySubscriptionResult = {
   after: ReplaySubscriptionResultBefore
   changed: boolean
 }
-export type ReplaySubscriptionResultBefore = Subscription & ({
+export type ReplaySubscriptionResultBefore = {
+  id: string
+  app_user_id: string
+  product_id: string | null
+  store: string
+  status: "trial" | "active" | "grace" | "cancelled" | "paused" | "refunded" | "expired" | ((string & {}))
+  period_type: string
+  purchase_date: string
+  expiration_date: string | null
+  auto_renew: boolean
+  environment: "production" | "sandbox" | ((string & {}))
+  updated_at: string
   grants: Array<{
     id: string
     source: "subscription_provider" | "promotional" | "reward" | "referral" | "purchase" | ((string & {}))
@@ -5058,7 +5158,7 @@ export type ReplaySubscriptionResultBefore = Subscription & ({
     updated_at: string
     entitlement_id: string
   }>
-})
+}
 export type ReplayWebhookInput = {
   /** Since. Deliveries made from this moment on. */
   since?: string | null
@@ -5246,7 +5346,7 @@ export type Role = {
   updated_at: string
 }
 export type RoleAssignment = CreateRoleAssignmentResult & {
-  user?: AdminCurrencyTransactionUser
+  user?: AiInvocationUser
 }
 export type RoleAssignmentPage = {
   data: Array<RoleAssignment>
@@ -5636,6 +5736,16 @@ export type SetModerationTrustInput = {
   /** Approve at once. Kept for your own use; the queue does not read it. */
   auto_approve?: boolean
 }
+export type SetModerationTrustReply = {
+  data: SetModerationTrustResult
+}
+export type SetModerationTrustResult = {
+  app_user_id: string
+  trust_level: "new" | "trusted" | "moderator" | ((string & {}))
+  auto_approve: boolean
+  created_at: string
+  updated_at: string
+}
 export type SetMonetizationDefinitionsInput = {
   /** What you sell. The whole declaration; it replaces the former one. */
   monetization: {
@@ -5955,15 +6065,20 @@ export type StartAppSessionInput = {
 export type StartAppSessionReply = {
   data: StartAppSessionResult
 }
-export type StartAppSessionResult = AppSession & ({
+export type StartAppSessionResult = {
+  id: string
+  app_user_id: string
+  started_at: string
   last_seen_at: string
+  ended_at: string | null
+  duration_seconds: number | null
   platform: string | null
   app_version: string | null
   os_version: string | null
   device_model: string | null
   locale: string | null
   end_reason: "client" | "timeout" | "replaced" | null | ((string & {}))
-})
+}
 export type StartDeviceSignInInput = {
   /** Tool. What asks, such as `trellis cli`. */
   client_name: string
@@ -6134,7 +6249,7 @@ export type StreakStatsReply = {
 export type StreakUser = Streak & {
   app_user_id: string
   app_users: FriendUser
-  user?: AdminCurrencyTransactionUser
+  user?: AiInvocationUser
 }
 export type StreakUserPage = {
   data: Array<StreakUser>
@@ -6171,8 +6286,20 @@ export type Subscription = {
   auto_renew: boolean
   environment: "production" | "sandbox" | ((string & {}))
   updated_at: string
+  user?: AiInvocationUser
 }
-export type SubscriptionDetail = Subscription & ({
+export type SubscriptionDetail = {
+  id: string
+  app_user_id: string
+  product_id: string | null
+  store: string
+  status: "trial" | "active" | "grace" | "cancelled" | "paused" | "refunded" | "expired" | ((string & {}))
+  period_type: string
+  purchase_date: string
+  expiration_date: string | null
+  auto_renew: boolean
+  environment: "production" | "sandbox" | ((string & {}))
+  updated_at: string
   grants: Array<{
     id: string
     source: "subscription_provider" | "promotional" | "reward" | "referral" | "purchase" | ((string & {}))
@@ -6202,7 +6329,7 @@ export type SubscriptionDetail = Subscription & ({
     period_type: string | null
     expiration_date: string | null
   }>
-})
+}
 export type SubscriptionDetailReply = {
   data: SubscriptionDetail
 }
@@ -7471,7 +7598,7 @@ export type XpTransaction = {
   reason: string | null
   clipped_by: string | null
   created_at: string
-  user?: AdminCurrencyTransactionUser
+  user?: AiInvocationUser
 }
 export type XpTransactionCursorPage = {
   data: Array<XpTransaction>

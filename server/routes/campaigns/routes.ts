@@ -8,12 +8,14 @@ import {
   Deleted,
   daily,
   data,
+  IncludeUser,
   Limit,
   Moment,
   Page,
   page,
   Text,
   Uuid,
+  withUser,
 } from '#server/http/schemas.ts'
 import type { Form } from '#server/http/words.ts'
 import { CampaignFilter, DeliveryFilter, DeliveryIds, Scheduled } from '#server/routes/campaigns/shapes.ts'
@@ -26,7 +28,7 @@ type Channel = {
   readonly fields: z.ZodRawShape
   readonly Campaign: z.ZodType
   readonly Preview: z.ZodType
-  readonly Delivery: z.ZodType
+  readonly Delivery: z.ZodObject
   readonly Stats: z.ZodType
   readonly example: Readonly<Record<string, unknown>>
   /** The fields of a draft with their words. */
@@ -196,8 +198,8 @@ export const campaignRoutes = (of: Channel): readonly Declared[] => {
     route(`GET ${campaign}/deliveries`, 'Deliveries of a campaign in the order of their users', {
       call: 'campaign_deliveries',
       args: inChannel,
-      query: { status: DeliveryFilter, cursor: Cursor, limit: Limit() },
-      replies: { 200: cursorPage(of.Delivery) },
+      query: { status: DeliveryFilter, ...IncludeUser, cursor: Cursor, limit: Limit() },
+      replies: { 200: cursorPage(withUser(of.Delivery)) },
     }),
     route(
       `GET ${campaign}/stats`,

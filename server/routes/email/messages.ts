@@ -7,6 +7,7 @@ import {
   cursorPage,
   data,
   Email,
+  IncludeUser,
   JsonObject,
   Limit,
   Line,
@@ -14,6 +15,7 @@ import {
   Text,
   Time,
   Uuid,
+  withUser,
 } from '#server/http/schemas.ts'
 import { Category, emailWords, From, TemplateKey } from '#server/routes/email/shapes.ts'
 
@@ -122,8 +124,9 @@ export const emailMessages = area({
         limit: Limit(),
         status: Status.optional(),
         user_id: Uuid.optional(),
+        ...IncludeUser,
       },
-      replies: { 200: cursorPage(Message) },
+      replies: { 200: cursorPage(withUser(Message)) },
     }),
     route('GET /messages/:messageId', 'A message with its events', {
       call: 'email_message_get',
