@@ -362,3 +362,17 @@ language sql stable as $$
     app_sessions_list.include)
 $$;
 comment on function api.app_sessions_list is 'Sessions of all users, newest first.';
+
+select internal.list_declare('user_app_sessions_page', null::app.app_sessions, 'app_session_json', '{started_at,id}',
+                             required => '{app_user_id}');
+
+create or replace function api.user_app_sessions(user_id uuid, page_offset int default 0, page_limit int default 50)
+returns api.reply
+language plpgsql stable as $$
+begin
+  perform internal.check_found(exists (select from app.users u where u.id = user_app_sessions.user_id), 'user');
+  return internal.user_app_sessions_page(user_app_sessions.user_id, user_app_sessions.page_offset,
+                                         user_app_sessions.page_limit);
+end $$;
+comment on function api.user_app_sessions is
+  'Sessions of a user in the app with their devices, newest first. Refuses 404 NOT_FOUND.';

@@ -128,3 +128,27 @@ $$;
 comment on function internal.account_reclaim__push_tokens is
   'Deactivates the devices of an account that is reclaimed by the owner of its address. Called by sign-in; granted to
    nobody.';
+
+create or replace function internal.push_device_json(t app.push_tokens) returns json
+language sql stable as $$
+  -- the token itself is what messages can be sent with: administrators see its end
+  select json_build_object('id', (push_device_json.t).id, 'platform', (push_device_json.t).platform,
+                           'provider', (push_device_json.t).provider, 'is_active', (push_device_json.t).is_active,
+                           'token_end', right((push_device_json.t).token, 6),
+                           'created_at', internal.iso((push_device_json.t).created_at),
+                           'updated_at', internal.iso((push_device_json.t).updated_at))
+$$;
+comment on function internal.push_device_json is 'A device that is registered for push, as administrators see it.';
+
+select internal.list_declare('push_devices_page', null::app.push_tokens, 'push_device_json', '{id}',
+                             required => '{app_user_id}');
+
+create or replace function api.user_devices(user_id uuid, page_offset int default 0, page_limit int default 50)
+returns api.reply
+language plpgsql stable as $$
+begin
+  perform internal.check_found(exists (select from app.users u where u.id = user_devices.user_id), 'user');
+  return internal.push_devices_page(user_devices.user_id, user_devices.page_offset, user_devices.page_limit);
+end $$;
+comment on function api.user_devices is
+  'Devices that a user has registered for push, newest first. Refuses 404 NOT_FOUND.';

@@ -347,3 +347,18 @@ comment on function internal.role_until is
 select internal.source_declare(null::app.role_assignments,
   'A role that is assigned or removed changes which channels its user may subscribe to.',
   ops => 'insert or update or delete', also => 'perform internal.recheck_users(array[r.app_user_id]);');
+
+create or replace function api.user_roles(user_id uuid) returns api.reply
+language plpgsql stable as $$
+begin
+  perform internal.check_found(exists (select from app.users u where u.id = user_roles.user_id), 'user');
+  return internal.reply(200, coalesce((
+    select json_agg(internal.json_merge(internal.role_assignment_json(a), json_build_object('role_name', r.name))
+                    order by a.created_at desc, a.id desc)
+      from app.role_assignments a
+      join app.roles r on r.id = a.role_id
+     where a.app_user_id = user_roles.user_id and (a.expires_at is null or a.expires_at > internal.now())), '[]'));
+end $$;
+comment on function api.user_roles is
+  'Live assignments of a user, at most 20, newest first, by role_assignments_of_user; without the role that everybody
+   has. Refuses 404 NOT_FOUND.';

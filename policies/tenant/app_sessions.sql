@@ -5,6 +5,8 @@ create policy "users read their own app sessions" on app.app_sessions for select
 create policy "administrators read every app session" on app.app_sessions for select to app_admin using (true);
 
 grant select on app.app_sessions to app_user, app_admin;
+grant execute on function internal.app_session_json, internal.user_app_sessions_page, api.user_app_sessions
+  to app_admin;
 grant execute on function internal.app_session_end, internal.app_session_seconds to app_user, app_admin;
 grant execute on function api.app_session_start, api.app_session_heartbeat, api.app_session_finish to app_user;
 grant execute on function internal.app_sessions_figures, internal.app_session_line_json, internal.app_sessions_page,

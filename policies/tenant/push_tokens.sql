@@ -5,6 +5,7 @@ create policy "users read their own push tokens" on app.push_tokens for select t
 create policy "administrators read every push token" on app.push_tokens for select to app_admin using (true);
 
 grant select on app.push_tokens to app_user, app_admin;
+grant execute on function internal.push_device_json, internal.push_devices_page, api.user_devices to app_admin;
 grant execute on function internal.push_token_json, internal.push_token_claim, api.push_token_register,
   api.push_token_unregister to app_user;
 grant execute on function internal.push_tokens_hand_over to app_auth;

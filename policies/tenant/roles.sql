@@ -16,6 +16,7 @@ create policy "users read their own assignments" on app.role_assignments for sel
 grant select on app.role_assignments to app_admin;
 grant select on app.roles to app_user;
 grant select (id, role_id, app_user_id, group_id, expires_at, created_at) on app.role_assignments to app_user;
+grant execute on function api.user_roles to app_admin;
 grant execute on function internal.has_role, internal.my_role_group_ids to app_user, app_server, app_admin;
 grant execute on function internal.my_roles, api.roles_mine, api.role_check to app_user;
 grant execute on function internal.role_before_delete, internal.role_assignment_json, internal.role_assign,

@@ -16,6 +16,7 @@ create policy "workers read segments" on app.segments for select to app_worker u
 grant select on app.segments, app.segment_states, app.segment_members, app.segment_counts to app_admin;
 grant select on app.segments to app_worker;
 
+grant execute on function api.user_segments to app_admin;
 grant execute on function internal.segment_caller_check, internal.segment_member, internal.segment_ids_of
   to app_user, app_server, app_admin, app_worker;
 grant execute on function internal.promotion_begin__segment, internal.promotion_end__segment,

@@ -124,5 +124,14 @@ export const sessionAnalytics = area({
         replies: { 200: page(withUser(Listed)) },
       }),
     ]),
+    ...group('/admin/projects/:projectId/users', administrator, [
+      route('GET /:userId/sessions', 'Sessions of a user in the app with their devices, newest first', {
+        call: 'user_app_sessions',
+        operationId: 'listUserAppSessions',
+        codes: 'by part',
+        query: Page,
+        replies: { 200: page(AppSession) },
+      }),
+    ]),
   ],
 })

@@ -1,9 +1,9 @@
 import { z } from 'zod'
 import { refusal } from '#server/errors.ts'
-import { endUser } from '#server/http/callers.ts'
+import { administrator, endUser } from '#server/http/callers.ts'
 import { answer } from '#server/http/interface.ts'
 import { area, group, type HandlerContext, route } from '#server/http/route.ts'
-import { data } from '#server/http/schemas.ts'
+import { data, Page, page, Time, Uuid } from '#server/http/schemas.ts'
 
 const Token = z
   .string()
@@ -12,6 +12,16 @@ const Token = z
 const Platform = z.enum(['ios', 'android'], 'must be ios or android')
 
 const PushToken = answer('push_token_json', { provider: z.enum(['apns', 'fcm']) })
+
+const Device = z.strictObject({
+  id: Uuid,
+  platform: Platform,
+  provider: z.enum(['apns', 'fcm']),
+  is_active: z.boolean(),
+  token_end: z.string(),
+  created_at: Time,
+  updated_at: Time,
+})
 
 /** In the body, or in the query for clients that drop the bodies of DELETE. */
 const unregister = ({ body, query, call }: HandlerContext) => {
@@ -51,6 +61,16 @@ export const pushTokens = area({
         example: { token: 'c2f1e0aa' },
         replies: { 200: data(z.strictObject({ unregistered: z.literal(true) })) },
         failure: 'UNREGISTER_FAILED',
+      }),
+    ]),
+    ...group('/admin/projects/:projectId/users', administrator, [
+      route('GET /:userId/devices', 'Devices that a user has registered for push, newest first', {
+        call: 'user_devices',
+        codes: 'by part',
+        scope: 'push:read',
+        description: '`token_end`: the last six characters of the token, which is not shown.',
+        query: Page,
+        replies: { 200: page(Device) },
       }),
     ]),
   ],

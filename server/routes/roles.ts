@@ -83,6 +83,13 @@ export const roles = area({
         replies: { 200: Deleted },
       }),
     ]),
+    ...group('/admin/projects/:projectId/users', administrator, [
+      route('GET /:userId/roles', 'Roles that a user was given, newest first', {
+        call: 'user_roles',
+        description: 'Without the role that everybody has.',
+        replies: { 200: data(z.array(Assignment.extend({ role_name: z.string() }))) },
+      }),
+    ]),
     ...group('/client/roles', endUser, [
       route('GET /', "The caller's roles and permissions", {
         call: 'roles_mine',

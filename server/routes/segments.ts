@@ -131,5 +131,24 @@ export const segments = area({
         replies: { 200: data(Explanation) },
       }),
     ]),
+    ...group('/admin/projects/:projectId/users', administrator, [
+      route('GET /:userId/segments', 'Segments that a user is in, the newest first', {
+        call: 'user_segments',
+        description: 'Of dynamic segments the members of the last evaluation count.',
+        replies: {
+          200: data(
+            z.array(
+              z.strictObject({
+                id: Uuid,
+                key: z.string(),
+                name: z.string(),
+                kind: z.enum(['static', 'dynamic']),
+                entered_at: Time,
+              }),
+            ),
+          ),
+        },
+      }),
+    ]),
   ],
 })

@@ -30,6 +30,27 @@ const find = async (user: { readonly id: string; readonly email: string }, on: P
   await settled(on)
 }
 
+test('the devices of a user, its sessions, roles and segments are on its page', async () => {
+  await project.sql(`insert into app.push_tokens (app_user_id, token, platform) values ($1, 'a-token-abcdef', 'ios')`, [
+    second.id,
+  ])
+  await project.sql(
+    `insert into app.app_sessions (app_user_id, started_at, last_seen_at, ended_at, end_reason, platform, device_model)
+     values ($1, now() - interval '1 hour', now(), now(), 'client', 'ios', 'iPhone17,3')`,
+    [second.id],
+  )
+  await project.admin.post('/roles', { key: 'tutor', name: 'Tutor', permissions: [] })
+  await project.admin.post('/roles/tutor/assignments', { app_user_id: second.id })
+  await project.admin.post('/segments', { key: 'band', name: 'The band', kind: 'static' })
+  await project.admin.post('/segments/band/members', { user_ids: [second.id] })
+  await go(page, `users/${second.id}?tab=devices`)
+  await page.getByRole('table', { name: 'Devices for push' }).getByText('…abcdef').waitFor()
+  await page.getByRole('table', { name: 'Sessions in the app' }).getByText('iOS, iPhone17,3').waitFor()
+  const facts = page.getByRole('complementary', { name: 'Facts' })
+  await facts.getByText('Tutor').waitFor()
+  await facts.getByText('The band').waitFor()
+})
+
 test('a user is found by mail, and what happened yesterday is there, without a click', async () => {
   await find(first)
   await page.getByRole('heading', { level: 1, name: first.display_name }).waitFor()

@@ -45,10 +45,9 @@ await project.sql(
    values ($1, 'ada@example.org', 'Hello', 'transactional', 'sent'), (null, 'b@example.org', 'Hello', 'transactional', 'sent')`,
   [user.id],
 )
-await project.sql(
-  'insert into app.app_sessions (app_user_id, started_at, last_seen_at) values ($1, now(), now())',
-  [user.id],
-)
+await project.sql('insert into app.app_sessions (app_user_id, started_at, last_seen_at) values ($1, now(), now())', [
+  user.id,
+])
 const campaigns = await Promise.all(
   ['push', 'email'].map(async (channel) => {
     const [{ id }] = await project.sql(

@@ -9,6 +9,7 @@ import { Facts } from '../parts/page.tsx'
 import { ago, count, When } from '../parts/states.tsx'
 import { Id } from '../parts/status.tsx'
 import { nameOf } from '../parts/users.tsx'
+import { Belongs } from './belongs.tsx'
 import { type FullUser, useUser } from './one_user.ts'
 import { PropertiesDialog } from './properties.tsx'
 import { Standing } from './users.tsx'
@@ -95,6 +96,7 @@ export const UserFacts = ({
             <Facts facts={has.map(([name, value]) => [name, <b key={name}>{value}</b>])} />
           </>
         )}
+        <Belongs />
         <Divider />
         <Group justify="space-between">
           <Title order={3}>Properties</Title>

@@ -189,3 +189,18 @@ begin
 end $$;
 comment on function internal.segments_enqueue_refresh is
   'After an administrator changed many users: queues the evaluation of all users now, not only within five minutes.';
+
+create or replace function api.user_segments(user_id uuid) returns api.reply
+language plpgsql stable as $$
+begin
+  perform internal.check_found(exists (select from app.users u where u.id = user_segments.user_id), 'user');
+  return internal.reply(200, coalesce((
+    select json_agg(json_build_object('id', s.id, 'key', s.key, 'name', s.name, 'kind', s.kind,
+                                      'entered_at', internal.iso(m.entered_at)) order by m.entered_at desc, s.id)
+      from app.segment_members m
+      join app.segments s on s.id = m.segment_id and s.is_active
+     where m.app_user_id = user_segments.user_id), '[]'));
+end $$;
+comment on function api.user_segments is
+  'Active segments of which a user is a stored member, at most 200, the newest first, by segment_members_of_user; of
+   dynamic ones those of the last evaluation. Refuses 404 NOT_FOUND.';

@@ -764,6 +764,8 @@ export const adminGetUser = 'GET /v1/admin/projects/{projectId}/users/{userId}' 
 export const updateUser = 'PATCH /v1/admin/projects/{projectId}/users/{userId}' as Operation<{ path: { projectId: string; userId: string }; body?: S.UpdateUserInput }, S.UserReply>
 /** A user's balances, `{CODE: n}` */
 export const getUserBalances = 'GET /v1/admin/projects/{projectId}/users/{userId}/balances' as Operation<{ path: { projectId: string; userId: string } }, S.GetUserBalancesReply>
+/** Devices that a user has registered for push, newest first */
+export const listUserDevices = 'GET /v1/admin/projects/{projectId}/users/{userId}/devices' as Operation<{ path: { projectId: string; userId: string }; query?: { limit?: number; offset?: number } }, S.UserDevicePage>
 /** A user's entitlements, each with its grants */
 export const listUserEntitlements = 'GET /v1/admin/projects/{projectId}/users/{userId}/entitlements' as Operation<{ path: { projectId: string; userId: string } }, S.UserEntitlementList>
 /** Grant an entitlement, or extend an earlier promotional grant */
@@ -778,8 +780,14 @@ export const exportUserEvents = 'GET /v1/admin/projects/{projectId}/users/{userI
 export const exportUser = 'GET /v1/admin/projects/{projectId}/users/{userId}/export' as Operation<{ path: { projectId: string; userId: string } }, RawReply>
 /** Reset sections of a user's state; optionally delete the user */
 export const resetUser = 'DELETE /v1/admin/projects/{projectId}/users/{userId}/reset' as Operation<{ path: { projectId: string; userId: string }; query?: { sections?: string; delete_user?: boolean } }, S.ResetUserReply>
+/** Roles that a user was given, newest first */
+export const listUserRoles = 'GET /v1/admin/projects/{projectId}/users/{userId}/roles' as Operation<{ path: { projectId: string; userId: string } }, S.UserRoleList>
+/** Segments that a user is in, the newest first */
+export const listUserSegments = 'GET /v1/admin/projects/{projectId}/users/{userId}/segments' as Operation<{ path: { projectId: string; userId: string } }, S.UserSegmentList>
 /** Sign in as a user for tests; only in projects with environment development */
 export const createUserSession = 'POST /v1/admin/projects/{projectId}/users/{userId}/session' as Operation<{ path: { projectId: string; userId: string } }, S.UserSessionReply>
+/** Sessions of a user in the app with their devices, newest first */
+export const listUserAppSessions = 'GET /v1/admin/projects/{projectId}/users/{userId}/sessions' as Operation<{ path: { projectId: string; userId: string }; query?: { limit?: number; offset?: number } }, S.UserAppSessionPage>
 /** Subscriptions, newest first */
 export const listWebhooks = 'GET /v1/admin/projects/{projectId}/webhooks' as Operation<{ path: { projectId: string }; query?: { limit?: number; offset?: number } }, S.WebhookPage>
 /** Subscribe to an event with signed deliveries; the secret is shown once */

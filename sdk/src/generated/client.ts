@@ -311,11 +311,11 @@ export const getMyRoles = 'GET /v1/client/roles' as Operation<Nothing, S.MyRoles
 /** Whether the caller has a permission, in the whole project or in a group */
 export const checkRole = 'GET /v1/client/roles/check' as Operation<{ query: { permission: string; group_id?: string } }, S.CheckRoleReply>
 /** Start an app session; with an id from the client a retry is idempotent */
-export const startAppSession = 'POST /v1/client/sessions/start' as Operation<{ body?: S.StartAppSessionInput }, S.StartAppSessionReply>
+export const startAppSession = 'POST /v1/client/sessions/start' as Operation<{ body?: S.StartAppSessionInput }, S.UserAppSessionReply>
 /** End a session; ending it again returns the same row */
-export const endAppSession = 'POST /v1/client/sessions/{sessionId}/end' as Operation<{ path: { sessionId: string }; body?: S.EndAppSessionInput }, S.StartAppSessionReply>
+export const endAppSession = 'POST /v1/client/sessions/{sessionId}/end' as Operation<{ path: { sessionId: string }; body?: S.EndAppSessionInput }, S.UserAppSessionReply>
 /** Heartbeat of a session: every 60 seconds in the foreground */
-export const heartbeatAppSession = 'POST /v1/client/sessions/{sessionId}/heartbeat' as Operation<{ path: { sessionId: string } }, S.StartAppSessionReply>
+export const heartbeatAppSession = 'POST /v1/client/sessions/{sessionId}/heartbeat' as Operation<{ path: { sessionId: string } }, S.UserAppSessionReply>
 /** The caller's streaks */
 export const listStreaks = 'GET /v1/client/streaks' as Operation<{ query?: { include?: "all" } }, S.StreakList>
 /** One of the caller's streaks with its newest periods, newest first */

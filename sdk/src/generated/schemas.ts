@@ -6062,23 +6062,6 @@ export type StartAppSessionInput = {
   /** Started at. When the app was opened. */
   started_at?: string
 }
-export type StartAppSessionReply = {
-  data: StartAppSessionResult
-}
-export type StartAppSessionResult = {
-  id: string
-  app_user_id: string
-  started_at: string
-  last_seen_at: string
-  ended_at: string | null
-  duration_seconds: number | null
-  platform: string | null
-  app_version: string | null
-  os_version: string | null
-  device_model: string | null
-  locale: string | null
-  end_reason: "client" | "timeout" | "replaced" | null | ((string & {}))
-}
 export type StartDeviceSignInInput = {
   /** Tool. What asks, such as `trellis cli`. */
   client_name: string
@@ -7294,6 +7277,29 @@ export type UserAchievementPage = {
   offset: number
   limit: number
 }
+export type UserAppSession = {
+  id: string
+  app_user_id: string
+  started_at: string
+  last_seen_at: string
+  ended_at: string | null
+  duration_seconds: number | null
+  platform: string | null
+  app_version: string | null
+  os_version: string | null
+  device_model: string | null
+  locale: string | null
+  end_reason: "client" | "timeout" | "replaced" | null | ((string & {}))
+}
+export type UserAppSessionPage = {
+  data: Array<UserAppSession>
+  total: number
+  offset: number
+  limit: number
+}
+export type UserAppSessionReply = {
+  data: UserAppSession
+}
 export type UserDetail = {
   id: string
   display_name: string
@@ -7304,6 +7310,21 @@ export type UserDetailList = {
 }
 export type UserDetailReply = {
   data: UserDetail
+}
+export type UserDevice = {
+  id: string
+  platform: "ios" | "android" | ((string & {}))
+  provider: "apns" | "fcm" | ((string & {}))
+  is_active: boolean
+  token_end: string
+  created_at: string
+  updated_at: string
+}
+export type UserDevicePage = {
+  data: Array<UserDevice>
+  total: number
+  offset: number
+  limit: number
 }
 export type UserEntitlement = Entitlement & ({
   grants: Array<{
@@ -7350,6 +7371,28 @@ export type UserPage = {
 }
 export type UserReply = {
   data: User
+}
+export type UserRole = {
+  role_key: string
+  app_user_id: string
+  group_id: string | null
+  granted_by: string | null
+  expires_at: string | null
+  created_at: string
+  role_name: string
+}
+export type UserRoleList = {
+  data: Array<UserRole>
+}
+export type UserSegment = {
+  id: string
+  key: string
+  name: string
+  kind: "static" | "dynamic" | ((string & {}))
+  entered_at: string
+}
+export type UserSegmentList = {
+  data: Array<UserSegment>
 }
 export type UserSession = {
   session_token: string
