@@ -210,6 +210,40 @@ test('a flag is switched in the list', async () => {
   await expect.poll(async () => (await flagOf('dark_practice')).is_enabled).toBe(false)
 })
 
+test('a change of a flag is planned, moved and removed, and Undo plans it again', async () => {
+  const made = await project.admin.post('/flags', {
+    key: 'planned',
+    name: 'Planned',
+    value_type: 'boolean',
+    rules: [{ value: true, percentage: 10 }],
+  })
+  expect(made.status, made.text).toBe(201)
+  await go(page, 'flags/planned')
+  await page.getByText('Nothing is planned').waitFor()
+  await page.getByRole('button', { name: 'Plan a change' }).click()
+  const dialog = page.getByRole('dialog')
+  await dialog.getByText('Change a share').click()
+  await dialog.getByRole('textbox', { name: 'Share of users' }).fill('40')
+  await dialog.getByRole('button', { name: 'Add step' }).click()
+  const steps = page.getByRole('list', { name: 'Planned changes' })
+  await steps.getByText('Rule 1 to 40 %').waitFor()
+  await expect
+    .poll(async () => (await flagOf('planned')).schedule)
+    .toEqual([{ at: expect.any(String), patch: { rule_index: 0, percentage: 40 } }])
+  await steps.getByRole('button', { name: 'Change' }).click()
+  await dialog.getByText('Switch off').click()
+  await dialog.getByRole('button', { name: 'Save step' }).click()
+  await steps.getByText('Switch off').waitFor()
+  await expect.poll(async () => (await flagOf('planned')).schedule[0].patch).toEqual({ is_enabled: false })
+  await steps.getByRole('button', { name: 'Remove: Switch off' }).click()
+  await page.getByText('Nothing is planned').waitFor()
+  const notice = page.locator('.mantine-Notification-root').filter({ hasText: 'The step is removed.' })
+  await notice.getByRole('button', { name: 'Undo' }).click()
+  await steps.getByText('Switch off').waitFor()
+  await go(page, 'flags/planned?view=history')
+  await page.getByText('steps planned').or(page.getByText('Plan ended')).first().waitFor()
+})
+
 test('a switch of the config is turned in the table, and a deleted key comes back whole', async () => {
   const keyOf = async (key: string) =>
     (await project.admin.get('/config')).data.find((one: { key: string }) => one.key === key)

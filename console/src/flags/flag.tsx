@@ -14,6 +14,7 @@ import { type Flag, useChange, useFlag, valueWords } from './data.tsx'
 import { History } from './history.tsx'
 import { RampDrawer } from './ramp.tsx'
 import { Rules } from './rules.tsx'
+import { Schedule } from './schedule.tsx'
 import { Seen } from './seen.tsx'
 import { words } from './words.ts'
 
@@ -112,7 +113,10 @@ const Content = ({ flag }: { flag: Flag }) => {
           ) : view === 'history' ? (
             <History flag={flag} />
           ) : (
-            <Rules flag={flag} />
+            <>
+              <Rules flag={flag} />
+              <Schedule flag={flag} />
+            </>
           )}
         </div>
         <div className="column">

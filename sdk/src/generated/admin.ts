@@ -105,7 +105,7 @@ export const listAchievementUsers = 'GET /v1/admin/projects/{projectId}/achievem
 /** Embeddings of texts, by OpenAI */
 export const createAiEmbeddings = 'POST /v1/admin/projects/{projectId}/ai/embeddings' as Operation<{ path: { projectId: string }; body: S.CreateAiEmbeddingsInput }, S.AiEmbeddingsReply>
 /** Calls of providers, newest first; kept for 90 days */
-export const listAiInvocations = 'GET /v1/admin/projects/{projectId}/ai/invocations' as Operation<{ path: { projectId: string }; query?: { prompt?: string; user_id?: string; status?: "running" | "succeeded" | "rejected" | "failed" | "cancelled"; cursor?: string; limit?: number } }, S.AiInvocationCursorPage>
+export const listAiInvocations = 'GET /v1/admin/projects/{projectId}/ai/invocations' as Operation<{ path: { projectId: string }; query?: { prompt?: string; user_id?: string; status?: "running" | "succeeded" | "rejected" | "failed" | "cancelled"; include?: "user"; cursor?: string; limit?: number } }, S.AiInvocationCursorPage>
 /** Forward a body in the provider's own format */
 export const sendAiMessages = 'POST /v1/admin/projects/{projectId}/ai/messages' as Operation<{ path: { projectId: string }; body: S.SendAiMessagesInput }, unknown>
 /** Prompts with their full configuration, by name */
@@ -293,7 +293,7 @@ export const cancelEmailCampaign = 'POST /v1/admin/projects/{projectId}/email/ca
 /** What became of the deliveries of a campaign on each day */
 export const getEmailCampaignDaily = 'GET /v1/admin/projects/{projectId}/email/campaigns/{campaignId}/daily' as Operation<{ path: { projectId: string; campaignId: string }; query?: { from?: string; to?: string; timezone?: string } }, S.EmailCampaignDailyReply>
 /** Deliveries of a campaign in the order of their users */
-export const listEmailCampaignDeliveries = 'GET /v1/admin/projects/{projectId}/email/campaigns/{campaignId}/deliveries' as Operation<{ path: { projectId: string; campaignId: string }; query?: { status?: "pending" | "sending" | "sent" | "opened" | "converted" | "skipped" | "failed"; cursor?: string; limit?: number } }, S.EmailCampaignDeliveryCursorPage>
+export const listEmailCampaignDeliveries = 'GET /v1/admin/projects/{projectId}/email/campaigns/{campaignId}/deliveries' as Operation<{ path: { projectId: string; campaignId: string }; query?: { status?: "pending" | "sending" | "sent" | "opened" | "converted" | "skipped" | "failed"; include?: "user"; cursor?: string; limit?: number } }, S.EmailCampaignDeliveryCursorPage>
 /** Copy a campaign as a draft */
 export const duplicateEmailCampaign = 'POST /v1/admin/projects/{projectId}/email/campaigns/{campaignId}/duplicate' as Operation<{ path: { projectId: string; campaignId: string } }, S.EmailCampaignReply>
 /** Pause a campaign that is being sent */
@@ -309,11 +309,11 @@ export const getEmailCampaignStats = 'GET /v1/admin/projects/{projectId}/email/c
 /** Queue the message of a campaign to up to 10 users now, all or none */
 export const testEmailCampaign = 'POST /v1/admin/projects/{projectId}/email/campaigns/{campaignId}/test' as Operation<{ path: { projectId: string; campaignId: string }; body: S.TestEmailCampaignInput }, S.TestEmailCampaignReply>
 /** Messages of the last 90 days, newest first */
-export const listEmailMessages = 'GET /v1/admin/projects/{projectId}/email/messages' as Operation<{ path: { projectId: string }; query?: { cursor?: string; limit?: number; status?: "queued" | "sent" | "delivered" | "bounced" | "complained" | "failed" | "cancelled" | "suppressed"; user_id?: string } }, S.EmailMessageCursorPage>
+export const listEmailMessages = 'GET /v1/admin/projects/{projectId}/email/messages' as Operation<{ path: { projectId: string }; query?: { cursor?: string; limit?: number; status?: "queued" | "sent" | "delivered" | "bounced" | "complained" | "failed" | "cancelled" | "suppressed"; user_id?: string; include?: "user" } }, S.EmailMessageCursorPage>
 /** A message with its events */
 export const getEmailMessage = 'GET /v1/admin/projects/{projectId}/email/messages/{messageId}' as Operation<{ path: { projectId: string; messageId: string } }, S.EmailMessageDetailReply>
 /** Cancel a message while it is queued */
-export const cancelEmailMessage = 'POST /v1/admin/projects/{projectId}/email/messages/{messageId}/cancel' as Operation<{ path: { projectId: string; messageId: string } }, S.EmailMessageReply>
+export const cancelEmailMessage = 'POST /v1/admin/projects/{projectId}/email/messages/{messageId}/cancel' as Operation<{ path: { projectId: string; messageId: string } }, S.CancelEmailMessageReply>
 /** Queue a message; ten calls a second */
 export const sendEmail = 'POST /v1/admin/projects/{projectId}/email/send' as Operation<{ path: { projectId: string }; body: S.SendEmailInput }, S.SendEmailReply>
 /** Queue up to 100 messages, all or none */
@@ -431,11 +431,11 @@ export const replayIntegrationEvent = 'POST /v1/admin/projects/{projectId}/integ
 /** Try the credentials of revenuecat, superwall, apns, fcm, google_play or smtp */
 export const testIntegration = 'POST /v1/admin/projects/{projectId}/integrations/{provider}/test' as Operation<{ path: { projectId: string; provider: string } }, S.TestIntegrationReply>
 /** Stacks of all users, newest first, including empty and expired ones */
-export const adminListInventory = 'GET /v1/admin/projects/{projectId}/inventory' as Operation<{ path: { projectId: string }; query?: { limit?: number; offset?: number; user_id?: string; item_key?: string } }, S.InventoryPage>
+export const adminListInventory = 'GET /v1/admin/projects/{projectId}/inventory' as Operation<{ path: { projectId: string }; query?: { limit?: number; offset?: number; user_id?: string; item_key?: string; include?: "user" } }, S.AdminInventoryPage>
 /** Grant items to a user; bundles are unpacked */
 export const adminGrantInventory = 'POST /v1/admin/projects/{projectId}/inventory/grant' as Operation<{ path: { projectId: string }; body: S.AdminGrantInventoryInput }, S.InventoryList>
 /** Movements of items, newest first */
-export const listInventoryLedger = 'GET /v1/admin/projects/{projectId}/inventory/ledger' as Operation<{ path: { projectId: string }; query?: { user_id?: string; cursor?: string; limit?: number } }, S.InventoryLedgerCursorPage>
+export const listInventoryLedger = 'GET /v1/admin/projects/{projectId}/inventory/ledger' as Operation<{ path: { projectId: string }; query?: { user_id?: string; include?: "user"; cursor?: string; limit?: number } }, S.InventoryLedgerCursorPage>
 /** Revoke items of a user */
 export const revokeInventory = 'POST /v1/admin/projects/{projectId}/inventory/revoke' as Operation<{ path: { projectId: string }; body: S.RevokeInventoryInput }, S.RevokeInventoryReply>
 /** Leaderboards, newest first */
@@ -531,9 +531,9 @@ export const simulateModerationRule = 'POST /v1/admin/projects/{projectId}/moder
 /** Whether a text matches a rule */
 export const testModerationRule = 'POST /v1/admin/projects/{projectId}/moderation/rules/{ruleId}/test' as Operation<{ path: { projectId: string; ruleId: string }; body: S.TestModerationRuleInput }, S.TestModerationRuleReply>
 /** Trust levels of users, newest first */
-export const listModerationTrust = 'GET /v1/admin/projects/{projectId}/moderation/trust' as Operation<{ path: { projectId: string }; query?: { limit?: number; offset?: number } }, S.ModerationTrustPage>
+export const listModerationTrust = 'GET /v1/admin/projects/{projectId}/moderation/trust' as Operation<{ path: { projectId: string }; query?: { include?: "user"; limit?: number; offset?: number } }, S.ModerationTrustPage>
 /** Set the trust level of a user */
-export const setModerationTrust = 'POST /v1/admin/projects/{projectId}/moderation/trust' as Operation<{ path: { projectId: string }; body: S.SetModerationTrustInput }, S.ModerationTrustReply>
+export const setModerationTrust = 'POST /v1/admin/projects/{projectId}/moderation/trust' as Operation<{ path: { projectId: string }; body: S.SetModerationTrustInput }, S.SetModerationTrustReply>
 /** Declare live objects as the provider holds them */
 export const adoptMonetization = 'POST /v1/admin/projects/{projectId}/monetization/adopt' as Operation<{ path: { projectId: string }; body?: S.AdoptMonetizationInput }, S.AdoptMonetizationReply>
 /** Apply a plan, as an operation */
@@ -603,7 +603,7 @@ export const cancelPushCampaign = 'POST /v1/admin/projects/{projectId}/push/camp
 /** What became of the deliveries of a campaign on each day */
 export const getPushCampaignDaily = 'GET /v1/admin/projects/{projectId}/push/campaigns/{campaignId}/daily' as Operation<{ path: { projectId: string; campaignId: string }; query?: { from?: string; to?: string; timezone?: string } }, S.EmailCampaignDailyReply>
 /** Deliveries of a campaign in the order of their users */
-export const listPushCampaignDeliveries = 'GET /v1/admin/projects/{projectId}/push/campaigns/{campaignId}/deliveries' as Operation<{ path: { projectId: string; campaignId: string }; query?: { status?: "pending" | "sending" | "sent" | "opened" | "converted" | "skipped" | "failed"; cursor?: string; limit?: number } }, S.PushCampaignDeliveryCursorPage>
+export const listPushCampaignDeliveries = 'GET /v1/admin/projects/{projectId}/push/campaigns/{campaignId}/deliveries' as Operation<{ path: { projectId: string; campaignId: string }; query?: { status?: "pending" | "sending" | "sent" | "opened" | "converted" | "skipped" | "failed"; include?: "user"; cursor?: string; limit?: number } }, S.PushCampaignDeliveryCursorPage>
 /** Copy a campaign as a draft */
 export const duplicatePushCampaign = 'POST /v1/admin/projects/{projectId}/push/campaigns/{campaignId}/duplicate' as Operation<{ path: { projectId: string; campaignId: string } }, S.PushCampaignReply>
 /** Pause a campaign that is being sent */
@@ -619,7 +619,7 @@ export const getPushCampaignStats = 'GET /v1/admin/projects/{projectId}/push/cam
 /** Send the message of a campaign to up to 10 users now, whatever they have switched off */
 export const testPushCampaign = 'POST /v1/admin/projects/{projectId}/push/campaigns/{campaignId}/test' as Operation<{ path: { projectId: string; campaignId: string }; body: S.TestEmailCampaignInput }, S.TestEmailCampaignReply>
 /** Deliveries of a user, those that are scheduled too, newest first */
-export const listPushDeliveries = 'GET /v1/admin/projects/{projectId}/push/deliveries' as Operation<{ path: { projectId: string }; query: { user_id: string; status?: "pending" | "sending" | "sent" | "opened" | "converted" | "skipped" | "failed"; cursor?: string; limit?: number } }, S.PushCampaignDeliveryCursorPage>
+export const listPushDeliveries = 'GET /v1/admin/projects/{projectId}/push/deliveries' as Operation<{ path: { projectId: string }; query: { user_id: string; status?: "pending" | "sending" | "sent" | "opened" | "converted" | "skipped" | "failed"; cursor?: string; limit?: number } }, S.PushDeliveryCursorPage>
 /** Send a message to up to 100 users now */
 export const sendPush = 'POST /v1/admin/projects/{projectId}/push/send' as Operation<{ path: { projectId: string }; body: S.SendPushInput }, S.TestEmailCampaignReply>
 /** Templates, newest first */
@@ -649,7 +649,7 @@ export const deleteReferralCode = 'DELETE /v1/admin/projects/{projectId}/referra
 /** Change a code; claims that were made keep what they were promised */
 export const updateReferralCode = 'PATCH /v1/admin/projects/{projectId}/referrals/{codeId}' as Operation<{ path: { projectId: string; codeId: string }; body?: S.UpdateReferralCodeInput }, S.ReferralCodeReply>
 /** A code and its claims, newest first */
-export const getReferralStats = 'GET /v1/admin/projects/{projectId}/referrals/{codeId}/stats' as Operation<{ path: { projectId: string; codeId: string }; query?: { limit?: number; offset?: number } }, S.ReferralStatsReply>
+export const getReferralStats = 'GET /v1/admin/projects/{projectId}/referrals/{codeId}/stats' as Operation<{ path: { projectId: string; codeId: string }; query?: { include?: "user"; limit?: number; offset?: number } }, S.ReferralStatsReply>
 /** Create the project's database again: from the first step that failed, or an empty one if it was lost */
 export const reprovisionProject = 'POST /v1/admin/projects/{projectId}/reprovision' as Operation<{ path: { projectId: string }; body?: S.ReprovisionProjectInput }, S.ReprovisionProjectReply>
 /** Roles, newest first */
@@ -695,7 +695,7 @@ export const refreshSegment = 'POST /v1/admin/projects/{projectId}/segments/{idO
 /** Users and sessions of a period; dau is always of the last 24 hours */
 export const getAppSessionAnalytics = 'GET /v1/admin/projects/{projectId}/sessions' as Operation<{ path: { projectId: string }; query?: { period?: "24h" | "7d" | "30d" | "90d" } }, S.AppSessionAnalyticsReply>
 /** Sessions of all users, newest first */
-export const listAppSessions = 'GET /v1/admin/projects/{projectId}/sessions/list' as Operation<{ path: { projectId: string }; query?: { limit?: number; offset?: number } }, S.AppSessionPage>
+export const listAppSessions = 'GET /v1/admin/projects/{projectId}/sessions/list' as Operation<{ path: { projectId: string }; query?: { include?: "user"; limit?: number; offset?: number } }, S.AppSessionPage>
 /** Query the project's database with SQL; it reads only */
 export const createSql = 'POST /v1/admin/projects/{projectId}/sql' as Operation<{ path: { projectId: string }; body: S.CreateSqlInput }, S.SqlReply>
 /** The buckets of the project */
@@ -733,7 +733,7 @@ export const qualifyUserStreak = 'POST /v1/admin/projects/{projectId}/streaks/{i
 /** Restore a user's broken streak, within its restore window */
 export const restoreUserStreak = 'POST /v1/admin/projects/{projectId}/streaks/{idOrKey}/users/{userId}/restore' as Operation<{ path: { projectId: string; idOrKey: string; userId: string }; body?: S.RestoreUserStreakInput }, S.StreakReply>
 /** Subscriptions of stores, newest first */
-export const listSubscriptions = 'GET /v1/admin/projects/{projectId}/subscriptions' as Operation<{ path: { projectId: string }; query?: { limit?: number; offset?: number; status?: "trial" | "active" | "grace" | "cancelled" | "paused" | "refunded" | "expired"; product_id?: string; store?: string; user_id?: string; expiring_before?: string } }, S.SubscriptionPage>
+export const listSubscriptions = 'GET /v1/admin/projects/{projectId}/subscriptions' as Operation<{ path: { projectId: string }; query?: { limit?: number; offset?: number; status?: "trial" | "active" | "grace" | "cancelled" | "paused" | "refunded" | "expired"; product_id?: string; store?: string; user_id?: string; expiring_before?: string; include?: "user" } }, S.SubscriptionPage>
 /** Subscriptions by status, trials of 30 days, and how many give access of each product */
 export const getSubscriptionSummary = 'GET /v1/admin/projects/{projectId}/subscriptions/summary' as Operation<{ path: { projectId: string } }, S.SubscriptionSummaryReply>
 /** A subscription with its grants and the provider's events, in order */
