@@ -8,13 +8,13 @@ import { EditorView, placeholder as ghost, keymap, lineNumbers } from '@codemirr
 import { tags } from '@lezer/highlight'
 import { useEffect, useRef } from 'react'
 
-const colours = HighlightStyle.define([
+export const colours = HighlightStyle.define([
   { tag: [tags.propertyName, tags.keyword], color: 'light-dark(#0b5394, #8cc0ff)' },
   { tag: tags.string, color: 'light-dark(#1f6e44, #80d9a6)' },
   { tag: [tags.number, tags.bool, tags.null], color: 'light-dark(#9c3d00, #ffb074)' },
   { tag: tags.comment, color: 'var(--mantine-color-dimmed)' },
 ])
-const look = EditorView.theme({
+export const look = EditorView.theme({
   '&': { fontSize: '13px' },
   '&.cm-focused': { outline: '2px solid var(--mantine-primary-color-filled)' },
   '.cm-content': { minHeight: '84px', caretColor: 'var(--mantine-color-text)' },
