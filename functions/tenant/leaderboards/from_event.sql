@@ -138,8 +138,10 @@ begin
     end if;
   end loop;
   if moved.is_news or internal.is_history() then
-    perform internal.leaderboards_notify_moved(leaderboards_take.app_user_id, moved.runs, moved.scores_was,
-                                               moved.places_was, moved.reached_was);
+    perform internal.leaderboards_notify(moved.runs,
+                                         array_fill(leaderboards_take.app_user_id, array[cardinality(moved.runs)]),
+                                         moved.scores_was, moved.places_was, moved.reached_was, moved.scores_now,
+                                         moved.places, moved.reached);
   elsif moved.is_far and internal.collects_effects() then
     perform internal.add_effects('leaderboards', internal.leaderboard_effects(
       leaderboards_take.app_user_id, moved.keys, moved.runs, moved.scores_was, moved.places_was, moved.reached_was,
@@ -160,31 +162,6 @@ comment on function internal.leaderboards_take is
   'Stores submissions of one user, one to each board: the given scores, or without them the values of the event. Leaves
    to internal.leaderboards_submit_many users without an entry, hidden users, boards of segments, and runs without a row
    or being rebuilt. The user must be locked. Granted to nobody.';
-
-create or replace function internal.leaderboards_notify_moved(app_user_id uuid, runs uuid[], scores_was numeric[],
-                                                              places_was numeric[], reached_was timestamptz[])
-returns void
-language plpgsql volatile as $$
-declare
-  entries app.leaderboard_entries[];
-  befores app.leaderboard_entries[] := '{}';
-  before app.leaderboard_entries;
-begin
-  select array_agg(x order by w.n) into entries
-    from unnest(leaderboards_notify_moved.runs) with ordinality as w (run_id, n)
-    join app.leaderboard_entries x on (x.app_user_id, x.run_id) = (leaderboards_notify_moved.app_user_id, w.run_id);
-  for i in 1 .. cardinality(entries) loop
-    before := entries[i];
-    before.score := leaderboards_notify_moved.scores_was[i];
-    before.place := leaderboards_notify_moved.places_was[i];
-    before.reached_at := leaderboards_notify_moved.reached_was[i];
-    befores := befores || before;
-  end loop;
-  perform internal.leaderboards_notify(befores, entries);
-end $$;
-comment on function internal.leaderboards_notify_moved is
-  'internal.leaderboards_notify for stored entries of one user whose places changed. The arrays are parallel. Granted to
-   nobody.';
 
 create or replace function internal.leaderboard_effects(app_user_id uuid, keys text[], runs uuid[],
                                                         scores_was numeric[], places_was numeric[],

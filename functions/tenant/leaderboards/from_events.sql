@@ -63,7 +63,6 @@ create or replace function internal.leaderboards_submit_many(facts internal.lead
 language plpgsql volatile security definer set search_path = '' set plan_cache_mode = 'force_generic_plan' as $$
 declare
   taken record;
-  told record;
 begin
   if leaderboards_submit_many.facts is null then
     return;
@@ -90,24 +89,29 @@ begin
     select d.app_user_id, d.tally, d.b, d.run_id, true as is_live from due d
     union all
     select d.app_user_id, d.tally, d.b, d.shadow_id, false from due d where d.shadow_id is not null
+  ), folded as materialized (
+    select s.app_user_id, s.run_id, s.is_live, e as was,
+           internal.leaderboard_folded(s.b, case when e.run_id is null
+                                                 then internal.leaderboard_blank(s.run_id, s.app_user_id) else e end,
+                                       s.tally) as now
+      from stepped s
+      left join app.leaderboard_entries e on (e.app_user_id, e.run_id) = (s.app_user_id, s.run_id)
+  ), told as (
+    -- hidden entries move without a word
+    select f.* from folded f where f.is_live and not coalesce((f.was).is_hidden, false) order by f.app_user_id, f.run_id
   )
-  select array_agg(e order by s.app_user_id, s.run_id) filter (where s.is_live) as befores,
-         array_agg(internal.leaderboard_folded(s.b,
-                                               case when e.run_id is null then internal.leaderboard_blank(s.run_id,
-                                                 s.app_user_id) else e end, s.tally)
-                   order by s.app_user_id, s.run_id) filter (where s.is_live) as entries,
-         array_agg(internal.leaderboard_folded(s.b,
-                                               case when e.run_id is null then internal.leaderboard_blank(s.run_id,
-                                                 s.app_user_id) else e end, s.tally)
-                   order by s.app_user_id, s.run_id) filter (where not s.is_live) as shadows
+  select (select array_agg(f.now) from folded f) as entries, array_agg(t.run_id) as runs,
+         array_agg(t.app_user_id) as users, array_agg((t.was).score) as scores_was,
+         array_agg((t.was).place) as places_was, array_agg((t.was).reached_at) as reached_was,
+         array_agg((t.now).score) as scores, array_agg((t.now).place) as places, array_agg((t.now).reached_at) as reached
     into taken
-    from stepped s
-    left join app.leaderboard_entries e on (e.app_user_id, e.run_id) = (s.app_user_id, s.run_id);
+    from told t;
   if taken.entries is null then
     return;
   end if;
-  perform internal.leaderboard_store_many(taken.entries || taken.shadows);
-  perform internal.leaderboards_notify(taken.befores, taken.entries);
+  perform internal.leaderboard_store_many(taken.entries);
+  perform internal.leaderboards_notify(taken.runs, taken.users, taken.scores_was, taken.places_was, taken.reached_was,
+                                       taken.scores, taken.places, taken.reached);
 end $$;
 comment on function internal.leaderboards_submit_many is
   'Stores submissions of events or of the XP ledger in the runs that they belong to, where the run is open and the board
@@ -170,27 +174,27 @@ end $$;
 comment on function internal.leaderboard_store_many is
   'Stores the new values of entries, each once. The users must be locked. Granted to nobody.';
 
-create or replace function internal.leaderboards_notify(befores app.leaderboard_entries[],
-                                                        entries app.leaderboard_entries[])
+create or replace function internal.leaderboards_notify(run_ids uuid[], app_user_ids uuid[], scores_was numeric[],
+                                                        places_was numeric[], reached_was timestamptz[],
+                                                        scores numeric[], places numeric[], reached timestamptz[])
 returns void
 language plpgsql volatile security definer set search_path = '' as $$
 declare
   notifies_others constant boolean := not internal.is_history();
   found_ones record;
+  ranked record;
   told record;
-  ranks record;
-  users uuid[] := '{}';
-  properties jsonb[] := '{}';
 begin
-  if not notifies_others and not internal.collects_effects() then
+  if leaderboards_notify.run_ids is null or not notifies_others and not internal.collects_effects() then
     return;
   end if;
   with moves as materialized (
-    select n, leaderboards_notify.befores[n] as w, leaderboards_notify.entries[n] as e
-      from generate_subscripts(leaderboards_notify.entries, 1) n
-     where not coalesce((leaderboards_notify.befores[n]).is_hidden, false)
+    select m.*
+      from unnest(leaderboards_notify.run_ids, leaderboards_notify.app_user_ids, leaderboards_notify.places_was,
+                  leaderboards_notify.reached_was, leaderboards_notify.places, leaderboards_notify.reached)
+             with ordinality as m (run_id, app_user_id, place_was, reached_was, place, reached_at, n)
   ), runs as materialized (
-    select (m.e).run_id as id, array_agg((m.e).app_user_id) as movers from moves m group by 1
+    select m.run_id as id, array_agg(m.app_user_id order by m.n) as movers from moves m group by 1
   ), others as materialized (
     -- users who did not move keep their order, so only the ten best of them can be in the top 10, before or after
     select r.id as run_id, o.place, o.reached_at, o.app_user_id
@@ -207,8 +211,8 @@ begin
                                                                a.app_user_id) as n
               from (select o.* from others o
                     union all
-                    select (m.w).run_id, (m.w).place, (m.w).reached_at, (m.w).app_user_id from moves m
-                     where (m.w).score is not null) a) t
+                    select m.run_id, m.place_was, m.reached_was, m.app_user_id from moves m
+                     where m.place_was is not null) a) t
      where t.n <= 10
   ), top_now as (
     select t.run_id, t.app_user_id
@@ -216,7 +220,7 @@ begin
                                                                a.app_user_id) as n
               from (select o.* from others o
                     union all
-                    select (m.e).run_id, (m.e).place, (m.e).reached_at, (m.e).app_user_id from moves m) a) t
+                    select m.run_id, m.place, m.reached_at, m.app_user_id from moves m) a) t
      where t.n <= 10
   ), crossed as materialized (
     select coalesce(n.run_id, b.run_id) as run_id, coalesce(n.app_user_id, b.app_user_id) as app_user_id,
@@ -224,24 +228,31 @@ begin
       from top_now n
       full join top_before b on (b.run_id, b.app_user_id) = (n.run_id, n.app_user_id)
      where n.run_id is null or b.run_id is null
-  ), befriended as materialized (
-    -- a separate statement: it runs once for each move, and most users have no friends on this board
-    select m.n, m.w, m.e, o.id from moves m cross join lateral internal.friends_of((m.e).app_user_id) as o (id)
+  ), friends as materialized (
+    -- once for each mover, however many boards: most have none
+    select u.app_user_id, o.id
+      from (select distinct m.app_user_id from moves m) u
+     cross join lateral internal.friends_of(u.app_user_id) as o (id)
   ), passing as (
     select m.n, array_agg(f.app_user_id order by f.app_user_id) as passed
-      from befriended m
-      join app.leaderboard_entries f on (f.app_user_id, f.run_id) = (m.id, (m.e).run_id)
-     where not f.is_hidden and (f.place, f.reached_at, f.app_user_id) > ((m.e).place, (m.e).reached_at,
-                                                                         (m.e).app_user_id)
-       and ((m.w).score is null or (f.place, f.reached_at, f.app_user_id) < ((m.w).place, (m.w).reached_at,
-                                        (m.w).app_user_id))
+      from friends o
+      join moves m on m.app_user_id = o.app_user_id
+      join app.leaderboard_entries f on (f.app_user_id, f.run_id) = (o.id, m.run_id)
+     where not f.is_hidden and (f.place, f.reached_at, f.app_user_id) > (m.place, m.reached_at, m.app_user_id)
+       and (m.place_was is null
+            or (f.place, f.reached_at, f.app_user_id) < (m.place_was, m.reached_was, m.app_user_id))
      group by m.n
+  ), movers as materialized (
+    select m.n, c.is_in, p.passed
+      from moves m
+      left join crossed c on (c.run_id, c.app_user_id) = (m.run_id, m.app_user_id)
+      left join passing p on p.n = m.n
+     where internal.collects_effects() or c.is_in is not null or p.n is not null
   )
-  select (select jsonb_agg(jsonb_build_object('n', m.n, 'is_in', c.is_in, 'passed', p.passed) order by m.n)
-            from moves m
-            left join crossed c on (c.run_id, c.app_user_id) = ((m.e).run_id, (m.e).app_user_id)
-            left join passing p on p.n = m.n
-           where internal.collects_effects() or c.is_in is not null or p.n is not null) as movers,
+  select (select array_agg(m.n order by m.n) from movers m) as asked,
+         (select array_agg(m.is_in order by m.n) from movers m) as are_in,
+         (select jsonb_agg(jsonb_build_object('n', m.n, 'passed', m.passed) order by m.n) from movers m
+           where m.passed is not null) as passing,
          (select jsonb_agg(jsonb_build_object('run_id', c.run_id, 'id', c.app_user_id, 'is_in', c.is_in, 'by',
                                               r.movers[1]) order by c.run_id, c.app_user_id)
             from crossed c
@@ -249,45 +260,117 @@ begin
            where c.app_user_id <> all (r.movers)) as displaced
     into found_ones;
 
-  for told in
-    select leaderboards_notify.befores[t.n] as w, leaderboards_notify.entries[t.n] as e, t.is_in, t.passed, b.id, b.key,
-           r.run_key
-      from jsonb_to_recordset(found_ones.movers) as t (n int, is_in boolean, passed jsonb)
-      join app.leaderboard_runs r on r.id = (leaderboards_notify.entries[t.n]).run_id
-      join app.leaderboards b on b.id = r.leaderboard_id
-     order by t.n
-  loop
-    ranks := internal.leaderboard_ranks(told.w, told.e);
-    if (told.w).score is distinct from (told.e).score or ranks.previous_rank is distinct from ranks.rank then
-      perform internal.add_effect('leaderboards', json_build_object(
-        'app_user_id', (told.e).app_user_id, 'key', told.key, 'score', internal.numeric_json((told.e).score),
-          'rank', ranks.rank, 'previous_rank', ranks.previous_rank));
-    end if;
-    continue when not notifies_others;
-    if told.is_in is not null then
-      users := users || (told.e).app_user_id;
-      properties := properties || jsonb_build_object(
-        'leaderboard_id', told.id, 'key', told.key, 'run_key', told.run_key, 'score', (told.e).score,
-          'rank', ranks.rank, 'previous_rank', ranks.previous_rank,
-        'reason', case when told.is_in then 'entered_top_10' else 'left_top_10' end);
-    end if;
-    -- the job emits events of other users, for these are not locked
-    if told.passed <> 'null' then
-      perform internal.enqueue('leaderboards__notify', internal.new_id()::text, jsonb_build_object(
-        'run_id', (told.e).run_id, 'by', (told.e).app_user_id, 'passed', told.passed, 'displaced', null,
-          'displaced_reason', null));
-    end if;
-  end loop;
-  if notifies_others then
-    perform internal.enqueue('leaderboards__notify', internal.new_id()::text, jsonb_build_object(
-              'run_id', d.run_id, 'by', d.by, 'passed', '[]'::jsonb, 'displaced', d.id,
-              'displaced_reason', case when d.is_in then 'entered_top_10' else 'left_top_10' end))
-       from jsonb_to_recordset(found_ones.displaced) as d (run_id uuid, id uuid, is_in boolean, by uuid);
+  -- effects are noted once: noting each would copy all before it, each time
+  if found_ones.asked is not null then
+    ranked := internal.leaderboards_ranks(found_ones.asked, leaderboards_notify.run_ids,
+                                          leaderboards_notify.app_user_ids, leaderboards_notify.places_was,
+                                          leaderboards_notify.reached_was, leaderboards_notify.places,
+                                          leaderboards_notify.reached);
+    with boards as materialized (
+      select r.id as run_id, r.run_key, b.id, b.key
+        from app.leaderboard_runs r
+        join app.leaderboards b on b.id = r.leaderboard_id
+       where r.id = any (leaderboards_notify.run_ids)
+    )
+    select array_agg(json_build_object(
+             'app_user_id', leaderboards_notify.app_user_ids[t.n], 'key', b.key,
+             'score', internal.numeric_json(leaderboards_notify.scores[t.n]), 'rank', t.rank,
+             'previous_rank', t.previous_rank) order by t.n)
+             filter (where leaderboards_notify.scores_was[t.n] is distinct from leaderboards_notify.scores[t.n]
+                        or t.previous_rank is distinct from t.rank) as effects,
+           array_agg(leaderboards_notify.app_user_ids[t.n] order by t.n) filter (where t.is_in is not null) as users,
+           array_agg(jsonb_build_object(
+             'leaderboard_id', b.id, 'key', b.key, 'run_key', b.run_key, 'score', leaderboards_notify.scores[t.n],
+             'rank', t.rank, 'previous_rank', t.previous_rank,
+             'reason', case when t.is_in then 'entered_top_10' else 'left_top_10' end) order by t.n)
+             filter (where t.is_in is not null) as properties
+      into told
+      from unnest(found_ones.asked, found_ones.are_in, ranked.ranks, ranked.previous_ranks)
+             as t (n, is_in, rank, previous_rank)
+      join boards b on b.run_id = leaderboards_notify.run_ids[t.n];
+    perform internal.add_effects('leaderboards', told.effects);
   end if;
-  perform internal.emit_many(users, array_fill('svc.leaderboard.rank_changed'::text, array[cardinality(users)]),
-                             properties)
-    where cardinality(users) > 0;
+  if not notifies_others then
+    return;
+  end if;
+  -- the job emits events of other users, for these are not locked
+  perform internal.enqueue('leaderboards__notify', internal.new_id()::text, jsonb_build_object(
+            'run_id', leaderboards_notify.run_ids[p.n], 'by', leaderboards_notify.app_user_ids[p.n], 'passed', p.passed,
+            'displaced', null, 'displaced_reason', null))
+     from jsonb_to_recordset(found_ones.passing) as p (n int, passed jsonb);
+  perform internal.enqueue('leaderboards__notify', internal.new_id()::text, jsonb_build_object(
+            'run_id', d.run_id, 'by', d.by, 'passed', '[]'::jsonb, 'displaced', d.id,
+            'displaced_reason', case when d.is_in then 'entered_top_10' else 'left_top_10' end))
+     from jsonb_to_recordset(found_ones.displaced) as d (run_id uuid, id uuid, is_in boolean, by uuid);
+  if found_ones.asked is not null then
+    perform internal.emit_many(told.users, (select array_agg('svc.leaderboard.rank_changed'::text)
+                                              from unnest(told.users)), told.properties);
+  end if;
 end $$;
 comment on function internal.leaderboards_notify is
   'After moves are stored: collects their effects, and emits rank changes: users who enter a top 10 or leave it, by
-   moving or by being displaced, and friends who were passed, the last two by a job. Granted to nobody.';
+   moving or by being displaced, and friends who were passed, the last two by a job. The arrays are parallel, in the
+   order of users and runs; what was is null for a new entry. Granted to nobody.';
+
+create or replace function internal.leaderboards_ranks(asked bigint[], run_ids uuid[], app_user_ids uuid[],
+                                                       places_was numeric[], reached_was timestamptz[],
+                                                       places numeric[], reached timestamptz[],
+                                                       out ranks bigint[], out previous_ranks bigint[])
+language plpgsql stable security definer
+set search_path = '' set plan_cache_mode = 'force_generic_plan' set enable_seqscan = off
+  set enable_bitmapscan = off as $$
+begin
+  -- a lookup in the buckets costs as much as some thirty steps of a sort: where many of a run moved, all its entries
+  -- are sorted, once, with the former places among them
+  with moves as materialized (
+    select a.n, leaderboards_ranks.run_ids[a.n] as run_id, leaderboards_ranks.app_user_ids[a.n] as app_user_id,
+           leaderboards_ranks.places_was[a.n] as place_was, leaderboards_ranks.reached_was[a.n] as reached_was,
+           leaderboards_ranks.places[a.n] as place, leaderboards_ranks.reached[a.n] as reached_at
+      from unnest(leaderboards_ranks.asked) as a (n)
+  ), runs as materialized (
+    select r.id, internal.leaderboard_total(r.id) <= 30 * r.movers as is_sorted
+      from (select m.run_id as id, count(*) as movers from moves m group by 1) r
+  ), sorted as (
+    select s.n, s.is_former, s.is_up,
+           sum(s.counts) over (partition by s.run_id order by s.place, s.reached_at, s.app_user_id, s.counts
+                               rows unbounded preceding) as ahead
+      from (select e.run_id, e.place, e.reached_at, e.app_user_id, 1 as counts, null::bigint as n, false as is_former,
+                   false as is_up
+              from runs r
+              join app.leaderboard_entries e on e.run_id = r.id and not e.is_hidden
+             where r.is_sorted
+            union all
+            select m.run_id, m.place, m.reached_at, m.app_user_id, 0, m.n, false, false
+              from moves m
+              join runs r on r.id = m.run_id and r.is_sorted
+            union all
+            select m.run_id, m.place_was, m.reached_was, m.app_user_id, 0, m.n, true,
+                   (m.place, m.reached_at) < (m.place_was, m.reached_was)
+              from moves m
+              join runs r on r.id = m.run_id and r.is_sorted
+             where m.place_was is not null) s
+  ), ranked as (
+    -- of the former place the user's own entry is no longer ahead
+    select s.n, 1 + max(s.ahead) filter (where not s.is_former) as rank,
+           1 + max(s.ahead - s.is_up::int) filter (where s.is_former) as previous_rank
+      from sorted s
+     where s.n is not null
+     group by s.n
+    union all
+    select m.n, k.rank::bigint, p.rank
+      from moves m
+      join runs r on r.id = m.run_id and not r.is_sorted
+     cross join lateral (
+       select 1 + coalesce(sum(b.n), 0) as rank
+         from internal.leaderboard_before(m.run_id, m.place, m.reached_at, m.app_user_id) as b (n)) k
+      left join lateral internal.leaderboard_rank_before(m.run_id, m.app_user_id, m.place, m.reached_at, m.place_was,
+                                                         m.reached_was, k.rank) as p (rank)
+             on m.place_was is not null
+  )
+  select array_agg(r.rank order by r.n), array_agg(r.previous_rank order by r.n)
+    into ranks, previous_ranks
+    from ranked r;
+end $$;
+comment on function internal.leaderboards_ranks is
+  'Ranks after and before many moves, of one snapshot, in the order of asked: positions in the other arrays, ascending.
+   The rank before is that among the others'' current entries, null for a new entry. Granted to nobody.';

@@ -265,6 +265,7 @@ declare
   effects json[];
   others_before app.user_streaks[];
   others_now app.user_streaks[];
+  other_effects json[];
   wake_at timestamptz;
 begin
   with ready as (
@@ -356,10 +357,13 @@ begin
     end if;
   end if;
   for i in 1 .. coalesce(cardinality(others_now), 0) loop
-    perform internal.streak_notify_change(internal.streak_definition((others_now[i]).streak_definition_id),
-                                          others_before[i], others_now[i],
-                                          streaks_step.is_historical);
+    other_effects := other_effects || internal.streak_notify_change(
+      internal.streak_definition((others_now[i]).streak_definition_id), others_before[i], others_now[i],
+      streaks_step.is_historical);
   end loop;
+  if other_effects is not null then
+    perform internal.add_effects('streaks', array(select e from unnest(other_effects) as e where e is not null));
+  end if;
 end $$;
 comment on function internal.streaks_step is
   'The step that the fold would take for a newest period right after the last qualified one, for many users at once;
@@ -376,6 +380,7 @@ declare
   fold internal.streak_act;
   definition app.streak_definitions;
   before app.user_streaks;
+  effects json[];
 begin
   -- a separate statement, because the next one must see the rows that this one inserts
   select array_agg(f) into fed from internal.streaks_store(streaks_count.acts) f;
@@ -422,9 +427,12 @@ begin
     select s.* into before
       from app.user_streaks s
      where (s.app_user_id, s.streak_definition_id) = (fold.app_user_id, fold.streak_definition_id);
-    perform internal.streak_notify_change(definition, before, internal.streak_refold(fold.app_user_id, definition),
-                                          is_historical);
+    effects := effects || internal.streak_notify_change(
+      definition, before, internal.streak_refold(fold.app_user_id, definition), is_historical);
   end loop;
+  if effects is not null then
+    perform internal.add_effects('streaks', array(select e from unnest(effects) as e where e is not null));
+  end if;
 end $$;
 comment on function internal.streaks_count is
   'Adds acts to the counts of periods and updates the chains of their users: incrementally where possible, otherwise by

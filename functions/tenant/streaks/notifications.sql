@@ -73,7 +73,7 @@ create or replace trigger tg_user_streaks__forget_rewards
 
 create or replace function internal.streak_notify_change(definition app.streak_definitions, before app.user_streaks,
                                                          after app.user_streaks, is_historical boolean)
-returns void
+returns json
 language plpgsql volatile security definer set search_path = '' as $$
 declare
   d constant app.streak_definitions := streak_notify_change.definition;
@@ -89,7 +89,7 @@ begin
   if s.last_period is null or (b.current_count, b.started_on, b.last_period, b.covered_through)
                               is not distinct from (s.current_count, s.started_on, s.last_period,
                                                     s.covered_through) then
-    return;
+    return null;
   end if;
   perform internal.streak_milestones_reached(d, b, s, streak_notify_change.is_historical);
 
@@ -99,7 +99,7 @@ begin
     from internal.streak_period_at(d, zone, moves, internal.now()) c;
   was_alive := coalesce(b.covered_through >= clock.passed, false);
   if s.covered_through < clock.passed or was_alive and s.current_count <= b.current_count then
-    return;
+    return null;
   end if;
   change := case
     -- a chain that had ended is part of this one: whole again
@@ -114,12 +114,12 @@ begin
   if s.last_period < clock.current then
     status := (internal.streak_now(d, s)).status;
   end if;
-  perform internal.add_effect('streaks', internal.streak_effect_json(d, s, status, change));
+  return internal.streak_effect_json(d, s, status, change);
 end $$;
 comment on function internal.streak_notify_change is
-  'Emits the changes of a streak between two states of its row: milestones, svc.streak.started, extended or restored,
-   and the effect in the response. A streak that is broken before and after emits nothing; imported history emits no
-   events. Granted to nobody.';
+  'Emits the changes of a streak between two states of its row: milestones, svc.streak.started, extended or restored.
+   Returns the effect for the response, which callers note for many streaks at once. A streak that is broken before and
+   after emits nothing and returns null; imported history emits no events. Granted to nobody.';
 
 create or replace function internal.streak_properties(definition app.streak_definitions, streak app.user_streaks)
 returns jsonb
