@@ -59,16 +59,20 @@ comment on function internal.leaderboards_tally is
   'Aggregates the submissions of each user to each board, by the open run that they belong to; a run without id has no
    row yet. Granted to nobody.';
 
-create or replace function internal.leaderboards_submit_many(facts internal.leaderboard_fact[]) returns void
+create or replace function internal.leaderboards_store(facts internal.leaderboard_fact[], out run_ids uuid[],
+                                                       out app_user_ids uuid[], out scores_was numeric[],
+                                                       out places_was numeric[], out reached_was timestamptz[],
+                                                       out scores numeric[], out places numeric[],
+                                                       out reached timestamptz[])
 language plpgsql volatile security definer set search_path = '' set plan_cache_mode = 'force_generic_plan' as $$
 declare
-  taken record;
+  entries app.leaderboard_entries[];
 begin
-  if leaderboards_submit_many.facts is null then
+  if leaderboards_store.facts is null then
     return;
   end if;
   with tallied as materialized (
-    select t.app_user_id, t.board_id, t.run, t.tally from internal.leaderboards_tally(leaderboards_submit_many.facts) t
+    select t.app_user_id, t.board_id, t.run, t.tally from internal.leaderboards_tally(leaderboards_store.facts) t
   ), made as materialized (
     -- the first submission of a period creates its run
     select m.board_id, m.run_key, internal.leaderboard_run_make(m.run) as run
@@ -100,28 +104,35 @@ begin
     -- hidden entries move without a word
     select f.* from folded f where f.is_live and not coalesce((f.was).is_hidden, false) order by f.app_user_id, f.run_id
   )
-  select (select array_agg(f.now) from folded f) as entries, array_agg(t.run_id) as runs,
-         array_agg(t.app_user_id) as users, array_agg((t.was).score) as scores_was,
-         array_agg((t.was).place) as places_was, array_agg((t.was).reached_at) as reached_was,
-         array_agg((t.now).score) as scores, array_agg((t.now).place) as places, array_agg((t.now).reached_at) as reached
-    into taken
+  select (select array_agg(f.now) from folded f), array_agg(t.run_id), array_agg(t.app_user_id),
+         array_agg((t.was).score), array_agg((t.was).place), array_agg((t.was).reached_at), array_agg((t.now).score),
+         array_agg((t.now).place), array_agg((t.now).reached_at)
+    into entries, run_ids, app_user_ids, scores_was, places_was, reached_was, scores, places, reached
     from told t;
-  if taken.entries is null then
-    return;
+  if entries is not null then
+    perform internal.leaderboard_store_many(entries);
   end if;
-  perform internal.leaderboard_store_many(taken.entries);
-  perform internal.leaderboards_notify(taken.runs, taken.users, taken.scores_was, taken.places_was, taken.reached_was,
-                                       taken.scores, taken.places, taken.reached);
+end $$;
+comment on function internal.leaderboards_store is
+  'Stores submissions of events or of the XP ledger in the runs that they belong to, where the run is open and the board
+   admits the user. Returns the moves of visible entries in the order of users and runs, for
+   internal.leaderboards_notify. The users must be locked. Granted to nobody.';
+
+create or replace function internal.leaderboards_submit_many(facts internal.leaderboard_fact[]) returns void
+language plpgsql volatile security definer set search_path = '' as $$
+declare
+  moved constant record := internal.leaderboards_store(leaderboards_submit_many.facts);
+begin
+  perform internal.leaderboards_notify(moved.run_ids, moved.app_user_ids, moved.scores_was, moved.places_was,
+                                       moved.reached_was, moved.scores, moved.places, moved.reached);
 end $$;
 comment on function internal.leaderboards_submit_many is
-  'Stores submissions of events or of the XP ledger in the runs that they belong to, where the run is open and the board
-   admits the user. The users must be locked. Granted to nobody.';
+  'Stores submissions, and notifies. The users must be locked. Granted to nobody.';
 
 create or replace function internal.leaderboard_store_many(entries app.leaderboard_entries[]) returns void
 language plpgsql volatile as $$
 declare
   stored int;
-  due record;
 begin
   -- the row trigger of entries leaves the changes to this statement
   perform set_config('app.leaderboard_changes', 'inserted', true);
@@ -165,14 +176,135 @@ begin
                         where (x.app_user_id, x.run_id) = (e.app_user_id, e.run_id))
      order by e.app_user_id, e.run_id;
   end if;
-  for due in
-    select e.run_id, count(*) as n from unnest(leaderboard_store_many.entries) e group by e.run_id order by e.run_id
-  loop
-    perform internal.leaderboard_fold_by_chance(due.run_id, due.n);
-  end loop;
+  perform internal.leaderboards_fold_by_chance(array(select e.run_id from unnest(leaderboard_store_many.entries) e));
 end $$;
 comment on function internal.leaderboard_store_many is
   'Stores the new values of entries, each once. The users must be locked. Granted to nobody.';
+
+create or replace function internal.leaderboards_fold_by_chance(run_ids uuid[]) returns void
+language plpgsql volatile as $$
+declare
+  due record;
+begin
+  for due in
+    select r.id, count(*) as n from unnest(leaderboards_fold_by_chance.run_ids) as r (id) group by r.id order by r.id
+  loop
+    perform internal.leaderboard_fold_by_chance(due.id, due.n);
+  end loop;
+end $$;
+comment on function internal.leaderboards_fold_by_chance is
+  'Requests folds after moves: one run for each, in any order. Granted to nobody.';
+
+create or replace function internal.leaderboards_move(events app.engagement_events[], out run_ids uuid[],
+                                                      out app_user_ids uuid[], out scores_was numeric[],
+                                                      out places_was numeric[], out reached_was timestamptz[],
+                                                      out scores numeric[], out places numeric[],
+                                                      out reached timestamptz[], out rare text[])
+language plpgsql volatile security definer
+set search_path = '' set plan_cache_mode = 'force_generic_plan' set enable_seqscan = off set enable_hashjoin = off
+  set enable_mergejoin = off as $$
+begin
+  -- the row trigger of entries leaves the changes to the statement below
+  perform set_config('app.leaderboard_changes', 'inserted', true);
+  with fed as materialized (
+    select e.app_user_id, e.event_name, count(*) as n, min(least(e.occurred_at, e.received_at)) as since,
+           max(least(e.occurred_at, e.received_at)) as until,
+           max(internal.xp_counted_at(e.source, e.occurred_at, e.received_at)) as reached_at
+      from unnest(leaderboards_move.events) e
+     -- history moves no board
+     where not e.is_historical
+     group by 1, 2
+  ), watching as materialized (
+    select s.event_name, s.since, s.until, w.id
+      from (select f.event_name, min(f.since) as since, max(f.until) as until from fed f group by 1) s
+      join app.event_plans p on p.event_name = s.event_name
+     cross join lateral unnest(p.leaderboards) as w (id)
+  ), counting as materialized (
+    -- boards that count each event, and of which one open run takes all of them
+    select w.event_name, b.id, case b.sort when 'desc' then -1 else 1 end as sign, (r.run).id as run_id
+      from watching w
+      join app.leaderboards b on b.id = w.id
+     cross join lateral (
+       select (array_agg(l))[1] as run, count(*) as runs
+         from app.leaderboard_runs l
+        where l.leaderboard_id = b.id and l.state = 'live'
+          and (l.starts_at is null or l.starts_at <= w.until) and (l.ends_at is null or l.ends_at > w.since)) r
+     where b.is_active and b.scoring = 'count' and b.source ->> 'type' = 'event' and not b.source ? 'filter'
+       and cardinality(b.watches) = 1 and b.segment_id is null
+       and (b.starts_at is null or b.starts_at <= w.since) and (b.ends_at is null or b.ends_at > w.until)
+       and r.runs = 1 and (r.run).shadow_id is null
+       and ((r.run).starts_at is null or (r.run).starts_at <= w.since)
+       and ((r.run).ends_at is null or (r.run).ends_at > w.until) and internal.leaderboard_is_open(r.run)
+  ), moved as (
+    update app.leaderboard_entries x
+       set score = x.score + f.n, place = (x.score + f.n) * c.sign, reached_at = greatest(x.reached_at, f.reached_at),
+           submissions = x.submissions + f.n,
+           biggest_step = case when c.sign < 0 then greatest(x.biggest_step, f.n) else x.biggest_step end
+      from fed f
+      join counting c on c.event_name = f.event_name
+     where x.app_user_id = f.app_user_id and x.run_id = c.run_id and not x.is_hidden
+    returning x.run_id, x.app_user_id, c.id as board_id, old.score as score_was, old.place as place_was,
+              old.reached_at as reached_was, new.score, new.place, new.reached_at
+  ), noted as (
+    insert into app.leaderboard_changes (run_id, place, at, whose, n)
+    select m.run_id, c.place, c.at, m.app_user_id, c.n
+      from moved m
+     cross join lateral (values (m.place_was, m.reached_was, -1), (m.place, m.reached_at, 1)) as c (place, at, n)
+  ), ordered as (
+    select m.* from moved m order by m.app_user_id, m.run_id
+  ), left_over as (
+    select f.app_user_id, w.id from fed f join watching w on w.event_name = f.event_name
+    except
+    select m.app_user_id, m.board_id from moved m
+  )
+  select array_agg(o.run_id), array_agg(o.app_user_id), array_agg(o.score_was), array_agg(o.place_was),
+         array_agg(o.reached_was), array_agg(o.score), array_agg(o.place), array_agg(o.reached_at),
+         (select array_agg(l.app_user_id || ' ' || l.id) from left_over l)
+    into run_ids, app_user_ids, scores_was, places_was, reached_was, scores, places, reached, rare
+    from ordered o;
+  perform set_config('app.leaderboard_changes', '', true);
+  if run_ids is not null then
+    perform internal.leaderboards_fold_by_chance(run_ids);
+  end if;
+end $$;
+comment on function internal.leaderboards_move is
+  'Moves the entries that are there on boards that count events, in one statement, from the events of each user added up
+   once for all boards. Returns the moves in the order of users and runs, and as rare the pairs that it left alone:
+   other scorings, filters, segments, rebuilds, first entries, hidden ones, each as the ids of user and board with a
+   space between them. By index alone: a plan made while a table was empty would scan it ever after. The users must be
+   locked. Granted to nobody.';
+
+create or replace function internal.leaderboards_count(events app.engagement_events[]) returns void
+language plpgsql volatile security definer set search_path = '' as $$
+declare
+  moved record;
+  rest record;
+begin
+  moved := internal.leaderboards_move(leaderboards_count.events);
+  if moved.rare is not null then
+    rest := internal.leaderboards_store(internal.leaderboard_facts(leaderboards_count.events, moved.rare));
+    if rest.run_ids is not null then
+      -- all are told at once: who moved first is who passed others
+      select array_agg(m.run_id) as run_ids, array_agg(m.app_user_id) as app_user_ids,
+             array_agg(m.score_was) as scores_was, array_agg(m.place_was) as places_was,
+             array_agg(m.reached_was) as reached_was, array_agg(m.score) as scores, array_agg(m.place) as places,
+             array_agg(m.reached_at) as reached
+        into moved
+        from (select a.*
+                from unnest(moved.run_ids || rest.run_ids, moved.app_user_ids || rest.app_user_ids,
+                            moved.scores_was || rest.scores_was, moved.places_was || rest.places_was,
+                            moved.reached_was || rest.reached_was, moved.scores || rest.scores,
+                            moved.places || rest.places, moved.reached || rest.reached)
+                       as a (run_id, app_user_id, score_was, place_was, reached_was, score, place, reached_at)
+               order by a.app_user_id, a.run_id) m;
+    end if;
+  end if;
+  perform internal.leaderboards_notify(moved.run_ids, moved.app_user_ids, moved.scores_was, moved.places_was,
+                                       moved.reached_was, moved.scores, moved.places, moved.reached);
+end $$;
+comment on function internal.leaderboards_count is
+  'Submits events to the boards that watch them: most by internal.leaderboards_move, the rest by
+   internal.leaderboards_store, and notifies of all at once. The users must be locked. Granted to nobody.';
 
 create or replace function internal.leaderboards_notify(run_ids uuid[], app_user_ids uuid[], scores_was numeric[],
                                                         places_was numeric[], reached_was timestamptz[],

@@ -178,10 +178,13 @@ begin
   with moves as (
     delete from app.leaderboard_changes c where c.run_id = leaderboard_fold.run_id and c.made >= waiting_from
       returning c.place, c.at, c.whose, c.n
+  ), netted as materialized (
+    -- one who moved twenty times since the last fold comes from one place and is at another: two lookups, not forty
+    select m.place, m.at, m.whose, sum(m.n)::int as n from moves m group by 1, 2, 3 having sum(m.n) <> 0
   ), placed as (
     select b.from_place, b.from_at, b.from_id, s.from_place as group_place, s.from_at as group_at,
            s.from_id as group_id, sum(m.n) as n
-      from moves m
+      from netted m
      cross join lateral (
        select k.from_place, k.from_at, k.from_id
          from app.leaderboard_buckets k
@@ -470,10 +473,6 @@ comment on function internal.tg_leaderboard_entries__tally is
 create or replace function internal.tg_leaderboard_entries__moved() returns trigger
 language plpgsql volatile security definer set search_path = '' as $$
 begin
-  -- statements that move many entries insert their changes in one statement
-  if current_setting('app.leaderboard_changes', true) = 'inserted' then
-    return null;
-  end if;
   insert into app.leaderboard_changes (run_id, place, at, whose, n)
   select m.run_id, m.place, m.reached_at, m.app_user_id, m.n
     from (values (old.run_id, old.place, old.reached_at, old.app_user_id, -1, old.is_hidden),
@@ -497,10 +496,12 @@ create or replace trigger tg_leaderboard_entries__tally_out
   after delete on app.leaderboard_entries
   referencing old table as was
   for each statement execute function internal.tg_leaderboard_entries__tally();
--- a row trigger, because most updates change one row, and transition tables would double their cost
+-- a row trigger, because most updates change one row, and transition tables would double their cost; statements that
+-- note their changes themselves say so, and nothing is queued for their rows
 create or replace trigger tg_leaderboard_entries__moved
   after update of run_id, app_user_id, place, reached_at, is_hidden on app.leaderboard_entries
-  for each row execute function internal.tg_leaderboard_entries__moved();
+  for each row when (current_setting('app.leaderboard_changes', true) is distinct from 'inserted')
+  execute function internal.tg_leaderboard_entries__moved();
 
 create or replace function internal.tg_leaderboard_runs__sweep() returns trigger
 language plpgsql volatile security definer set search_path = '' as $$

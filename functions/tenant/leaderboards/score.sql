@@ -249,22 +249,13 @@ comment on function internal.leaderboard_value is
   'The value that an event submits to a board: its property (1 without one), the current balance or streak, or for sums
    the added amount. Null: none.';
 
-create or replace function internal.on_events__60_leaderboards(events app.engagement_events[]) returns void
-language plpgsql volatile set plan_cache_mode = 'auto' as $$
-declare
-  facts internal.leaderboard_fact[];
-begin
-  if not internal.event_hooks_may_run()
-     or not exists (select from app.leaderboards b
-                     where b.is_active and exists (select from unnest(on_events__60_leaderboards.events) i
-                                                    where i.event_name = any (b.watches))) then
-    return;
-  end if;
+create or replace function internal.leaderboard_facts(events app.engagement_events[], pairs text[] default null)
+returns internal.leaderboard_fact[]
+language sql stable as $$
   select array_agg((b.id, i.app_user_id, v.value, least(i.occurred_at, i.received_at),
                     internal.xp_counted_at(i.source, i.occurred_at, i.received_at),
                     i.id)::internal.leaderboard_fact)
-    into facts
-    from unnest(on_events__60_leaderboards.events) i
+    from unnest(leaderboard_facts.events) i
     join app.leaderboards b on b.is_active and i.event_name = any (b.watches)
    -- worked out once
    cross join lateral (
@@ -273,8 +264,29 @@ begin
                  else internal.leaderboard_value(b, i.event_name, i.properties) end as value
      offset 0) v
    -- history moves no board
-   where not i.is_historical and v.value is not null;
-  perform internal.leaderboards_submit_many(facts);
+   where not i.is_historical and v.value is not null
+     -- an array would be searched for each, a subselect is hashed
+     and (leaderboard_facts.pairs is null
+          or i.app_user_id || ' ' || b.id in (select unnest(leaderboard_facts.pairs)))
+$$;
+comment on function internal.leaderboard_facts is
+  'What events submit to the boards that watch them, or to pairs of a user and a board alone: both ids, with a space
+   between them. Granted to nobody.';
+
+create or replace function internal.on_events__60_leaderboards(events app.engagement_events[]) returns void
+language plpgsql volatile set plan_cache_mode = 'auto' as $$
+begin
+  if not internal.event_hooks_may_run()
+     or not exists (select from app.leaderboards b
+                     where b.is_active and exists (select from unnest(on_events__60_leaderboards.events) i
+                                                    where i.event_name = any (b.watches))) then
+    return;
+  end if;
+  if internal.runs_sets() then
+    perform internal.leaderboards_submit_many(internal.leaderboard_facts(on_events__60_leaderboards.events));
+  else
+    perform internal.leaderboards_count(on_events__60_leaderboards.events);
+  end if;
 end $$;
 comment on function internal.on_events__60_leaderboards is 'Events submit scores to the boards that watch them.';
 
