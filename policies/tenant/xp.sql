@@ -30,7 +30,8 @@ grant select on app.xp_levels, app.xp_totals, app.xp_transactions to app_user, a
 grant execute on function internal.xp_days, api.xp_daily to app_admin;
 grant execute on function internal.xp_level_of, internal.xp_levels_json, internal.xp_transaction_json, internal.xp_page,
   api.xp_levels_get to app_user, app_admin;
-grant execute on function internal.xp_my_boosts, api.xp_me, api.xp_history to app_user;
+grant execute on function internal.xp_my_boosts, internal.xp_first_id, internal.first_id_at, api.xp_me, api.xp_history
+  to app_user;
 grant execute on function internal.xp_adjust, api.xp_award to app_user, app_server;
 grant execute on function internal.xp_adjust, internal.xp_rule_check, internal.xp_boost_check,
   internal.xp_levels_requested, internal.xp_levels_replace, internal.xp_simulation, internal.xp_figures,

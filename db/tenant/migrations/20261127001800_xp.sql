@@ -107,10 +107,8 @@ comment on table app.xp_transactions is
 comment on column app.xp_transactions.occurred_at is
   'When it was earned, by the event''s own time: what challenges sum.';
 comment on column app.xp_transactions.counted_at is 'The time that caps and cooldowns go by.';
--- serves sums over a time and cooldowns: an event is counted when it occurred, or later, when a device sends it later
-create index xp_transactions_counted on app.xp_transactions (app_user_id, counted_at);
 -- read backwards it serves the history as well, and grows at the end of each user's part: downwards its pages would be
--- split again and again
+-- split again and again. Sums over a time and cooldowns go by it too: internal.xp_first_id
 create index xp_transactions_of_user on app.xp_transactions (app_user_id, id);
 -- serves the sums of days
 create index xp_transactions_occurred on app.xp_transactions using brin (occurred_at)

@@ -8,6 +8,17 @@ language sql stable as $$
 $$;
 comment on function internal.xp_level_of is 'The level that a total reaches in the present table of levels.';
 
+create or replace function internal.xp_first_id(since timestamptz) returns uuid
+language sql stable as $$
+  -- ids begin with the time of the machine's clock, which may differ from the time of the transaction
+  select internal.first_id_at(greatest(
+    least(xp_first_id.since, clock_timestamp() - (internal.now() - xp_first_id.since)) - interval '1 hour',
+    timestamptz '1970-01-01 00:00+00'))
+$$;
+comment on function internal.xp_first_id is
+  'The least id that a row of the ledger can have which was earned since a time: it is written then or later, but for
+   the five minutes that a device''s clock may be ahead.';
+
 create or replace function internal.xp_record(moves internal.xp_move[], is_checked boolean, out users uuid[],
                                               out amounts bigint[], out totals bigint[], out levels_before int[],
                                               out announced int[], out levels int[], out sources text[],
@@ -223,6 +234,102 @@ end $$;
 comment on function internal.xp_give_event is
   'Writes the XP that rules give for one new event, in the order of their keys, when only rows of the ledger and a total
    change; other cases go through internal.xp_apply. The user must be locked. Granted to nobody.';
+
+create or replace function internal.xp_give_events(events app.engagement_events[]) returns boolean
+language plpgsql volatile security definer set search_path = '' set plan_cache_mode = 'force_generic_plan' as $$
+declare
+  ceiling constant bigint := 1000000000000000;
+  at constant timestamptz := internal.now();
+  id_stem constant text := left(internal.new_id()::text, 28);
+  given record;
+begin
+  -- for all users or for none: what follows from the ledger, such as a board of XP, is told for one statement
+  if not (
+    select coalesce(bool_and(t.app_user_id is not null and t.total + g.amount <= ceiling
+                             and t.announced_level >= t.highest_level
+                             and not exists (select from app.xp_levels l
+                                              where l.level > t.highest_level
+                                                and l.xp_required <= t.total + g.amount)), false)
+      from (select n.app_user_id, sum(n.count * x.amount)::bigint as amount
+              from (select e.app_user_id, e.event_name, count(*) as count
+                      from unnest(xp_give_events.events) e group by 1, 2) n
+              join app.event_plans p on p.event_name = n.event_name and p.xp is distinct from null
+             cross join lateral (select sum(a.amount) as amount from unnest((p.xp).amounts) as a (amount)) x
+             group by 1) g
+      left join app.xp_totals t on t.app_user_id = g.app_user_id) then
+    return false;
+  end if;
+  begin
+    with rules as materialized (
+      select p.event_name, r.n, r.key, r.amount, r.requested, r.clip,
+             sum(r.amount) over (partition by p.event_name order by r.n) as up_to
+        from app.event_plans p
+       cross join lateral unnest((p.xp).keys, (p.xp).amounts, (p.xp).requested, (p.xp).clips)
+                            with ordinality as r (key, amount, requested, clip, n)
+       where p.xp is distinct from null
+         and p.event_name in (select e.event_name from unnest(xp_give_events.events) e)
+    ), sums as materialized (
+      select r.event_name, sum(r.amount) as amount, count(*) as rules,
+             string_agg(distinct r.clip, ',') as clips from rules r group by 1
+    ), happened as materialized (
+      -- running sums by event, not by event and rule: of ten rules that is a tenth
+      select e.app_user_id, e.event_name, e.id, e.occurred_at, c.at as counted_at, s.amount, s.clips,
+             t.total as total_before, t.highest_level as level,
+             t.total + sum(s.amount) over w - s.amount as before, row_number() over o as place
+        from unnest(xp_give_events.events) e
+        join sums s on s.event_name = e.event_name
+        join app.xp_totals t on t.app_user_id = e.app_user_id
+       cross join lateral (select internal.xp_counted_at(e.source, e.occurred_at, e.received_at) as at offset 0) c
+      window w as (partition by e.app_user_id order by c.at, e.occurred_at, e.id rows unbounded preceding),
+             o as (order by e.app_user_id, c.at, e.occurred_at, e.id)
+    ), booked as (
+      -- ids in the order of users, events and rules, whatever the order of the rows
+      insert into app.xp_transactions (id, app_user_id, amount, total_after, source, source_id, rule_key, requested,
+                                       clipped_by, occurred_at, counted_at, created_at)
+      select (id_stem || lpad(to_hex(h.place * 100000 + r.n), 8, '0'))::uuid, h.app_user_id, r.amount,
+             (h.before + r.up_to)::bigint, 'event', h.id::text, r.key, r.requested, r.clip, h.occurred_at,
+             h.counted_at, at
+        from happened h
+        join rules r on r.event_name = h.event_name
+    ), days as (
+      insert into app.xp_rule_days as d (app_user_id, rule_key, day, amount)
+      select h.app_user_id, r.key, h.day, sum(h.count * r.amount)
+        from (select w.app_user_id, w.event_name, (w.counted_at at time zone 'UTC')::date as day, count(*) as count
+                from happened w group by 1, 2, 3) h
+        join rules r on r.event_name = h.event_name
+       group by 1, 2, 3
+       order by 1, 2, 3
+      on conflict on constraint xp_rule_days_pkey do update set amount = d.amount + excluded.amount
+    ), moved as materialized (
+      select h.app_user_id, sum(h.amount)::bigint as amount, min(h.total_before) + sum(h.amount)::bigint as total,
+             min(h.level) as level, string_agg(distinct h.clips, ',') as clips
+        from happened h
+       group by 1
+    ), stored as (
+      update app.xp_totals t
+         set total = m.total, updated_at = at
+        from moved m
+       where t.app_user_id = m.app_user_id
+    )
+    select array_agg(m.app_user_id) as users, array_agg(m.amount) as amounts, array_agg(m.total) as totals,
+           array_agg(m.level) as levels, array_agg(m.clips) as clips,
+           array_agg('svc.xp.awarded'::text) as names,
+           array_agg(jsonb_build_object('amount', m.amount, 'total', m.total, 'level', m.level,
+                                        'source', 'event')) as properties
+      into given
+      from (select m.* from moved m order by m.app_user_id) m;
+  exception when unique_violation then
+    -- a device sent an id again after the 90 days of deduplication
+    return false;
+  end;
+  perform internal.xp_notify(given.users, given.amounts, given.totals, given.levels, given.levels, given.clips);
+  perform internal.emit_many(given.users, given.names, given.properties);
+  return true;
+end $$;
+comment on function internal.xp_give_events is
+  'Writes the XP that rules of fixed amounts give for new events, when for every user only rows of the ledger and a
+   total change, and returns true. Where somebody''s first XP, a level, the ceiling or an event that paid before is
+   among them, writes nothing and returns false: internal.xp_apply. The users must be locked. Granted to nobody.';
 
 create or replace function internal.xp_notify(app_user_ids uuid[], amounts bigint[], totals bigint[],
                                               levels_before int[], levels int[], clips text[])

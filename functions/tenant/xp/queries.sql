@@ -46,8 +46,7 @@ begin
     from app.xp_transactions t
    where t.app_user_id = internal.user_id() and t.source <> 'merge'
      and t.occurred_at >= date_trunc('day', internal.now() at time zone 'UTC') at time zone 'UTC'
-     -- by the index: a device's clock may be five minutes ahead of ours
-     and t.counted_at >= date_trunc('day', internal.now() at time zone 'UTC') at time zone 'UTC' - interval '5 minutes';
+     and t.id >= internal.xp_first_id(date_trunc('day', internal.now() at time zone 'UTC') at time zone 'UTC');
   return internal.reply(200, json_build_object(
     'total', total, 'level', own_level, 'level_name', here.name,
     'level_progress', case when next.level is null then 1

@@ -111,6 +111,7 @@ begin
               -- in both directions: what comes late lies before what was counted
               select from app.xp_transactions t
                where t.app_user_id = act.app_user_id and t.rule_key = act.rule_key
+                 and t.id >= internal.xp_first_id(act.counted_at - make_interval(secs => rule.cooldown_seconds))
                  and t.counted_at > act.counted_at - make_interval(secs => rule.cooldown_seconds)
                  and t.counted_at < act.counted_at + make_interval(secs => rule.cooldown_seconds))) then
       act.amount := 0;
@@ -192,7 +193,13 @@ begin
     into has_rules, has_caps
     from app.xp_rules r
    where r.is_active and r.event_name in (select i.event_name from unnest(on_events__30_xp.events) i);
-  if not has_rules then
+  if not has_rules
+     or not internal.runs_sets()
+     and (select bool_and((p.xp).is_fixed)
+            from app.event_plans p
+           where p.xp is distinct from null
+             and p.event_name in (select i.event_name from unnest(on_events__30_xp.events) i))
+     and internal.xp_give_events(on_events__30_xp.events) then
     return;
   end if;
   has_boosts := exists (select from app.xp_boosts b where b.is_active);
