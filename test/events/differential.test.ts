@@ -5,8 +5,9 @@ import { beginning, history, type Step, start } from '#test/support/event_histor
 import { startHarness } from '#test/support/harness.ts'
 
 /*
- * One event alone takes the short path of each area, a batch the path of sets: both must come to the same. Random histories happen
- * in two databases, in one of which every event takes the path of sets; then every answer, every stored row and the ranks of boards are compared.
+ * One event alone takes the short path of each area, a batch the shortcuts of batches, and what they leave alone the functions for sets:
+ * all must come to the same. Random histories happen in two databases, in one of which every event goes to the functions for sets; then every
+ * answer, every stored row and the ranks of boards are compared.
  * EVENTS_HISTORIES says how many.
  */
 const histories = Number(process.env['EVENTS_HISTORIES'] ?? 20)

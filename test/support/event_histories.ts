@@ -419,14 +419,18 @@ export const beginning = `
   $$`
 /** Others on the boards: a batch of many, so that there are ten best whom somebody may join. */
 const crowd: fc.Arbitrary<Step> = fc
-  .array(fc.record({ user: fc.integer({ min: 4, max: 20 }), n: fc.nat(7) }), {
-    minLength: 10,
-    maxLength: 40,
-    size: 'max',
-  })
-  .map((events) => ({
+  .tuple(
+    fc.array(fc.record({ user: fc.integer({ min: 0, max: 20 }), n: fc.nat(7) }), {
+      minLength: 10,
+      maxLength: 40,
+      size: 'max',
+    }),
+    fc.boolean(),
+  )
+  .map(([events, include_effects]) => ({
     what: 'crowd',
     sql: post({
+      include_effects,
       events: events.map(({ user: who, n }) => ({
         event_name: 'read',
         app_user_id: userId(who),
@@ -438,8 +442,8 @@ const crowd: fc.Arbitrary<Step> = fc
 
 const life: fc.Arbitrary<Step> = fc.oneof(
   { weight: 24, arbitrary: single },
-  { weight: 3, arbitrary: batch },
-  { weight: 1, arbitrary: crowd },
+  { weight: 8, arbitrary: batch },
+  { weight: 2, arbitrary: crowd },
   { weight: 4, arbitrary: clock },
   { weight: 3, arbitrary: definitionStep },
   { weight: 3, arbitrary: others },

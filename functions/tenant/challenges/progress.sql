@@ -77,9 +77,8 @@ begin
              where m.app_user_id in (select unnest(challenge_values.app_user_ids))) t
      where t.occurred_at >= starts and t.occurred_at < ends and t.created_at < ends + interval '24 hours'
        and t.source <> 'merge'
-       -- bounds that the index serves: by occurred_at, or by received_at, since a device's clock may be five minutes
-       -- ahead
-       and t.counted_at >= starts - interval '5 minutes' and t.counted_at < ends + interval '24 hours'
+       -- a bound that the index serves
+       and t.id >= internal.xp_first_id(starts)
      group by t.app_user_id;
   else
     return query
@@ -137,6 +136,13 @@ create or replace function internal.events_between(app_user_id uuid, event_name 
 returns bigint
 language plpgsql stable as $$
 begin
+  -- the log has a partition a month to look into, the counters of these days are one lookup
+  if not exists (select from app.user_event_counters k
+                  where k.app_user_id = events_between.app_user_id and k.event_name = events_between.event_name
+                    and k.day >= (events_between.since at time zone 'UTC')::date
+                    and k.day < internal.first_whole_day(events_between.until)) then
+    return 0;
+  end if;
   return (select count(*)
             from app.engagement_events e
            where e.app_user_id = events_between.app_user_id and e.event_name = events_between.event_name
@@ -325,6 +331,90 @@ comment on function internal.challenges_of_xp is
   'Recounts a user''s challenges of XP after XP was taken, which emits no event and therefore runs no hook. The user
    must be locked. Granted to nobody.';
 
+create or replace function internal.challenges_count_up(events app.engagement_events[], out users uuid[],
+                                                        out challenge_ids uuid[])
+language plpgsql volatile security definer
+set search_path = '' set plan_cache_mode = 'force_generic_plan' set enable_seqscan = off set enable_hashjoin = off
+  set enable_mergejoin = off as $$
+declare
+  at constant timestamptz := internal.now();
+  collects constant boolean := internal.collects_effects();
+  counted record;
+begin
+  with happened as materialized (
+    select e.app_user_id, e.event_name, min(e.occurred_at) as first_at, max(e.occurred_at) as last_at
+      from unnest(challenges_count_up.events) e
+     group by 1, 2
+  ), open as materialized (
+    select c.id, c.name, c.event_name, c.goal_value, c.team_mode, c.start_at, c.end_at, d.first_day, d.last_day,
+           d.first_day::timestamp at time zone 'UTC' as days_from, d.last_day::timestamp at time zone 'UTC' as days_to
+      from app.challenges c
+     cross join lateral (select internal.first_whole_day(c.start_at) as first_day,
+                                (c.end_at at time zone 'UTC')::date as last_day) d
+     where c.is_active and c.goal_type = 'event_count' and c.end_at > at - interval '24 hours' and c.start_at <= at
+       and c.event_name in (select h.event_name from happened h)
+  ), valued as materialized (
+    -- challenges with the same window share its value
+    select w.app_user_id, w.event_name, w.start_at, w.end_at,
+           coalesce((select sum(k.count)::bigint
+                       from app.user_event_counters k
+                      where k.app_user_id = w.app_user_id and k.event_name = w.event_name
+                        and k.day >= w.first_day and k.day < w.last_day), 0)
+           -- the partial days at both ends of the window: counters have whole days only
+           + case when w.start_at < w.days_from
+                  then internal.events_between(w.app_user_id, w.event_name, w.start_at, w.days_from) else 0 end
+           + case when w.days_to < w.end_at and w.days_to < at + interval '1 hour'
+                  then internal.events_between(w.app_user_id, w.event_name, w.days_to, w.end_at) else 0 end as amount
+      from (select distinct h.app_user_id, h.event_name, o.start_at, o.end_at, o.first_day, o.last_day, o.days_from,
+                   o.days_to
+              from happened h
+              join open o on o.event_name = h.event_name and h.first_at >= o.start_at and h.last_at < o.end_at
+                         and o.first_day < o.last_day) w
+  ), simple as materialized (
+    select v.app_user_id, o.id, v.amount, o.name, o.goal_value
+      from valued v
+      join open o on o.event_name = v.event_name and o.start_at = v.start_at and o.end_at = v.end_at
+      join app.challenge_participants p on p.app_user_id = v.app_user_id and p.challenge_id = o.id
+     where o.team_mode = 'none' and v.amount < o.goal_value and p.status = 'in_progress' and p.group_id is null
+       and p.progress <> v.amount
+  ), wanted as (
+    select count(*) as pairs
+      from happened h
+      join open o on o.event_name = h.event_name and h.first_at < o.end_at and h.last_at >= o.start_at
+  ), moved as (
+    update app.challenge_participants p
+       set progress = s.amount, reached_at = at
+      from simple s
+     where p.app_user_id = s.app_user_id and p.challenge_id = s.id
+       -- effects are noted in the order of users and challenges: of all here, or of none
+       and (not collects or (select count(*) from simple) = (select w.pairs from wanted w))
+    returning p.app_user_id, p.challenge_id, s.amount, s.name, s.goal_value
+  )
+  select (select w.pairs from wanted w) as wanted, count(*) as moved,
+         array_agg(m.app_user_id || ' ' || m.challenge_id) as pairs,
+         array_agg(json_build_object('app_user_id', m.app_user_id, 'id', m.challenge_id, 'name', m.name,
+                                     'progress', m.amount, 'goal_value', m.goal_value, 'completed', false)
+                   order by m.app_user_id, m.challenge_id) filter (where collects) as effects
+    into counted
+    from moved m;
+  perform internal.add_effects('challenges', counted.effects);
+  if counted.moved < counted.wanted then
+    select array_agg(h.app_user_id), array_agg(h.id) into users, challenge_ids
+      from (select distinct e.app_user_id, c.id
+              from unnest(challenges_count_up.events) e
+              join app.challenges c on c.event_name = e.event_name and c.is_active and c.goal_type = 'event_count'
+               and c.end_at > at - interval '24 hours' and c.start_at <= at and e.occurred_at >= c.start_at
+               and e.occurred_at < c.end_at) h
+     -- an array would be searched for each, a subselect is hashed
+     where counted.pairs is null or h.app_user_id || ' ' || h.id not in (select unnest(counted.pairs));
+  end if;
+end $$;
+comment on function internal.challenges_count_up is
+  'Sets the progress in challenges of events, of participants who neither join nor complete one, nor count for a team:
+   one value for each user and window, and one statement for all. Returns the other pairs of users and challenges that
+   the events belong to, or null, for internal.challenges_measure. By index alone: a plan made while a table was empty
+   would scan it ever after. The users must be locked. Granted to nobody.';
+
 create or replace function internal.on_events__40_challenges(events app.engagement_events[]) returns void
 language plpgsql volatile as $$
 declare
@@ -336,6 +426,18 @@ begin
      or not exists (select from app.challenges c
                      where c.is_active and c.end_at > internal.now() - interval '24 hours'
                        and c.start_at <= internal.now()) then
+    return;
+  end if;
+  if not internal.runs_sets()
+     -- challenges of XP and of streaks, and merges
+     and not exists (select from app.event_plans p
+                      where p.challenges and p.event_name in (select i.event_name
+                                                                from unnest(on_events__40_challenges.events) i)) then
+    select c.users, c.challenge_ids into users, touched
+      from internal.challenges_count_up(on_events__40_challenges.events) c;
+    if users is not null then
+      perform internal.challenges_measure(users, touched);
+    end if;
     return;
   end if;
   with happened as (
