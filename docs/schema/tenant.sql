@@ -4429,7 +4429,6 @@ create table app.xp_transactions (
   constraint xp_transactions_pkey PRIMARY KEY (id),
   constraint xp_transactions_once_per_source UNIQUE NULLS NOT DISTINCT (app_user_id, source, source_id, rule_key)
 );
-CREATE INDEX xp_transactions_counted ON app.xp_transactions USING btree (app_user_id, counted_at);
 CREATE INDEX xp_transactions_occurred ON app.xp_transactions USING brin (occurred_at) WITH (pages_per_range='32', autosummarize='on');
 CREATE INDEX xp_transactions_of_user ON app.xp_transactions USING btree (app_user_id, id);
 alter table app.xp_transactions enable row level security;

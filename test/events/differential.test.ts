@@ -27,7 +27,7 @@ const open = async (path: 'set' | 'short') => {
 const databases = [await open('short'), await open('set')]
 afterAll(() => Promise.all(databases.map((client) => client.end())))
 
-/** Left out: audit trails, what is folded by chance, and what only says which transaction it was. */
+/** Left out: audit trails, what is folded by chance, and what only says which transaction or which of several inserts it was. */
 const compared = await (async () => {
   const { rows } = await (databases[0] as pg.Client).query<{ name: string }>(`
     select c.relname as name from pg_class c
@@ -42,7 +42,7 @@ const dump = `
       (
         name,
       ) => `select '${name}' as of, (case jsonb_typeof(to_jsonb(t) -> 'id') when 'number' then to_jsonb(t) - 'id' else to_jsonb(t) end
-                   - '{transaction_id,made,fence}'::text[])::text as row from app.${name} t${name === 'outbox' ? ` where t.task <> 'leaderboards__fold'` : ''}`,
+                   - '{transaction_id,made,fence,slot}'::text[])::text as row from app.${name} t${name === 'outbox' ? ` where t.task <> 'leaderboards__fold'` : ''}`,
     )
     .join('\n  union all\n  ')}
   union all
