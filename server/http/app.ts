@@ -117,6 +117,10 @@ export const createApp = ({ areas, services, observe }: AppOptions): FastifyInst
     else done(unsupported(request.headers['content-type']), undefined)
   })
 
+  // pages too, whoever serves them
+  app.addHook('onRoute', ({ method, url }) => {
+    for (const one of [method].flat()) if (url !== '*') remember(app, one, url)
+  })
   traceRequests(app, services)
   guardProtocol(app)
   limitBodies(app, 30_000)
@@ -236,7 +240,8 @@ const isServed = (app: FastifyInstance, method: string, path: string): boolean =
   (served.get(app) ?? []).some((entry) => entry.method === method && entry.pattern.test(path))
 
 const remember = (app: FastifyInstance, method: string, path: string) => {
-  const pattern = new RegExp(`^${path.replace(/[.*+?^${}()|[\]\\]/g, '\\$&').replace(/:[A-Za-z]+/g, '[^/]+')}$`)
+  const literal = path.replace(/[.+?^${}()|[\]\\]/g, '\\$&')
+  const pattern = new RegExp(`^${literal.replace(/:[A-Za-z]+/g, '[^/]+').replace(/\*$/, '.+')}$`)
   const entries = served.get(app) ?? []
   entries.push({ method, pattern })
   served.set(app, entries)
@@ -245,7 +250,6 @@ const remember = (app: FastifyInstance, method: string, path: string) => {
 const addRoute = (app: FastifyInstance, area: Area, route: Route, services: Services, observe?: Observer) => {
   const url = fullPath(area, route)
   const withVary = varyOf(route)
-  remember(app, route.method, url)
   app.route({
     method: route.method,
     url,

@@ -52,8 +52,14 @@ const reasonOf = (issue: z.core.$ZodIssue | undefined, value: unknown, place: re
   // issues do not include the value
   if (issue.code === 'invalid_type' && found === undefined) return 'is required'
   if (isExactNumber(found)) return reasonOfNumber(issue, place)
+  if (issue.code === 'invalid_value' && /^Invalid (option|input): expected/.test(issue.message))
+    return `must be ${anyOf(issue.values.map(String))}`
   return issue.message.replace(/^Invalid input: /, '').replace(/^Too (big|small): /, '')
 }
+
+/** `a`, `a or b`, `a, b or c`. */
+const anyOf = (words: readonly string[]): string =>
+  words.length < 2 ? words.join('') : `${words.slice(0, -1).join(', ')} or ${words.at(-1)}`
 
 /** To the schema, a number that a double cannot hold is an object; messages must not show that. */
 const reasonOfNumber = (issue: z.core.$ZodIssue, place: readonly PropertyKey[]): string => {

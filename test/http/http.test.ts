@@ -23,6 +23,19 @@ describe('the envelope', () => {
     expect(other.headers.get('allow')).toBe('POST')
     const several = await harness.anyone.post(`/admin/projects/${project.id}`)
     expect(several.headers.get('allow')).toBe('GET, HEAD, PATCH, DELETE')
+    for (const path of ['/', '/docs', '/openapi.json', '/console', '/console/projects/x', '/health']) {
+      const page = await fetch(`${harness.url}${path}`, { method: 'POST' })
+      expect(page.status, path).toBe(405)
+      expect(page.headers.get('allow'), path).toBe('GET, HEAD')
+    }
+  })
+
+  test('a value that is none of the allowed ones is told which are', async () => {
+    const refused = await project.admin.post('/flags', { key: 'x', value_type: 'date', default_value: 1 })
+    expect(refused).toMatchObject({
+      status: 400,
+      error: { details: { field: 'value_type', reason: 'must be boolean, string, number or json' } },
+    })
   })
 
   test('a body over 1 MB is 413, one of 1 MB is not', async () => {
