@@ -80,6 +80,11 @@ const roughness = async (page: Page): Promise<string[]> =>
     return wrong
   })()`)) as string[]
 
+const hiddenTab = `[...document.querySelectorAll('.tabs [aria-current=page]')].some((tab) => {
+  const { left, right } = tab.getBoundingClientRect()
+  return left < -1 || right > innerWidth + 1
+})`
+
 test('the navigation has at most 30 links, and each leads to a page with a title', async () => {
   const page = await signedIn()
   await go(page, '')
@@ -123,6 +128,7 @@ test.for(
       wrong.push(...(await violations(page)).map((line) => `${place}: ${line}`))
       const overflow = (await page.evaluate('document.documentElement.scrollWidth - innerWidth')) as number
       if (overflow > 0) wrong.push(`${place}: ${overflow} pixels too wide`)
+      if (await page.evaluate(hiddenTab)) wrong.push(`${place}: the open tab is out of sight`)
       if (!path.endsWith('/missing')) wrong.push(...(await roughness(page)).map((line) => `${place}: ${line}`))
       const name = `${declared.replace(/\$\w+/, 'one').replace(/[^\w]+/g, '-') || 'overview'}${kind === 'empty' ? '-empty' : ''}`
       await picture(page, `${name}${colorScheme === 'dark' ? '-dark' : ''}${viewport === phone ? '-phone' : ''}`)

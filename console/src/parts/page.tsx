@@ -71,19 +71,33 @@ export const usePlace = (): { area: Area; page: Page } | undefined => {
   return undefined
 }
 
+/** A row of tabs, which is scrolled to the open one where it is wider than the screen. */
+const TabRow = ({ label, children }: { label: string | undefined; children: ReactNode }) => {
+  const row = useRef<HTMLElement>(null)
+  const { href } = useLocation()
+  useEffect(() => {
+    row.current?.querySelector('[aria-current=page]')?.scrollIntoView({ inline: 'nearest', block: 'nearest' })
+  }, [href])
+  return (
+    <nav className="tabs" aria-label={label} ref={row}>
+      {children}
+    </nav>
+  )
+}
+
 const AreaTabs = () => {
   const place = usePlace()
   const { at } = useProject()
   const tabs = place?.page.title ? place.area.pages.filter(({ title }) => title !== undefined) : []
   if (tabs.length < 2) return null
   return (
-    <nav className="tabs" aria-label={place?.area.title}>
+    <TabRow label={place?.area.title}>
       {tabs.map(({ path, title }) => (
         <Link key={path} to={at(path)} className="tab" activeOptions={{ exact: true, includeSearch: false }}>
           {title}
         </Link>
       ))}
-    </nav>
+    </TabRow>
   )
 }
 
@@ -144,7 +158,7 @@ export const Views = ({
 }) => {
   const { pathname } = useLocation()
   return (
-    <nav className="tabs" aria-label={label}>
+    <TabRow label={label}>
       {views.map(([view, title], at) => (
         <Link
           key={view}
@@ -157,7 +171,7 @@ export const Views = ({
           {title}
         </Link>
       ))}
-    </nav>
+    </TabRow>
   )
 }
 
