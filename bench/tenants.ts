@@ -2,7 +2,7 @@
 import { rm } from 'node:fs/promises'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { controlName, tenantName } from '#server/database/names.ts'
-import { endServer, type ServerProcess, startServer, temporaryFolder } from '#test/support/process.ts'
+import { ask, endServer, type ServerProcess, startServer, temporaryFolder } from '#test/support/process.ts'
 import { type Child, startChild } from './support/child.ts'
 import { postgresMemory, requireProc } from './support/cpu.ts'
 import {
@@ -167,18 +167,31 @@ const measureReload = async (world: World, targets: readonly Target[], many: num
   return measured
 }
 
-/** A server with a folder of its own and nothing in it, Postgres included, to the moment that it listens. */
-const measureStart = async (): Promise<number[]> => {
-  const seconds: number[] = []
+type Start = { readonly listening: number; readonly healthy: number; readonly warm: number }
+
+const secondsSince = (began: number) => (performance.now() - began) / 1000
+
+/**
+ * A server with a folder of its own and nothing in it, Postgres included, to the moment that it listens and to that at which /health is content, which is
+ * when projects can be made; and the next start on the same data.
+ */
+const measureStart = async (): Promise<Start[]> => {
+  const starts: Start[] = []
   for (let turn = 0; turn < (isShort ? 1 : 3); turn += 1) {
     const dataDir = await temporaryFolder()
     const began = performance.now()
     const server = await startServer({ DATA_DIR: dataDir, LOG_LEVEL: 'warn' })
-    seconds.push((performance.now() - began) / 1000)
+    const listening = secondsSince(began)
+    while ((await ask(server.url, 'GET', '/health')).status !== 200) await sleep(5)
+    const healthy = secondsSince(began)
     await endServer(server)
+    const again = performance.now()
+    const next = await startServer({ DATA_DIR: dataDir, LOG_LEVEL: 'warn' })
+    starts.push({ listening, healthy, warm: secondsSince(again) })
+    await endServer(next)
     await rm(dataDir, { recursive: true, force: true, maxRetries: 5 })
   }
-  return seconds
+  return starts
 }
 
 /** Where the time of a reload goes in a tenant after the first. */
@@ -261,7 +274,10 @@ const reloadTable = (measured: readonly Reload[]): string =>
     ]),
   )
 
-const aimsOf = (stagesMeasured: readonly Stage[], measured: readonly Reload[], start: readonly number[]): Aim[] => {
+const aimsOf = (stagesMeasured: readonly Stage[], measured: readonly Reload[], starts: readonly Start[]): Aim[] => {
+  const [listening = 0, healthy = 0, warm = 0] = (['listening', 'healthy', 'warm'] as const).map((moment) =>
+    median(starts.map((start) => start[moment])),
+  )
   const ready = stagesMeasured.map(({ present, milliseconds }): Aim => {
     const middle = median(milliseconds)
     return {
@@ -285,7 +301,11 @@ const aimsOf = (stagesMeasured: readonly Stage[], measured: readonly Reload[], s
   const [disk] = stagesMeasured
   const [reloaded] = stagesMeasured.slice(-1)
   return [
-    { text: `first start to listening, median: ${figure(median(start))} s (aim: under 4)`, isMet: median(start) < 4 },
+    {
+      text: `first start to listening, median: ${figure(listening)} s (aim: under 3), and to a template of which projects are made: ${figure(healthy)} s`,
+      isMet: listening < 3,
+    },
+    { text: `warm start to listening, median: ${figure(warm)} s (aim: under 1)`, isMet: warm < 1 },
     ...ready,
     ...reloading,
     {

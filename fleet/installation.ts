@@ -45,8 +45,11 @@ type PrepareOptions = {
   readonly log: Pick<Logger, 'info' | 'warn'>
   readonly progress?: Progress
   readonly check?: Check
-  /** Called when control is ready, with the id of its cluster, while the template is still being built. */
-  readonly onControl?: (clusterId: string) => void
+  /**
+   * Called when control is ready, with the id of its cluster, while the template is still being built. `isNew`: there was no control before, so there
+   * are no projects, and nobody who needs the template at once.
+   */
+  readonly onControl?: (clusterId: string, isNew: boolean) => void
   /** Whether tenants follow at once. */
   readonly isRolledOut?: boolean
 }
@@ -80,7 +83,8 @@ export const prepareInstallation = (
       await checkVersion(admin)
       const control = controlName(prefix)
       // before the logins get new passwords: a wrong key must not lock running servers out
-      if (await databaseExists(admin, control)) await checkKey(cluster, control, secrets)
+      const isNew = !(await databaseExists(admin, control))
+      if (!isNew) await checkKey(cluster, control, secrets)
       await bootstrapRoles(admin, secrets)
       await createControl(admin, control)
       const restored = restoredAmong(await repairPrivileges(cluster, admin, prefix, log))
@@ -105,7 +109,13 @@ export const prepareInstallation = (
         )
         // control is as it is by now, so it is checked each time; a template that is refused is built again next time
         await checked(cluster, control, 'control', check)
-        if (!isBuilt) onControl(await withControl(cluster, control, ensureCluster))
+        if (isBuilt) return
+        const clusterId = await withControl(cluster, control, async (client) => {
+          // what is served from now on is sealed with these keys, also where this process does not live to see the template
+          if (isNew) await storeKeys(client, secrets)
+          return ensureCluster(client)
+        })
+        onControl(clusterId, isNew)
       }
       const prepareTemplate = () =>
         timed(progress, template, 'built', () =>

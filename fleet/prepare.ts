@@ -16,7 +16,8 @@ export type Installed = {
 
 type PrepareOptions = {
   readonly progress?: Progress
-  readonly onControl?: (installed: Installed) => void
+  /** Called while the template is still being built: see `prepareInstallation`. */
+  readonly onControl?: (installed: Installed, isNew: boolean) => void
   /** Whether tenants follow at once. */
   readonly isRolledOut?: boolean
 }
@@ -37,7 +38,7 @@ export const prepare = async (
   const options = {
     log,
     progress,
-    onControl: (id: string) => onControl({ programs, cluster: { ...cluster, id } }),
+    onControl: (id: string, isNew: boolean) => onControl({ programs, cluster: { ...cluster, id } }, isNew),
     isRolledOut,
     ...(isUnchecked ? {} : { check: checkFor(base) }),
   }

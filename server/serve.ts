@@ -22,7 +22,7 @@ const main = async (): Promise<void> => {
   const server = readServer()
   server.catch(() => undefined)
   const foundation = await startPostgres(config, log)
-  const running = await server
+  const { running, prepared } = await server
     .then(({ prepareAndAssemble }) => prepareAndAssemble(foundation))
     .catch(async (error) => {
       await foundation.postgres.stop()
@@ -31,7 +31,8 @@ const main = async (): Promise<void> => {
   const isAlone = config.WEB_CONCURRENCY === 1
   stopOnSignals({
     async stop() {
-      await Promise.all([stopMembers(), running.stop()])
+      // a template that is being built is finished: the next start needs it
+      await Promise.all([stopMembers(), running.stop(), prepared.catch(() => undefined)])
     },
     endNow() {
       for (const member of members()) member.process.kill('SIGKILL')
@@ -41,8 +42,9 @@ const main = async (): Promise<void> => {
     seconds: config.SHUTDOWN_SECONDS,
   })
   try {
+    // members wait for the lock under which the template is built, and cannot say what is wrong with it
+    if (!isAlone) await prepared
     const port = isAlone ? await running.listen() : await forkServers(config, foundation.postgres)
-    if (config.WORKER === 'inline') await running.work()
     const url = config.PUBLIC_URL ?? `http://${config.HOST}:${port}`
     const milliseconds = Math.round(performance.now() - began)
     const data = config.DATABASE_URL === undefined ? config.DATA_DIR : 'on the server of DATABASE_URL'
@@ -54,7 +56,11 @@ const main = async (): Promise<void> => {
       data,
     }
     announce('Trellis is running', { ...places, milliseconds }, banner(places, milliseconds, isFirst ? url : null))
+    await prepared
+    if (config.WORKER === 'inline' && !isStopping) await running.work()
   } catch (error) {
+    // what a stop has cut off is no failure of the start
+    if (isStopping) return
     await running.stop().catch(() => undefined)
     await foundation.postgres.stop()
     throw error

@@ -69,28 +69,40 @@ export type Harness = OwnProgram & {
   readonly passwordCost?: PasswordCost
 }
 
+export type Starting = {
+  readonly running: Running
+  /** Rejects where the databases cannot be brought to this program; `running` is stopped by then. */
+  readonly prepared: Promise<Running>
+}
+
 /**
- * Brings the databases to this program, and makes what serves them: already while the template is being built, which leaves a core idle. Nothing
- * listens or works yet.
+ * Brings the databases to this program, and makes what serves them: already while the template is being built, which leaves a core idle. A new
+ * installation has no projects, so it may serve before its template is there: /health says so, and provisioning waits for the workers, which wait for
+ * `prepared`. Nothing listens or works yet.
  */
-export const prepareAndAssemble = async (foundation: Foundation): Promise<Running> => {
+export const prepareAndAssemble = async (foundation: Foundation): Promise<Starting> => {
   let early: Promise<Running> | undefined
-  const onControl = (installed: Installed) => {
+  const opened = Promise.withResolvers<Running>()
+  const onControl = (installed: Installed, isNew: boolean) => {
     early = assemble(foundation, installed).then(async (running) => {
       await running.makeRoutes()
       return running
     })
-    // awaited below; until then an error must not go unhandled
-    early.catch(() => undefined)
+    // `prepared` awaits it; until then an error must not go unhandled
+    early.then(isNew ? opened.resolve : undefined, () => undefined)
   }
-  try {
-    const installed = await prepare(foundation, {}, { onControl })
-    return await (early ?? assemble(foundation, installed))
-  } catch (error) {
-    const running = await early?.catch(() => undefined)
-    await running?.stop()
-    throw error
+  const prepareAll = async (): Promise<Running> => {
+    try {
+      const installed = await prepare(foundation, {}, { onControl })
+      return await (early ?? assemble(foundation, installed))
+    } catch (error) {
+      const running = await early?.catch(() => undefined)
+      await running?.stop()
+      throw error
+    }
   }
+  const prepared = prepareAll()
+  return { running: await Promise.race([opened.promise, prepared]), prepared }
 }
 
 export type Running = {
@@ -318,13 +330,19 @@ export const assemble = async (
   })
   // made for a server alone: a worker and the operator's commands serve nothing
   let app: ReturnType<typeof createApp> | undefined
-  let workers: Workers | undefined
+  let workers: Promise<Workers> | undefined
   let stopped: Promise<void> | undefined
+
+  /** Also those that are just starting: the job queue's connections must outlive that. */
+  const stopWorkers = async () => {
+    const started = await workers?.catch(() => undefined)
+    await started?.stop()
+  }
 
   const stop = async (): Promise<void> => {
     cancelWhenOver(services)
     stopping.ask()
-    await Promise.all([app?.close(), realtime.stop(), workers?.stop()])
+    await Promise.all([app?.close(), realtime.stop(), stopWorkers()])
     await telemetry.close()
     await services.traffic.close()
     await Promise.all([graphql.close(), sqlQueries.close()])
@@ -379,12 +397,16 @@ export const assemble = async (
       return port
     },
     async work(concurrency) {
-      await telemetry.listen()
-      workers = await startWorkers(services, jobs, concurrency)
+      const begin = async () => {
+        await telemetry.listen()
+        return startWorkers(services, jobs, concurrency)
+      }
+      workers = begin()
+      const started = await workers
       void fleet
         .inspect()
         .catch((error: Error) => log.warn({ error: error.message }, 'the databases were not looked at'))
-      return workers
+      return started
     },
     endNow: () => stopping.end(),
     stop() {

@@ -50,6 +50,30 @@ test('the first start makes everything, the next keeps the data; Ctrl-C ends all
   await endServer(second)
 })
 
+test('a new installation answers while its template is being built; a stop lets that finish, and no later start repeats it', {
+  timeout: 180_000,
+}, async () => {
+  const built = 'trellis_template built'
+  const first = await startServer({ DATA_DIR: await temporaryFolder(), LOG_LEVEL: 'info' })
+  const health = await ask(first.url, 'GET', '/health')
+  const credentials = { email: 'early@example.org', password: 'a long passphrase' }
+  expect((await ask(first.url, 'POST', '/v1/auth/developer/signup', credentials)).status).toBe(201)
+  first.child.kill('SIGTERM')
+  expect(await first.ended).toBe(0)
+  const said = first.output()
+  expect(said.indexOf('Trellis is running')).toBeLessThan(said.indexOf(built))
+  expect(health).toMatchObject({
+    status: 503,
+    body: { data: { status: 'failing', parts: { database: 'ok', template: 'failing', tenants: 'ok' } } },
+  })
+
+  const second = await startServer({ DATA_DIR: first.dataDir, LOG_LEVEL: 'info' })
+  expect(await ask(second.url, 'GET', '/health')).toMatchObject({ status: 200, body: { data: { status: 'ok' } } })
+  expect((await ask(second.url, 'POST', '/v1/auth/developer/login', credentials)).status).toBe(200)
+  expect(second.output()).not.toContain(built)
+  await endServer(second)
+})
+
 test('kill -9 loses nothing that was answered, and the next start takes over', { timeout: 180_000 }, async () => {
   const first = await startServer()
   const story = await createTestProject(first.url)
