@@ -237,14 +237,16 @@ begin
        and ((r.run).ends_at is null or (r.run).ends_at > w.until) and internal.leaderboard_is_open(r.run)
   ), moved as (
     update app.leaderboard_entries x
-       set score = x.score + f.n, place = (x.score + f.n) * c.sign, reached_at = greatest(x.reached_at, f.reached_at),
-           submissions = x.submissions + f.n,
-           biggest_step = case when c.sign < 0 then greatest(x.biggest_step, f.n) else x.biggest_step end
+       set score = w.score + f.n, place = (w.score + f.n) * c.sign, reached_at = greatest(w.reached_at, f.reached_at),
+           submissions = w.submissions + f.n,
+           biggest_step = case when c.sign < 0 then greatest(w.biggest_step, f.n) else w.biggest_step end
       from fed f
       join counting c on c.event_name = f.event_name
-     where x.app_user_id = f.app_user_id and x.run_id = c.run_id and not x.is_hidden
-    returning x.run_id, x.app_user_id, c.id as board_id, old.score as score_was, old.place as place_was,
-              old.reached_at as reached_was, new.score, new.place, new.reached_at
+      -- the entry as it was, which Postgres returns by itself from version 18 on
+      join app.leaderboard_entries w on w.app_user_id = f.app_user_id and w.run_id = c.run_id
+     where x.ctid = w.ctid and not x.is_hidden
+    returning x.run_id, x.app_user_id, c.id as board_id, w.score as score_was, w.place as place_was,
+              w.reached_at as reached_was, x.score, x.place, x.reached_at
   ), noted as (
     insert into app.leaderboard_changes (run_id, place, at, whose, n)
     select m.run_id, c.place, c.at, m.app_user_id, c.n
