@@ -34,7 +34,10 @@ export const reopen = (cluster: Cluster, database: string) =>
 
 /** Lets statements under way end, then closes the database to everybody but those who have a connection of ours. */
 export const fence = async (admin: pg.Client, database: string, ours: number[]): Promise<void> => {
-  const busy = `select from pg_catalog.pg_stat_activity where datname = $1 and backend_type = 'client backend' and state <> 'idle' and pid <> all ($2) limit 1`
+  // the login of dashboards tells no state (sql/cluster/roles.sql): one of its sessions that waits for its client is idle
+  const busy = `select from pg_catalog.pg_stat_activity
+                 where datname = $1 and backend_type = 'client backend' and pid <> all ($2) and state <> 'idle'
+                   and (state <> 'disabled' or wait_event is distinct from 'ClientRead') limit 1`
   const until = performance.now() + drainMs
   // the servers are told within a moment; a statement that began before that ends in order
   await sleep(100)
