@@ -7,7 +7,9 @@ import { partOf } from '../../console/src/parts/form/part_of.ts'
 import { bodySchema, type Document } from '../../console/src/parts/form/schema.ts'
 
 /** The forms that are made from the OpenAPI document. */
-const { signedIn, go, complaints } = await startConsole()
+const { signedIn, open, go, complaints } = await startConsole()
+// one session for all: sign-ins are limited
+const context = (await signedIn()).context()
 const document = (await openApi(await loadAreas(), '')) as Document
 
 /** The bodies that a developer sends, as `POST /v1/...`. */
@@ -28,7 +30,7 @@ test('the part of the document that a form loads says the same of its body as th
 })
 
 test('a form is there without the whole document', async () => {
-  const page = await signedIn()
+  const page = await open(context)
   const asked: string[] = []
   page.on('request', (request) => asked.push(new URL(request.url()).pathname))
   await go(page, 'leaderboards')
@@ -55,7 +57,7 @@ const refusals = [
 test.for(refusals)(
   'a refusal, %s: stands beside the button, and focuses its field',
   async ([, at, status, code, field, focused]) => {
-    const page = await signedIn()
+    const page = await open(context)
     await go(page, `${at}/new`)
     await page.getByLabel('Name').fill('Refused')
     if (at === 'onboarding') await page.getByRole('button', { name: 'Add', exact: true }).first().click()
@@ -78,7 +80,7 @@ test.for(refusals)(
     if (focused) await expect.poll(label, { timeout: 10_000 }).toMatch(focused)
     // what was typed is still there
     expect(await page.getByLabel('Name').inputValue()).toBe('Refused')
-    await page.context().close()
+    await page.close({ runBeforeUnload: false })
   },
 )
 

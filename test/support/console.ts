@@ -48,7 +48,8 @@ export const startConsole = async (options: HarnessOptions = {}) => {
     await page.getByLabel('Email').fill(email)
     await page.getByLabel('Password', { exact: true }).fill('a long passphrase')
     await page.getByRole('button', { name: 'Sign in', exact: true }).click()
-    await page.getByRole('heading', { name: 'Projects', exact: true }).waitFor()
+    // the first load waits for the bundle
+    await page.getByRole('heading', { name: 'Projects', exact: true }).waitFor({ timeout: 120_000 })
     return page
   }
 

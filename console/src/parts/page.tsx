@@ -71,18 +71,18 @@ export const usePlace = (): { area: Area; page: Page } | undefined => {
   return undefined
 }
 
-/** A row of tabs, which is scrolled to the open one where it is wider than the screen. */
-const TabRow = ({ label, children }: { label: string | undefined; children: ReactNode }) => {
-  const row = useRef<HTMLElement>(null)
-  const { href } = useLocation()
+/** The title of a tab. The open one is scrolled to, where the row of tabs is wider than the screen. */
+const TabTitle = ({ isActive, children }: { isActive: boolean; children: ReactNode }) => {
+  const title = useRef<HTMLSpanElement>(null)
   useEffect(() => {
-    row.current?.querySelector('[aria-current=page]')?.scrollIntoView({ inline: 'nearest', block: 'nearest' })
-  }, [href])
-  return (
-    <nav className="tabs" aria-label={label} ref={row}>
-      {children}
-    </nav>
-  )
+    const tab = title.current?.closest('.tab')
+    if (!isActive || !tab) return
+    // while the page is loaded the row has no size yet
+    const observer = new ResizeObserver(() => tab.scrollIntoView({ inline: 'nearest', block: 'nearest' }))
+    observer.observe(tab)
+    return () => observer.disconnect()
+  }, [isActive])
+  return <span ref={title}>{children}</span>
 }
 
 const AreaTabs = () => {
@@ -91,15 +91,18 @@ const AreaTabs = () => {
   const tabs = place?.page.title ? place.area.pages.filter(({ title }) => title !== undefined) : []
   if (tabs.length < 2) return null
   return (
-    <TabRow label={place?.area.title}>
+    <nav className="tabs" aria-label={place?.area.title}>
       {tabs.map(({ path, title }) => (
         <Link key={path} to={at(path)} className="tab" activeOptions={{ exact: true, includeSearch: false }}>
-          {title}
+          {({ isActive }) => <TabTitle isActive={isActive}>{title}</TabTitle>}
         </Link>
       ))}
-    </TabRow>
+    </nav>
   )
 }
+
+/** Where the last page was that took the focus. */
+let lastPath = ''
 
 /** The head of every page: its title, a line about it, its main actions at the right, and the tabs of its area. Names the browser's tab, too. */
 export const PageHead = ({
@@ -119,8 +122,12 @@ export const PageHead = ({
   useEffect(() => {
     document.title = `${title} · Trellis`
   }, [title])
-  // after each move the keyboard and screen readers begin here
-  useEffect(() => heading.current?.focus({ preventScroll: true }), [pathname])
+  // after each move the keyboard and screen readers begin here; a page that is drawn anew leaves whoever went on where they are
+  useEffect(() => {
+    const isHere = pathname === lastPath && document.activeElement !== document.body
+    lastPath = pathname
+    if (!isHere) heading.current?.focus({ preventScroll: true })
+  }, [pathname])
   return (
     <>
       {back && (
@@ -158,7 +165,7 @@ export const Views = ({
 }) => {
   const { pathname } = useLocation()
   return (
-    <TabRow label={label}>
+    <nav className="tabs" aria-label={label}>
       {views.map(([view, title], at) => (
         <Link
           key={view}
@@ -168,10 +175,10 @@ export const Views = ({
           resetScroll={false}
           activeOptions={{ exact: false, includeSearch: true, explicitUndefined: true }}
         >
-          {title}
+          {({ isActive }) => <TabTitle isActive={isActive}>{title}</TabTitle>}
         </Link>
       ))}
-    </TabRow>
+    </nav>
   )
 }
 

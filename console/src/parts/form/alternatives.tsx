@@ -1,7 +1,7 @@
 import { Card, SegmentedControl } from '@mantine/core'
 import type { ReactNode } from 'react'
-import { type FieldProps, Fields, Labelled, type Values } from './fields.tsx'
-import { isObject, resolved, type Schema, wordsOf } from './schema.ts'
+import { Labelled } from './labelled.tsx'
+import { type Document, isObject, resolved, type Schema, wordsOf } from './schema.ts'
 
 /** The property of each shape that it requires and no other shape has, by which an editor tells them apart. */
 export const marksOf = (shapes: readonly Schema[]): readonly string[] | undefined => {
@@ -12,13 +12,32 @@ export const marksOf = (shapes: readonly Schema[]): readonly string[] | undefine
 }
 
 /** A value of one of several shapes, each of which has a property of its own, such as the audience of a campaign. */
-export const Alternatives = (
-  props: FieldProps & { label: string; help: string | undefined; error: ReactNode; marks: readonly string[] },
-) => {
-  const { schema, document, form, path, marks, label, help, error } = props
-  const value = path
-    .split('.')
-    .reduce<unknown>((inner, name) => (inner as Values | undefined)?.[name], form.getValues())
+export const Alternatives = ({
+  schema,
+  document,
+  path,
+  marks,
+  label,
+  help,
+  error,
+  isRequired,
+  value,
+  onChange,
+  fields,
+}: {
+  schema: Schema
+  document: Document
+  path: string
+  marks: readonly string[]
+  label: string
+  help: string | undefined
+  error: ReactNode
+  isRequired: boolean
+  value: unknown
+  onChange: (value: unknown) => void
+  /** The controls of the chosen shape. */
+  fields: (shape: Schema) => ReactNode
+}) => {
   const chosen = marks.findIndex((mark) => isObject(value) && mark in value)
   const shape = schema.oneOf?.[chosen]
   const known = (at: number) => resolved(schema.oneOf?.[at]?.properties?.[marks[at] ?? ''] ?? {}, document)
@@ -27,25 +46,18 @@ export const Alternatives = (
     ([, part]) => resolved(part, document).const === undefined,
   )
   return (
-    <Labelled id={`${path}-label`} label={label} help={help} error={error} isRequired={props.isRequired}>
+    <Labelled id={`${path}-label`} label={label} help={help} error={error} isRequired={isRequired}>
       <div className="scroll-x">
         <SegmentedControl
           aria-labelledby={`${path}-label`}
           data={marks.map((mark, at) => ({ value: mark, label: known(at).title ?? wordsOf(mark) }))}
           value={marks[chosen] ?? ''}
-          onChange={(mark) => {
-            form.setFieldValue(path, { [mark]: known(marks.indexOf(mark)).const })
-            form.clearFieldError(path)
-          }}
+          onChange={(mark) => onChange({ [mark]: known(marks.indexOf(mark)).const })}
         />
       </div>
       {rest.length > 0 && (
         <Card withBorder mt="xs" p="md">
-          <Fields
-            {...props}
-            path={path}
-            schema={{ properties: Object.fromEntries(rest), ...(shape?.required ? { required: shape.required } : {}) }}
-          />
+          {fields({ properties: Object.fromEntries(rest), ...(shape?.required ? { required: shape.required } : {}) })}
         </Card>
       )}
     </Labelled>

@@ -3,7 +3,6 @@ import {
   Button,
   Card,
   Group,
-  Input,
   MultiSelect,
   NumberInput,
   PasswordInput,
@@ -23,6 +22,7 @@ import type { UseFormReturnType } from '@mantine/form'
 import { Plus, Trash2 } from 'lucide-react'
 import { type ComponentType, lazy, type ReactNode, Suspense, useState } from 'react'
 import { Alternatives, marksOf } from './alternatives.tsx'
+import { Help, Labelled } from './labelled.tsx'
 import { ReferenceInput } from './reference_input.tsx'
 import { referenceOf, useChoices } from './references.ts'
 import { type Document, isObject, resolved, type Schema, wordsOf } from './schema.ts'
@@ -65,7 +65,7 @@ export type FieldWords = {
   readonly from?: string
   readonly isHidden?: boolean
 }
-export type FieldProps = Common & {
+type FieldProps = Common & {
   readonly path: string
   readonly name: string
   readonly schema: Schema
@@ -84,48 +84,6 @@ const typeOf = ({ type, properties, items, oneOf }: Schema): string | undefined 
 }
 
 const choiceLabel = (value: unknown, words: FieldWords) => words.choices?.[String(value)] ?? wordsOf(String(value))
-
-/** A help whose code, between backticks, looks like code. */
-const Help = ({ text }: { text: string }) => (
-  <>
-    {text.split('`').map((part, at) =>
-      at % 2 === 0 ? (
-        part
-      ) : (
-        // biome-ignore lint/suspicious/noArrayIndexKey: the parts of one text
-        <code key={at}>{part}</code>
-      ),
-    )}
-  </>
-)
-
-/** A label with its help, for what is no single control. */
-export const Labelled = ({
-  id,
-  label,
-  help,
-  error,
-  isRequired,
-  children,
-}: {
-  id: string
-  label: string
-  help: string | undefined
-  error?: ReactNode
-  isRequired?: boolean
-  children: ReactNode
-}) => (
-  <Input.Wrapper
-    label={label}
-    labelElement="div"
-    labelProps={{ id }}
-    description={help && <Help text={help} />}
-    error={error}
-    required={isRequired ?? false}
-  >
-    {children}
-  </Input.Wrapper>
-)
 
 const JsonField = ({
   form,
@@ -396,8 +354,14 @@ const Field = (props: FieldProps) => {
     const tag = ['type', 'kind', 'source', 'op'].find((key) => schema.oneOf?.every((shape) => shape.properties?.[key]))
     if (tag) return <OneOf {...props} path={path} schema={schema} label={label} help={help} error={error} tag={tag} />
     const marks = marksOf(schema.oneOf)
-    const said = { label, help, error }
-    if (marks) return <Alternatives {...props} {...said} path={path} schema={schema} marks={marks} />
+    if (marks)
+      return (
+        <Alternatives
+          {...{ document, schema, path, label, help, error, isRequired, value, marks }}
+          onChange={set}
+          fields={(shape) => <Fields {...props} path={path} schema={shape} />}
+        />
+      )
     return <JsonField form={form} path={path} label={label} help={help} error={error} />
   }
   if (type === 'array') {

@@ -5,7 +5,7 @@ import { useState } from 'react'
 import { listEventNames } from '../../../../sdk/src/generated/admin.ts'
 import { call } from '../../api.ts'
 import { useProject } from '../page.tsx'
-import { type Editor, Labelled } from './fields.tsx'
+import type { Editor } from './fields.tsx'
 import {
   type Condition,
   filterOf,
@@ -18,6 +18,7 @@ import {
   takesList,
   takesNone,
 } from './filter.ts'
+import { Labelled } from './labelled.tsx'
 import { asPlain, type Plain, plainOf, TypedValue, TypeSelect } from './typed_value.tsx'
 
 type Property = { readonly path: string; readonly types: readonly string[]; readonly sample?: unknown }

@@ -19,9 +19,11 @@ const keyFrom = (name: unknown, separator: string) =>
     .replace(new RegExp(`^\\${separator}|\\${separator}$`, 'g'), '')
     .slice(0, 60)
 
-const focusFirstError = () =>
+/** In one of the next frames: on a busy machine the error is not drawn in the first. */
+const focusFirstError = (frames = 60): number =>
   requestAnimationFrame(() => {
     const field = document.querySelector<HTMLElement>('[aria-invalid=true], [data-error] input')
+    if (!field && frames > 0) focusFirstError(frames - 1)
     field?.focus()
     field?.scrollIntoView({ block: 'center' })
   })

@@ -1,6 +1,7 @@
 import { CloseButton, Group, Stack } from '@mantine/core'
 import { UserName, UserSelect } from '../users.tsx'
-import { type Editor, Labelled } from './fields.tsx'
+import type { Editor } from './fields.tsx'
+import { Labelled } from './labelled.tsx'
 
 /** Users one by one, found by their names. */
 export const UserListEditor: Editor = ({ label, help, value, onChange, error }) => {
