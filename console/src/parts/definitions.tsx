@@ -2,7 +2,7 @@ import { ActionIcon, Button, Group, Menu, Skeleton } from '@mantine/core'
 import { useMutation, useQuery } from '@tanstack/react-query'
 import { Ellipsis, type LucideIcon, Pause as PauseIcon, Play, Plus } from 'lucide-react'
 import { type ReactNode, useState } from 'react'
-import { callAny, type Row } from '../api.ts'
+import { callAny, type Row, TrellisError } from '../api.ts'
 import { Confirm } from './dialogs.tsx'
 import { Drawer } from './drawer.tsx'
 import { criteriaWords } from './form/criteria.ts'
@@ -63,6 +63,17 @@ export type Kind = {
   /** The method that changes one. */
   readonly update?: 'PATCH' | 'PUT'
   readonly canDelete?: boolean
+  /** Where the deletion of one that is in use is refused, and `?force=true` takes it from its users first. */
+  readonly inUse?: {
+    /** The code of the refusal. */
+    readonly code: string
+    /** The list of what ends with it, such as `GET /v1/.../assignments`. */
+    readonly operation: string
+    /** Says how many there are. */
+    readonly refusal: (total: number) => string
+    /** What has to be agreed to. */
+    readonly consent: (total: number) => string
+  }
   readonly actions?: readonly RowAction[]
   /** Beside the facts of one: statistics, members, runs. */
   readonly Detail?: (props: { row: Row }) => ReactNode
@@ -304,11 +315,58 @@ const Pause = ({
   )
 }
 
+/** Deletes a definition after its name is typed. One that is in use is refused, and deleted only by a second consent. */
+const DeleteDefinition = ({
+  kind,
+  path,
+  title,
+  isOpen,
+  onClose,
+}: {
+  kind: Kind
+  path: Readonly<Record<string, string>>
+  title: string
+  isOpen: boolean
+  onClose: () => void
+}) => {
+  const { path: project } = useProject()
+  const open = useOpen()
+  const [consent, setConsent] = useState<string>()
+  const at = { ...project, ...path }
+  const remove = async (isForced: boolean) => {
+    try {
+      return await callAny(`DELETE ${rowOf(kind)}`, { path: at, query: isForced ? { force: true } : {} })
+    } catch (error) {
+      if (!kind.inUse || !(error instanceof TrellisError) || error.code !== kind.inUse.code) throw error
+      const { total = 0 } = await callAny(kind.inUse.operation, { path: at, query: { limit: 1 } })
+      setConsent(kind.inUse.consent(total))
+      throw new Error(kind.inUse.refusal(total))
+    }
+  }
+  return (
+    <Confirm
+      title={`Delete ${kind.noun}`}
+      verb={`Delete ${kind.noun}`}
+      said={`“${title}” is deleted.`}
+      isOpen={isOpen}
+      onClose={() => {
+        setConsent(undefined)
+        onClose()
+      }}
+      typed={title}
+      consent={consent}
+      run={remove}
+      after={() => void open(kind.at)}
+    >
+      “{title}” and what users have of it go for good.
+    </Confirm>
+  )
+}
+
 /** One definition: what it is, what became of it, and its settings in a drawer. */
 export const Definition = ({ kind }: { kind: Kind }) => {
   const id = useParam('id')
   const { path: project } = useProject()
-  const open = useOpen()
   const [{ edit }, setAddress] = useAddress<'edit'>()
   const [isDeleting, setDeleting] = useState(false)
   const path = { [kind.id]: id }
@@ -397,18 +455,7 @@ export const Definition = ({ kind }: { kind: Kind }) => {
           }}
         />
       </Drawer>
-      <Confirm
-        title={`Delete ${kind.noun}`}
-        verb={`Delete ${kind.noun}`}
-        said={`“${title}” is deleted.`}
-        isOpen={isDeleting}
-        onClose={() => setDeleting(false)}
-        typed={title}
-        run={() => callAny(`DELETE ${rowOf(kind)}`, { path: { ...project, ...path } })}
-        after={() => void open(kind.at)}
-      >
-        “{title}” and what users have of it go for good.
-      </Confirm>
+      <DeleteDefinition kind={kind} path={path} title={title} isOpen={isDeleting} onClose={() => setDeleting(false)} />
     </>
   )
 }

@@ -1,4 +1,4 @@
-import { Button, Group, Stack, Text, TextInput } from '@mantine/core'
+import { Button, Checkbox, Group, Stack, Text, TextInput } from '@mantine/core'
 import { useMutation } from '@tanstack/react-query'
 import { type ReactNode, useState } from 'react'
 import { Dialog } from './drawer.tsx'
@@ -13,7 +13,8 @@ type ConfirmProps<Result> = {
   readonly verb: string
   readonly isOpen: boolean
   readonly onClose: () => void
-  readonly run: () => Promise<Result>
+  /** `hasConsented`: the box of `consent` is ticked. */
+  readonly run: (hasConsented: boolean) => Promise<Result>
   /** What is said afterwards. */
   readonly said: string | ((result: Result) => string)
   /** The way back, where the result has one. */
@@ -21,6 +22,8 @@ type ConfirmProps<Result> = {
   readonly isDisabled?: boolean
   /** What has to be typed first: for what cannot come back. */
   readonly typed?: string
+  /** What has to be agreed to as well, after a refusal that can be overridden. */
+  readonly consent?: string | undefined
   readonly isDangerous?: boolean
   readonly after?: () => void
   /** What fields in it hold, where that is work: closing it then asks. */
@@ -33,6 +36,9 @@ const Held = ({ values, work }: { values: unknown; work: { isPending: boolean; i
   return null
 }
 
+/** Takes the focus once when it appears: the button that had it waits for this box. */
+const takeFocus = (box: HTMLInputElement | null) => box?.focus()
+
 /** Asks before something is done that people notice, or for the little that it needs. A refusal stays in the dialog. */
 export const Confirm = <Result,>({
   title,
@@ -44,15 +50,17 @@ export const Confirm = <Result,>({
   said,
   undo,
   typed,
+  consent,
   isDangerous = true,
   after,
   isDisabled = false,
   values,
 }: ConfirmProps<Result>) => {
   const [text, setText] = useState('')
+  const [hasConsented, setConsented] = useState(false)
   const refresh = useRefresh()
   const work = useMutation({
-    mutationFn: run,
+    mutationFn: () => run(hasConsented),
     onSuccess: async (result) => {
       onClose()
       after?.()
@@ -62,6 +70,7 @@ export const Confirm = <Result,>({
   })
   const close = () => {
     setText('')
+    setConsented(false)
     work.reset()
     onClose()
   }
@@ -88,6 +97,14 @@ export const Confirm = <Result,>({
             />
           )}
           {work.error && <Failure error={work.error} />}
+          {consent && (
+            <Checkbox
+              ref={takeFocus}
+              label={consent}
+              checked={hasConsented}
+              onChange={(event) => setConsented(event.currentTarget.checked)}
+            />
+          )}
           <Group justify="flex-end" gap="xs">
             <Button variant="default" onClick={close}>
               Cancel
@@ -96,7 +113,9 @@ export const Confirm = <Result,>({
               type="submit"
               {...(isDangerous ? { color: 'red.8' } : {})}
               loading={work.isPending}
-              disabled={isDisabled || (typed !== undefined && text !== typed)}
+              disabled={
+                isDisabled || (typed !== undefined && text !== typed) || (consent !== undefined && !hasConsented)
+              }
               // a field of the dialog comes before it
               {...(typed ? {} : { 'data-autofocus': true })}
             >

@@ -136,6 +136,12 @@ const kind: Kind = {
     permissions: { title: 'Permissions', help: 'Such as posts:delete. Your app decides what they allow' },
     is_default: { title: 'For everybody', help: 'Every user has it. One role may be so' },
   },
+  inUse: {
+    code: 'ROLE_IN_USE',
+    operation: 'GET /v1/admin/projects/{projectId}/roles/{idOrKey}/assignments',
+    refusal: (total) => `Users have this role: ${counted(total, 'assignment')}. It is not deleted.`,
+    consent: (total) => `Take it from them: ${counted(total, 'assignment')} end with it`,
+  },
   Detail: Holders,
 }
 export const { List, New, One } = pagesOf(kind)
