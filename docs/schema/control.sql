@@ -205,7 +205,7 @@ create policy "sign-in reads identities" on app.developer_identities for select 
   using (true);
 
 -- Sign-ins of developers (sid of their tokens). refresh_hash is the SHA-256 of the one current refresh token; another
--- that carries this sid was replaced.
+-- that carries this sid was replaced: former_hash at replaced_at.
 create table app.developer_sessions (
   id uuid not null default internal.new_id(),
   developer_id uuid not null,
@@ -217,6 +217,8 @@ create table app.developer_sessions (
   end_reason text,
   ip text,
   user_agent text,
+  former_hash text,
+  replaced_at timestamp with time zone,
   constraint developer_sessions_pkey PRIMARY KEY (id),
   constraint developer_sessions_developer_id_fkey FOREIGN KEY (developer_id) REFERENCES app.developers(id) ON DELETE CASCADE
 );

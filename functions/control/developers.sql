@@ -135,17 +135,23 @@ comment on function api.developer_login is
   'Signs in a developer if the hash that the server checked is still the stored one, which renewed_hash replaces: 200
    {developer}. Refuses 401 INVALID_CREDENTIALS. Locks the account.';
 
-create or replace function api.developer_refresh(sid uuid, presented_hash text, next_hash text) returns api.reply
+create or replace function api.developer_refresh(sid uuid, presented_hash text, next_hash text,
+                                                 is_browser boolean default false)
+  returns api.reply
 language plpgsql volatile as $$
 declare
   session app.developer_sessions;
+  is_repeated boolean;
 begin
   select s.* into session from app.developer_sessions s where s.id = developer_refresh.sid for update;
   if session.id is null or session.ended_at is not null or session.expires_at <= internal.now() then
     return internal.refuse(401, 'INVALID_TOKEN',
                            'The refresh token is invalid or its session has ended: sign in again.');
   end if;
-  if session.refresh_hash <> developer_refresh.presented_hash then
+  -- the answer of a browser's last renewal may never have arrived: its page was loaded anew before it came
+  is_repeated := coalesce(developer_refresh.is_browser and session.former_hash = developer_refresh.presented_hash
+                          and session.replaced_at > internal.now() - interval '1 minute', false);
+  if session.refresh_hash <> developer_refresh.presented_hash and not is_repeated then
     -- returned, not raised: the end of the session must be stored
     update app.developer_sessions s set ended_at = internal.now(), end_reason = 'reuse' where s.id = session.id;
     perform internal.changed('session:' || session.id);
@@ -154,13 +160,15 @@ begin
   end if;
   update app.developer_sessions s
      set refresh_hash = developer_refresh.next_hash, last_used_at = internal.now(),
-       expires_at = internal.now() + interval '30 days'
+         expires_at = internal.now() + interval '30 days', former_hash = developer_refresh.presented_hash,
+         replaced_at = case when is_repeated then session.replaced_at else internal.now() end
    where s.id = session.id;
   return internal.reply(200, json_build_object('developer_id', session.developer_id));
 end $$;
 comment on function api.developer_refresh is
   'Rotates the refresh token of a session. Refuses 401 INVALID_TOKEN; the reuse of an earlier token ends the session:
-   401 REFRESH_TOKEN_REUSED. Locks the session.';
+   401 REFRESH_TOKEN_REUSED. A browser (is_browser: a token in a cookie that no script reads) may present the last one
+   again for a minute after it was replaced. Locks the session.';
 
 create or replace function api.developer_logout(sid uuid) returns api.reply
 language plpgsql volatile as $$

@@ -71,11 +71,13 @@ export const login = async (context: HandlerContext) => {
   return withTokens(context, reply, tokens)
 }
 
+const isConsole = ({ request }: HandlerContext) => request.headers[consoleMark.name] === consoleMark.value
+
 /** Each full load of the console renews its session: behind the address of an office those of many people are renewed, each with an allowance of its own. */
-const refreshLimits = ({ request }: HandlerContext, sid: string | undefined) =>
-  sid !== undefined && request.headers[consoleMark.name] === consoleMark.value
+const refreshLimits = (context: HandlerContext, sid: string | undefined) =>
+  sid !== undefined && isConsole(context)
     ? perSubject('console refresh', sid, [30, 'minute'])
-    : perIp('developer refresh', request.ip, [30, 'minute'])
+    : perIp('developer refresh', context.request.ip, [30, 'minute'])
 
 export const refresh = async (context: HandlerContext) => {
   const { tokens } = context.services
@@ -87,7 +89,12 @@ export const refresh = async (context: HandlerContext) => {
     throw refusal(401, 'INVALID_TOKEN', 'The refresh token is invalid or its session has ended: sign in again.')
   const { sid } = verified.claims
   const next = await tokens.developerRefresh(sid)
-  const reply = await context.call('developer_refresh', { sid, presented_hash: sha256(token), next_hash: next.hash })
+  const reply = await context.call('developer_refresh', {
+    sid,
+    presented_hash: sha256(token),
+    next_hash: next.hash,
+    is_browser: isConsole(context),
+  })
   if (reply.status !== 200) return reply
   const { developer_id } = dataOf<{ developer_id: string }>(reply)
   const access_token = await tokens.developerAccess(developer_id, sid)

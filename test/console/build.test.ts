@@ -1,4 +1,4 @@
-import { expect, test } from 'vitest'
+import { expect, onTestFinished, test } from 'vitest'
 import { fill, settled, startConsole } from '#test/support/console.ts'
 import { filterOf, readConditions, writeConditions } from '../../console/src/collections/filters.ts'
 import { parsed } from '../../console/src/collections/values.ts'
@@ -104,6 +104,7 @@ test('a refused undo is told, and the row stays as it is', async () => {
   await page.keyboard.type('Gone')
   await page.keyboard.press('Enter')
   await page.getByText('is now Gone').waitFor()
+  onTestFinished(() => page.unroute('**/collections/songs/rows/*'))
   await page.route('**/collections/songs/rows/*', (route) =>
     route.fulfill({ status: 409, json: { error: { code: 'CONFLICT', message: 'Somebody changed it.' } } }),
   )

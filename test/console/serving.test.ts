@@ -91,6 +91,38 @@ test('a session: the refresh token is in the cookie alone, is replaced, and ends
   for (const answer of [made, next, out]) expect(cookiesOf(answer)[1]).toBe(former)
 })
 
+test('a renewal whose answer never arrived may be asked for again for a minute; later, and for programs, that ends the session', async () => {
+  const begun = async () => {
+    harness.setTime('2026-11-01T12:00:00Z')
+    const first = cookieOf(await post('signup', person('ada'), { 'x-forwarded-for': freshIp() })).split(';')[0] ?? ''
+    expect((await post('refresh', {}, { cookie: first })).status).toBe(200)
+    return first
+  }
+  const codeOf = async (response: Response) => [response.status, ((await response.json()) as any).error?.code]
+  const cookie = await begun()
+  harness.setTime('2026-11-01T12:00:59Z')
+  const again = await post('refresh', {}, { cookie })
+  expect(again.status).toBe(200)
+  // the minute begins with the first replacement: whoever repeats does not make it longer
+  harness.setTime('2026-11-01T12:01:00Z')
+  expect(await codeOf(await post('refresh', {}, { cookie }))).toEqual([401, 'REFRESH_TOKEN_REUSED'])
+  const current = cookieOf(again).split(';')[0] ?? ''
+  expect(await codeOf(await post('refresh', {}, { cookie: current }))).toEqual([401, 'INVALID_TOKEN'])
+  // the last but one is not the last
+  const older = await begun()
+  const repeated = await post('refresh', {}, { cookie: older })
+  const next = cookieOf(repeated).split(';')[0] ?? ''
+  expect((await post('refresh', {}, { cookie: next })).status).toBe(200)
+  expect(await codeOf(await post('refresh', {}, { cookie: older }))).toEqual([401, 'REFRESH_TOKEN_REUSED'])
+  const direct = await at('/v1/auth/developer/refresh', {
+    method: 'POST',
+    headers: { 'content-type': 'application/json' },
+    body: JSON.stringify({ refresh_token: (await begun()).split('=')[1] }),
+  })
+  expect(await codeOf(direct)).toEqual([401, 'REFRESH_TOKEN_REUSED'])
+  harness.setTime(null)
+})
+
 test('renewals count for the session, not for the address: an office of many goes on where one of them has used up hers', async () => {
   const ip = { 'x-forwarded-for': freshIp() }
   const begun = async (name: string) =>

@@ -111,6 +111,28 @@ describe('days', () => {
     expect(answer.error?.details.field).toBe(field)
   })
 
+  test('of one definition refuse a zone that is none, too', async () => {
+    const streak = await made('/streaks', { key: 'zone', name: 'Zone', qualifying_event: 'zone_done' })
+    const challenge = await made('/challenges', {
+      name: 'Zone',
+      start_at: '2026-06-01T00:00:00Z',
+      end_at: '2026-12-31T00:00:00Z',
+      goal_type: 'event_count',
+      goal_value: 2,
+      event_name: 'zone_done',
+    })
+    const board = await made('/leaderboards', { key: 'zone', name: 'Zone' })
+    await made('/currencies', { code: 'ZONE', name: 'Zone' })
+    for (const path of [
+      '/achievements',
+      `/streaks/${streak.id}`,
+      `/challenges/${challenge.id}`,
+      `/leaderboards/${board.id}`,
+      '/currencies/ZONE',
+    ])
+      expectRefusal(await admin.get(`${path}/daily?timezone=Mars/Base`), 400, 'INVALID_INPUT')
+  })
+
   test('show administrators of the project alone what happened', async () => {
     const elsewhere = await harness.project()
     const streak = await made('/streaks', { key: 'own', name: 'Own', qualifying_event: 'own_done' })

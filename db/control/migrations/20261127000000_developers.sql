@@ -30,11 +30,13 @@ create table app.developer_sessions (
   ended_at     timestamptz,
   end_reason   text,
   ip           text,
-  user_agent   text
+  user_agent   text,
+  former_hash  text,
+  replaced_at  timestamptz
 );
 comment on table app.developer_sessions is
   'Sign-ins of developers (sid of their tokens). refresh_hash is the SHA-256 of the one current refresh token; another
-   that carries this sid was replaced.';
+   that carries this sid was replaced: former_hash at replaced_at.';
 create index developer_sessions_of_developer on app.developer_sessions (developer_id, created_at desc);
 
 create table app.disposable_domains (
