@@ -100,7 +100,7 @@ test('properties are rows: a new one is stored with its kind, and what is inside
   expect((await userOf(second.id)).properties).toEqual({ ...properties, plan: { ...properties.plan, seats: 3 } })
 })
 
-test('the queue is worked by keys: Undo brings an item back, and leaving the page sends the verdict', async () => {
+test('the queue is worked by keys: Undo brings an item back, on any page, and closing the page sends the verdict', async () => {
   await go(page, 'moderation')
   const items = page.getByRole('list', { name: 'Items' }).getByRole('button')
   await items.first().waitFor()
@@ -113,13 +113,56 @@ test('the queue is worked by keys: Undo brings an item back, and leaving the pag
   await page.getByRole('button', { name: 'Undo' }).last().click()
   await expect.poll(() => items.count()).toBe(count)
   expect((await project.admin.get('/moderation/queue?status=rejected')).data).toEqual([])
-  // `g` and a letter lead to another page, and judge nothing
+  // a note stays with its item
+  const note = page.getByRole('textbox', { name: 'Note' })
+  await note.fill('An advertisement')
+  await page.getByRole('heading', { level: 1 }).click()
   await page.keyboard.press('k')
+  expect(await note.inputValue()).toBe('')
+  await page.keyboard.press('j')
+  expect(await note.inputValue()).toBe('An advertisement')
+  await page.keyboard.press('r')
+  await expect.poll(() => items.count()).toBe(count - 1)
+  await page.keyboard.press('Control+z')
+  await expect.poll(() => items.count()).toBe(count)
+  expect(await note.inputValue()).toBe('An advertisement')
+  await note.fill('')
+  await page.getByRole('heading', { level: 1 }).click()
+  // what waits can be taken back on another page too
   await page.keyboard.press('a')
   await expect.poll(() => items.count()).toBe(count - 1)
   await page.getByRole('link', { name: 'Groups' }).click()
+  await page.getByRole('heading', { level: 1, name: 'Groups' }).waitFor()
+  await page.getByRole('button', { name: 'Undo' }).last().click()
+  await page.getByText('Undone.').last().waitFor()
+  await page.goBack()
+  await expect.poll(() => items.count()).toBe(count)
+  // a page that is closed sends it
+  await page.keyboard.press('a')
+  await expect.poll(() => items.count()).toBe(count - 1)
+  expect((await project.admin.get('/moderation/queue?status=approved')).data).toEqual([])
+  await page.reload()
   await expect.poll(async () => (await project.admin.get('/moderation/queue?status=approved')).data.length).toBe(1)
   expect(name).not.toBe('')
+})
+
+test('a verdict is sent after its time: Undo goes with it, and the item says that it is final', async () => {
+  await go(page, 'moderation')
+  const items = page.getByRole('list', { name: 'Items' }).getByRole('button')
+  await items.first().waitFor()
+  await page.getByText('You have 10 seconds to take a verdict back').waitFor()
+  await page.getByRole('textbox', { name: 'Note' }).fill('Checked')
+  await page.getByRole('button', { name: 'Reject', exact: true }).click()
+  // the pointer on the notice would keep it open
+  const undo = page.getByRole('button', { name: 'Undo' })
+  await undo.last().hover()
+  await undo.waitFor({ state: 'detached', timeout: 20_000 })
+  await expect.poll(async () => (await project.admin.get('/moderation/queue?status=rejected')).data.length).toBe(1)
+  await page.getByText('Rejected', { exact: true }).first().click()
+  const item = page.getByRole('article')
+  await item.getByText('This verdict is final.').waitFor()
+  expect(await item.textContent()).toContain('Checked')
+  expect(await item.getByRole('button').count()).toBe(0)
 })
 
 test('a segment is built from rows, says its size while one types, and has these members', async () => {
