@@ -1,5 +1,6 @@
 import { Mail } from 'lucide-react'
-import { type Kind, pagesOf } from '../parts/definitions.tsx'
+import type { Kind } from '../parts/definitions/kind.ts'
+import { pagesOf } from '../parts/definitions/pages.tsx'
 import { campaignActions, campaignColumns, campaignDetail } from '../push/campaigns.tsx'
 import { campaignFacts } from '../push/facts.tsx'
 

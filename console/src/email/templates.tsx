@@ -1,7 +1,8 @@
 import { Text } from '@mantine/core'
 import { LayoutTemplate } from 'lucide-react'
 import type { Row } from '../api.ts'
-import { type Kind, pagesOf } from '../parts/definitions.tsx'
+import type { Kind } from '../parts/definitions/kind.ts'
+import { pagesOf } from '../parts/definitions/pages.tsx'
 import { Card, ProjectLink } from '../parts/page.tsx'
 import { When } from '../parts/states.tsx'
 

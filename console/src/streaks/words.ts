@@ -1,4 +1,4 @@
-import type { Kind } from '../parts/definitions.tsx'
+import type { Kind } from '../parts/definitions/kind.ts'
 
 /** The fields of a streak in the words of its form. */
 export const words: NonNullable<Kind['words']> = {

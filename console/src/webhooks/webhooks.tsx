@@ -1,6 +1,7 @@
 import { Webhook } from 'lucide-react'
 import type { Row } from '../api.ts'
-import { type Kind, pagesOf } from '../parts/definitions.tsx'
+import type { Kind } from '../parts/definitions/kind.ts'
+import { pagesOf } from '../parts/definitions/pages.tsx'
 import { ProjectLink } from '../parts/page.tsx'
 import { When } from '../parts/states.tsx'
 import { Status } from '../parts/status.tsx'
