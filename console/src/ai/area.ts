@@ -14,6 +14,12 @@ export const area = declareArea({
     { path: 'ai/prompts/new', load: () => import('./new.tsx') },
     { path: 'ai/prompts/$id', load: () => import('./prompt.tsx') },
     { path: 'ai/providers', title: 'Providers', words: 'keys', load: () => import('./providers.tsx') },
+    {
+      path: 'ai/evaluations',
+      title: 'Evaluations',
+      words: 'cases tests quality pass fail',
+      load: () => import('./evaluations.tsx'),
+    },
     { path: 'ai/calls', title: 'Calls', words: 'log invocations', load: () => import('./calls.tsx') },
     { path: 'ai/spend', title: 'Spend', words: 'budget costs limit', load: () => import('./spend.tsx') },
   ],
