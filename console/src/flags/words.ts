@@ -1,4 +1,4 @@
-import type { FieldWords } from '../parts/form/fields.tsx'
+import type { FieldWords } from '../parts/form/field.ts'
 
 const type: Readonly<Record<string, string>> = {
   boolean: 'On or off',

@@ -1,7 +1,7 @@
 import type { ReactNode } from 'react'
 import type { Row } from '../api.ts'
 import { criteriaWords } from './form/criteria.ts'
-import type { FieldWords } from './form/fields.tsx'
+import type { FieldWords } from './form/field.ts'
 import { filterWords } from './form/filter.ts'
 import { ReferenceName } from './form/reference_input.tsx'
 import { rewardWords } from './form/reward.ts'

@@ -3,7 +3,7 @@ import { FlaskConical } from 'lucide-react'
 import { type ReactNode, useState } from 'react'
 import type { Row } from '../api.ts'
 import { Drawer } from './drawer.tsx'
-import type { FieldWords } from './form/fields.tsx'
+import type { FieldWords } from './form/field.ts'
 import { OperationForm } from './form/form.tsx'
 
 /** A button that tries something on stored events, writing nothing, and shows what would come of it. */

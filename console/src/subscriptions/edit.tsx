@@ -1,5 +1,5 @@
 import { Skeleton } from '@mantine/core'
-import type { FieldWords } from '../parts/form/fields.tsx'
+import type { FieldWords } from '../parts/form/field.ts'
 import { OperationForm } from '../parts/form/form.tsx'
 import { PageHead, useOpen } from '../parts/page.tsx'
 import { done, Failure } from '../parts/states.tsx'

@@ -1,7 +1,7 @@
 import type { LucideIcon } from 'lucide-react'
 import type { ReactNode } from 'react'
 import type { Row } from '../../api.ts'
-import type { FieldWords } from '../form/fields.tsx'
+import type { FieldWords } from '../form/field.ts'
 import type { Column } from '../list.tsx'
 import type { RowAction } from '../row_actions.tsx'
 

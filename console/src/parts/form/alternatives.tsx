@@ -1,7 +1,8 @@
-import { Card, SegmentedControl } from '@mantine/core'
-import type { ReactNode } from 'react'
+import { Card } from '@mantine/core'
+import type { Frame, InnerFields } from './field.ts'
 import { Labelled } from './labelled.tsx'
 import { type Document, isObject, resolved, type Schema, wordsOf } from './schema.ts'
+import { Segments } from './segments.tsx'
 
 /** The property of each shape that it requires and no other shape has, by which an editor tells them apart. */
 export const marksOf = (shapes: readonly Schema[]): readonly string[] | undefined => {
@@ -15,29 +16,21 @@ export const marksOf = (shapes: readonly Schema[]): readonly string[] | undefine
 export const Alternatives = ({
   schema,
   document,
-  path,
   marks,
-  label,
-  help,
-  error,
-  isRequired,
+  frame,
   value,
   onChange,
   fields,
 }: {
   schema: Schema
   document: Document
-  path: string
   marks: readonly string[]
-  label: string
-  help: string | undefined
-  error: ReactNode
-  isRequired: boolean
+  frame: Frame
   value: unknown
   onChange: (value: unknown) => void
-  /** The controls of the chosen shape. */
-  fields: (shape: Schema) => ReactNode
+  fields: InnerFields
 }) => {
+  const { path, label, help, error, isRequired } = frame
   const chosen = marks.findIndex((mark) => isObject(value) && mark in value)
   const shape = schema.oneOf?.[chosen]
   const known = (at: number) => resolved(schema.oneOf?.[at]?.properties?.[marks[at] ?? ''] ?? {}, document)
@@ -47,17 +40,18 @@ export const Alternatives = ({
   )
   return (
     <Labelled id={`${path}-label`} label={label} help={help} error={error} isRequired={isRequired}>
-      <div className="scroll-x">
-        <SegmentedControl
-          aria-labelledby={`${path}-label`}
-          data={marks.map((mark, at) => ({ value: mark, label: known(at).title ?? wordsOf(mark) }))}
-          value={marks[chosen] ?? ''}
-          onChange={(mark) => onChange({ [mark]: known(marks.indexOf(mark)).const })}
-        />
-      </div>
+      <Segments
+        labelId={`${path}-label`}
+        data={marks.map((mark, at) => ({ value: mark, label: known(at).title ?? wordsOf(mark) }))}
+        value={marks[chosen] ?? ''}
+        onChange={(mark) => onChange({ [mark]: known(marks.indexOf(mark)).const })}
+      />
       {rest.length > 0 && (
         <Card withBorder mt="xs" p="md">
-          {fields({ properties: Object.fromEntries(rest), ...(shape?.required ? { required: shape.required } : {}) })}
+          {fields(
+            { properties: Object.fromEntries(rest), ...(shape?.required ? { required: shape.required } : {}) },
+            path,
+          )}
         </Card>
       )}
     </Labelled>

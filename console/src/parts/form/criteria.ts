@@ -1,4 +1,4 @@
-import type { Values } from './fields.tsx'
+import type { Values } from './field.ts'
 import { filterWords } from './filter.ts'
 import { isObject } from './schema.ts'
 

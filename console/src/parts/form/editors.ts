@@ -1,5 +1,5 @@
 import { CriteriaEditor } from './criteria_editor.tsx'
-import type { Editor, EditorOf } from './fields.tsx'
+import type { Editor, EditorOf } from './field.ts'
 import { FilterEditor } from './filter_editor.tsx'
 import { PropertiesEditor } from './properties_editor.tsx'
 import { RewardEditor } from './reward_editor.tsx'

@@ -5,7 +5,7 @@ import { useState } from 'react'
 import { listEventNames } from '../../../../sdk/src/generated/admin.ts'
 import { call } from '../../api.ts'
 import { useProject } from '../page.tsx'
-import type { Editor } from './fields.tsx'
+import type { Editor } from './field.ts'
 import {
   type Condition,
   filterOf,

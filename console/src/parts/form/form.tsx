@@ -3,7 +3,7 @@ import { useQuery } from '@tanstack/react-query'
 import type { ReactNode } from 'react'
 import type { Row } from '../../api.ts'
 import { useDocument } from './document.ts'
-import type { FieldWords } from './fields.tsx'
+import type { FieldWords } from './field.ts'
 
 export type OperationFormProps = {
   /** `POST /v1/...`, with `{projectId}` and other parameters from `path`. */

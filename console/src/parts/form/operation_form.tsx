@@ -7,9 +7,11 @@ import { useProject } from '../page.tsx'
 import { Failure, useRefresh } from '../states.tsx'
 import { useUnsaved } from '../unsaved.tsx'
 import { editorOf } from './editors.ts'
-import { Fields, Sections, type Values } from './fields.tsx'
+import type { Values } from './field.ts'
+import { Fields } from './fields.tsx'
 import type { OperationFormProps } from './form.tsx'
 import { bodyOf, bodySchema, type Document, fieldOf, initialOf } from './schema.ts'
+import { Sections } from './sections.tsx'
 
 const keyFrom = (name: unknown, separator: string) =>
   String(name ?? '')

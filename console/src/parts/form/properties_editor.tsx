@@ -1,7 +1,7 @@
 import { ActionIcon, Button, Stack, Text, TextInput } from '@mantine/core'
 import { Plus, Trash2 } from 'lucide-react'
 import { useState } from 'react'
-import type { Editor } from './fields.tsx'
+import type { Editor } from './field.ts'
 import { Labelled } from './labelled.tsx'
 import { isObject } from './schema.ts'
 import { asPlain, plainOf, TypedValue, TypeSelect } from './typed_value.tsx'

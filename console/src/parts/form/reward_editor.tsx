@@ -1,7 +1,7 @@
 import { ActionIcon, Button, NumberInput, Select, Stack } from '@mantine/core'
 import { Plus, Trash2 } from 'lucide-react'
 import { useState } from 'react'
-import type { Editor } from './fields.tsx'
+import type { Editor } from './field.ts'
 import { Labelled } from './labelled.tsx'
 import { ReferenceInput } from './reference_input.tsx'
 import { type Gift, giftsOf, kinds, rewardOf } from './reward.ts'

@@ -85,6 +85,15 @@ export const bodySchema = (operation: string, document: Document): Schema | unde
   return schema && resolved(schema, document)
 }
 
+/** The type that a form shows for a schema: `object` and `array` also where only their parts are said. */
+export const typeOf = ({ type, properties, items, oneOf }: Schema): string | undefined => {
+  // a number, or a text where it has more digits than JavaScript keeps
+  const types = oneOf ? oneOf.map((one) => one.type) : [type].flat()
+  if (types.length === 2 && types.includes('string') && (types.includes('number') || types.includes('integer')))
+    return 'number'
+  return typeof type === 'string' ? type : properties ? 'object' : items ? 'array' : undefined
+}
+
 /** A name of the API in words: `max_per_minute` as `Max per minute`. */
 export const wordsOf = (name: string): string => {
   const words = name

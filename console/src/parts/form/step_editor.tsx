@@ -1,6 +1,6 @@
 import { ActionIcon, Button, Select, Stack, Switch, TextInput } from '@mantine/core'
 import { Plus, Trash2 } from 'lucide-react'
-import type { Editor } from './fields.tsx'
+import type { Editor } from './field.ts'
 import { PropertiesEditor } from './properties_editor.tsx'
 import { ReferenceInput } from './reference_input.tsx'
 import { isObject } from './schema.ts'

@@ -1,6 +1,6 @@
 import { CloseButton, Group, Stack } from '@mantine/core'
 import { UserName, UserSelect } from '../users.tsx'
-import type { Editor } from './fields.tsx'
+import type { Editor } from './field.ts'
 import { Labelled } from './labelled.tsx'
 
 /** Users one by one, found by their names. */
