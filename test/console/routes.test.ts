@@ -64,6 +64,8 @@ const paths = await pages()
 const uuid = /^[0-9a-f]{8}-[0-9a-f]{4}-/
 const isoTime = /\d{4}-\d\d-\d\dT\d\d:\d\d/
 
+const settable = JSON.stringify(['Columns', 'Levels'])
+
 /** What no page may show: raw times, identifiers as links, JSON in a frame, a column that is the same in every row. */
 const roughness = async (page: Page): Promise<string[]> =>
   (await page.evaluate(`(() => {
@@ -75,6 +77,17 @@ const roughness = async (page: Page): Promise<string[]> =>
       if (${isoTime}.test(node.data) && !node.parentElement.closest('pre, code, [role=grid]')) wrong.push('raw time: ' + node.data.slice(0, 80))
     for (const pre of document.querySelectorAll('main pre'))
       if (!pre.closest('[aria-label="The same as a request"], [data-code]')) wrong.push('text in a frame: ' + pre.textContent.slice(0, 80))
+    for (const table of document.querySelectorAll('main table[data-stack]')) {
+      const rows = [...table.querySelectorAll('tbody tr:not([aria-hidden])')]
+      // not those of which only a part is here, nor those that show what can be set
+      if (rows.length < 3 || Number(table.getAttribute('aria-rowcount') ?? 0) > rows.length || ${settable}.includes(table.ariaLabel)) continue
+      for (const [at, head] of [...table.querySelectorAll('thead th')].entries()) {
+        const cells = rows.map((row) => row.cells[at])
+        const texts = new Set(cells.map((cell) => cell.textContent.replace('—', '').trim()))
+        if (at > 0 && texts.size === 1 && !cells.some((cell) => cell.querySelector('button, a, input, time')))
+          wrong.push('the same in every row of ' + table.ariaLabel + ': ' + head.textContent + ' ' + [...texts])
+      }
+    }
     for (const alert of document.querySelectorAll('main [role=alert]'))
       if (/was refused|went wrong|is not here|Code [A-Z]+_/.test(alert.textContent)) wrong.push('an error: ' + alert.textContent.slice(0, 120))
     return wrong

@@ -1,6 +1,7 @@
 import { Alert, Skeleton, Stack } from '@mantine/core'
 import { CircleCheck, ShieldCheck, TriangleAlert } from 'lucide-react'
 import { Figure } from '../parts/chart.tsx'
+import { ShortTable } from '../parts/list.tsx'
 import { Card, PageHead } from '../parts/page.tsx'
 import { ago, count, counted, Empty, Failure } from '../parts/states.tsx'
 import { useAnswer } from '../parts/stats.tsx'
@@ -34,38 +35,17 @@ const Found = ({ check }: { check: Integrity }) => (
     </div>
     {check.mismatches.length > 0 && (
       <Card title="What differs" flush>
-        <table className="table" data-stack aria-label="What differs">
-          <thead>
-            <tr>
-              <th scope="col">User</th>
-              <th scope="col">Currency</th>
-              <th scope="col" data-number>
-                Balance
-              </th>
-              <th scope="col" data-number>
-                Sum of the ledger
-              </th>
-            </tr>
-          </thead>
-          <tbody>
-            {check.mismatches.map((one) => (
-              <tr key={`${one.app_user_id} ${one.currency_code}`}>
-                <td>
-                  <UserName id={one.app_user_id} />
-                </td>
-                <td data-label="Currency" className="mono">
-                  {one.currency_code}
-                </td>
-                <td data-number data-label="Balance">
-                  {count(one.balance)}
-                </td>
-                <td data-number data-label="Sum of the ledger">
-                  {count(one.ledger)}
-                </td>
-              </tr>
-            ))}
-          </tbody>
-        </table>
+        <ShortTable
+          name="What differs"
+          rows={check.mismatches}
+          keyOf={(one) => `${one.app_user_id} ${one.currency_code}`}
+          columns={[
+            { title: 'User', show: (one) => <UserName id={one.app_user_id} /> },
+            { title: 'Currency', show: (one) => <span className="mono">{one.currency_code}</span> },
+            { title: 'Balance', isNumber: true, show: (one) => count(one.balance) },
+            { title: 'Sum of the ledger', isNumber: true, show: (one) => count(one.ledger) },
+          ]}
+        />
       </Card>
     )}
   </Stack>

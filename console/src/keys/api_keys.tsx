@@ -7,6 +7,7 @@ import { call } from '../api.ts'
 import { Confirm } from '../parts/dialogs.tsx'
 import { Drawer } from '../parts/drawer.tsx'
 import { OperationForm } from '../parts/form/form.tsx'
+import { ShortTable } from '../parts/list.tsx'
 import { PageHead, useProject } from '../parts/page.tsx'
 import { Empty, Failure, Rows, When } from '../parts/states.tsx'
 import { Status } from '../parts/status.tsx'
@@ -26,6 +27,27 @@ const purposes: Readonly<Record<string, string>> = {
   client: 'In your app, may be seen',
   server: 'On your server, secret',
 }
+
+const Actions = ({ of, onRotate, onEnd }: { of: Key; onRotate: (key: Key) => void; onEnd: (key: Key) => void }) => (
+  <Group gap={6} justify="flex-end" wrap="nowrap">
+    <Button size="compact-sm" variant="default" onClick={() => onRotate(of)}>
+      Rotate
+    </Button>
+    <Menu>
+      <Menu.Target>
+        <Button size="compact-sm" variant="subtle" color="gray" aria-label={`More of ${of.key_prefix}`}>
+          …
+        </Button>
+      </Menu.Target>
+      <Menu.Dropdown>
+        <Menu.Item c="var(--bad)" onClick={() => onEnd(of)}>
+          Turn off
+        </Menu.Item>
+      </Menu.Dropdown>
+    </Menu>
+  </Group>
+)
+
 const keysPath = '/v1/admin/projects/{projectId}/api-keys'
 
 /** The keys of a project: which there are, when they were last used, and how to replace one without an outage. */
@@ -59,74 +81,41 @@ export const Page = () => {
       )}
       {keys && keys.length > 0 && (
         <div className="card" data-flush>
-          <section className="scroll-x" tabIndex={0} aria-label="API keys">
-            <table className="table" data-stack aria-label="API keys">
-              <thead>
-                <tr>
-                  <th scope="col">Key</th>
-                  <th scope="col">Environment</th>
-                  <th scope="col">Made</th>
-                  <th scope="col">Last used</th>
-                  <th scope="col">Status</th>
-                  <th scope="col">
-                    <span className="only-read">Actions</span>
-                  </th>
-                </tr>
-              </thead>
-              <tbody>
-                {keys.map((key) => (
-                  <tr key={key.id}>
-                    <td>
-                      <span className="mono">{key.key_prefix}…</span>
-                      <span className="cell-sub">{purposes[key.key_type] ?? key.key_type}</span>
-                    </td>
-                    <td data-label="Environment">{key.environment}</td>
-                    <td data-label="Made">
-                      <When at={key.created_at} />
-                    </td>
-                    <td data-label="Last used">
-                      <When at={key.last_used_at} none="never" />
-                    </td>
-                    <td data-label="Status">
-                      {key.is_active && key.expires_at ? (
-                        <>
-                          ends <When at={key.expires_at} />
-                        </>
-                      ) : (
-                        <Status value={key.is_active ? 'active' : 'off'} />
-                      )}
-                    </td>
-                    <td data-label="Actions">
-                      {key.is_active && (
-                        <Group gap={6} justify="flex-end" wrap="nowrap">
-                          <Button size="compact-sm" variant="default" onClick={() => setRotated(key)}>
-                            Rotate
-                          </Button>
-                          <Menu>
-                            <Menu.Target>
-                              <Button
-                                size="compact-sm"
-                                variant="subtle"
-                                color="gray"
-                                aria-label={`More of ${key.key_prefix}`}
-                              >
-                                …
-                              </Button>
-                            </Menu.Target>
-                            <Menu.Dropdown>
-                              <Menu.Item c="var(--bad)" onClick={() => setEnded(key)}>
-                                Turn off
-                              </Menu.Item>
-                            </Menu.Dropdown>
-                          </Menu>
-                        </Group>
-                      )}
-                    </td>
-                  </tr>
-                ))}
-              </tbody>
-            </table>
-          </section>
+          <ShortTable
+            name="API keys"
+            rows={keys}
+            keyOf={({ id }) => id}
+            columns={[
+              {
+                title: 'Key',
+                show: (key) => (
+                  <>
+                    <span className="mono">{key.key_prefix}…</span>
+                    <span className="cell-sub">{purposes[key.key_type] ?? key.key_type}</span>
+                  </>
+                ),
+              },
+              { title: 'Environment', show: (key) => key.environment },
+              { title: 'Made', show: (key) => <When at={key.created_at} /> },
+              { title: 'Last used', show: (key) => <When at={key.last_used_at} none="never" /> },
+              {
+                title: 'Status',
+                show: (key) =>
+                  key.is_active && key.expires_at ? (
+                    <>
+                      ends <When at={key.expires_at} />
+                    </>
+                  ) : (
+                    <Status value={key.is_active ? 'active' : 'off'} />
+                  ),
+              },
+              {
+                title: 'Actions',
+                isNumber: true,
+                show: (key) => key.is_active && <Actions of={key} onRotate={setRotated} onEnd={setEnded} />,
+              },
+            ]}
+          />
         </div>
       )}
       <Drawer opened={isMaking} onClose={() => setMaking(false)} title="New key">

@@ -10,6 +10,7 @@ import { Drawer } from '../parts/drawer.tsx'
 import type { FieldWords } from '../parts/form/field.ts'
 import { OperationForm } from '../parts/form/form.tsx'
 import { rewardWords } from '../parts/form/reward.ts'
+import { ShortTable } from '../parts/list.tsx'
 import { Card, ProjectLink, useAddress, useProject } from '../parts/page.tsx'
 import { count, done, Empty, When } from '../parts/states.tsx'
 import { useAnswer } from '../parts/stats.tsx'
@@ -118,33 +119,24 @@ const Detail = ({ row }: { row: Row }) => {
             They appear as users enter the code in your app.
           </Empty>
         ) : (
-          <table className="table" data-stack aria-label="Claims">
-            <thead>
-              <tr>
-                <th scope="col">User</th>
-                <th scope="col">State</th>
-                <th scope="col">Claimed</th>
-              </tr>
-            </thead>
-            <tbody>
-              {claims.map(({ id, claimer_id, user, state, claimed_at }) => (
-                <tr key={id}>
-                  <td>
-                    <UserName id={claimer_id} user={user} />
-                  </td>
-                  <td data-label="State">
-                    <Status
-                      value={state}
-                      meaning={state === 'rewarded' ? 'good' : state === 'pending' ? 'warn' : 'none'}
-                    />
-                  </td>
-                  <td data-label="Claimed">
-                    <When at={claimed_at} />
-                  </td>
-                </tr>
-              ))}
-            </tbody>
-          </table>
+          <ShortTable
+            name="Claims"
+            rows={claims}
+            keyOf={({ id }) => id}
+            columns={[
+              { title: 'User', show: ({ claimer_id, user }) => <UserName id={claimer_id} user={user} /> },
+              {
+                title: 'State',
+                show: ({ state }) => (
+                  <Status
+                    value={state}
+                    meaning={state === 'rewarded' ? 'good' : state === 'pending' ? 'warn' : 'none'}
+                  />
+                ),
+              },
+              { title: 'Claimed', show: ({ claimed_at }) => <When at={claimed_at} /> },
+            ]}
+          />
         )}
       </Card>
     </>

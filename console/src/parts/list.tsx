@@ -4,18 +4,13 @@ import { useInfiniteQuery } from '@tanstack/react-query'
 import { useNavigate } from '@tanstack/react-router'
 import { useWindowVirtualizer } from '@tanstack/react-virtual'
 import { Search } from 'lucide-react'
-import { type ReactNode, useEffect, useLayoutEffect, useRef, useState } from 'react'
+import { type ReactNode, useEffect, useLayoutEffect, useMemo, useRef, useState } from 'react'
 import { callAny, type Reply } from '../api.ts'
 import { useAddress, useProject } from './page.tsx'
 import { Failure, Rows } from './states.tsx'
+import { type Shown, useTelling } from './telling.ts'
 
-export type Column<R> = {
-  readonly title: string
-  readonly show: (row: R) => ReactNode
-  readonly isNumber?: boolean
-  /** The value of the query parameter `sort`, where the server sorts by this column. */
-  readonly sort?: string
-}
+export type Column<R> = Shown<R> & { readonly isNumber?: boolean }
 
 type ListProps<R> = {
   readonly name: string
@@ -67,17 +62,71 @@ export const useRows = <R,>({
     placeholderData: (before) => before,
     ...(every ? { refetchInterval: every } : {}),
   })
-  const rows = list.data?.pages.flatMap(({ data }) => data as readonly R[]) ?? []
+  const rows = useMemo(() => list.data?.pages.flatMap(({ data }) => data as readonly R[]) ?? [], [list.data])
   return { list, rows, total: list.data?.pages[0]?.total }
+}
+
+const Head = <R,>({ columns }: { columns: readonly Column<R>[] }) => (
+  <tr>
+    {columns.map(({ title, isNumber }) => (
+      <th key={title} scope="col" data-number={isNumber || undefined}>
+        {title === 'Actions' ? <span className="only-read">{title}</span> : title}
+      </th>
+    ))}
+  </tr>
+)
+
+const Cells = <R,>({ columns, row }: { columns: readonly Column<R>[]; row: R }) =>
+  columns.map(({ title, show, isNumber }, column) => (
+    <td key={title} data-number={isNumber || undefined} {...(column > 0 ? { 'data-label': title } : {})}>
+      {column > 0 ? <div>{show(row)}</div> : show(row)}
+    </td>
+  ))
+
+/** A table of rows that are all there, for a card that it fills; on a phone each row is a card. */
+export const ShortTable = <R,>(props: {
+  readonly name: string
+  readonly columns: readonly Column<R>[]
+  readonly rows: readonly R[]
+  readonly keyOf: (row: R) => string
+}) => {
+  const { columns, words } = useTelling(props.columns, props.rows)
+  return (
+    <>
+      <section className="scroll-x" tabIndex={0} aria-label={props.name}>
+        <table className="table" data-stack aria-label={props.name}>
+          <thead>
+            <Head columns={columns} />
+          </thead>
+          <tbody>
+            {props.rows.map((row) => (
+              <tr key={props.keyOf(row)}>
+                <Cells columns={columns} row={row} />
+              </tr>
+            ))}
+          </tbody>
+        </table>
+      </section>
+      {words && (
+        <Text size="sm" c="dimmed" px="md" py="xs">
+          {words}
+        </Text>
+      )}
+    </>
+  )
 }
 
 /** A list as a table; on a phone each row is a card. Only the rows near the screen are in the document. */
 export const List = <R extends object>(props: ListProps<R>) => {
-  const { name, columns, to, onOpen, empty, onTotal, isInside = false } = props
+  const { name, columns: all, to, onOpen, empty, onTotal, isInside = false } = props
   const frame = isInside ? { className: 'inside' } : { className: 'card', 'data-flush': true }
   const keyOf = props.keyOf ?? ((row: R) => String((row as { id?: unknown }).id))
-  const { list, rows: all, total } = useRows<R>(props)
-  const rows = props.only ? all.filter(props.only) : all
+  const { list, rows: read, total } = useRows<R>(props)
+  const rows = props.only ? read.filter(props.only) : read
+  const [address] = useAddress<string>()
+  const filters = Object.values(address).map(String)
+  const isNarrowed = Object.values(props.query ?? {}).some((value) => filters.includes(String(value)))
+  const { columns, words } = useTelling(all, read, isNarrowed)
   const { at } = useProject()
   const go = useNavigate()
   const body = useRef<HTMLDivElement>(null)
@@ -125,13 +174,7 @@ export const List = <R extends object>(props: ListProps<R>) => {
         <section className="scroll-x" tabIndex={0} aria-label={isInside ? `${name}: rows` : name}>
           <table className="table" data-stack aria-label={name} aria-rowcount={total ?? rows.length}>
             <thead>
-              <tr>
-                {columns.map(({ title, isNumber }) => (
-                  <th key={title} scope="col" data-number={isNumber || undefined}>
-                    {title}
-                  </th>
-                ))}
-              </tr>
+              <Head columns={columns} />
             </thead>
             <tbody>
               {before > 0 && (
@@ -153,15 +196,7 @@ export const List = <R extends object>(props: ListProps<R>) => {
                       if (isLink && !isControl) open(row)
                     }}
                   >
-                    {columns.map(({ title, show, isNumber }, column) => (
-                      <td
-                        key={title}
-                        data-number={isNumber || undefined}
-                        {...(column > 0 ? { 'data-label': title } : {})}
-                      >
-                        {column > 0 ? <div>{show(row)}</div> : show(row)}
-                      </td>
-                    ))}
+                    <Cells columns={columns} row={row} />
                   </tr>
                 )
               })}
@@ -177,6 +212,7 @@ export const List = <R extends object>(props: ListProps<R>) => {
       <Group justify="space-between" mt="sm" className={isInside ? 'inside-foot' : undefined}>
         <Text size="sm" c="dimmed" role="status">
           {total === undefined || total === rows.length ? `${rows.length} shown` : `${rows.length} of ${total}`}
+          {words && `. ${words}`}
         </Text>
         {hasNextPage && (
           <Button variant="default" size="xs" loading={isFetchingNextPage} onClick={() => fetchNextPage()}>

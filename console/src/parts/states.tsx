@@ -131,6 +131,8 @@ export const When = ({ at, none = '—' }: { at: string | null | undefined; none
   )
 }
 
+When.words = ({ at, none = '—' }: Parameters<typeof When>[0]) => (at ? undefined : none)
+
 /** A day as `26 Nov`. */
 export const dayOf = (date: string): string =>
   new Date(date.length === 10 ? `${date}T12:00Z` : date).toLocaleDateString('en', { day: 'numeric', month: 'short' })

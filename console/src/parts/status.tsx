@@ -50,6 +50,7 @@ export const Status = ({ value, meaning }: { value: string; meaning?: keyof type
     {value.replace(/_/g, ' ')}
   </Badge>
 )
+Status.words = ({ value }: Parameters<typeof Status>[0]) => value.replace(/_/g, ' ')
 
 /** Copies a text, and says so. */
 export const Copied = ({ value, label = 'Copy' }: { value: string; label?: string }) => (

@@ -8,7 +8,7 @@ import { call } from '../api.ts'
 import { Confirm } from '../parts/dialogs.tsx'
 import { Drawer } from '../parts/drawer.tsx'
 import { OperationForm } from '../parts/form/form.tsx'
-import { List } from '../parts/list.tsx'
+import { List, ShortTable } from '../parts/list.tsx'
 import { PageHead, useProject } from '../parts/page.tsx'
 import { done, Empty, failed, useRefresh, When } from '../parts/states.tsx'
 import { Copied, Status } from '../parts/status.tsx'
@@ -20,34 +20,35 @@ const Records = ({ domain }: { domain: Domain }) => (
     <Text size="sm" c="dimmed" mb="sm">
       Enter these records at whoever runs the name. Then press Check.
     </Text>
-    <table className="table" data-stack aria-label="Records">
-      <thead>
-        <tr>
-          <th scope="col">Record</th>
-          <th scope="col">Value</th>
-          <th scope="col">Found</th>
-        </tr>
-      </thead>
-      <tbody>
-        {domain.dns_records.map(({ type, name, value, verified }) => (
-          <tr key={`${type} ${name} ${value}`}>
-            <td>
+    <ShortTable
+      name="Records"
+      rows={domain.dns_records}
+      keyOf={({ type, name, value }) => `${type} ${name} ${value}`}
+      columns={[
+        {
+          title: 'Record',
+          show: ({ type, name }) => (
+            <>
               {type}
               <span className="cell-sub mono">{name}</span>
-            </td>
-            <td data-label="Value">
-              <Group gap={4} wrap="nowrap">
-                <span className="mono breakable">{value}</span>
-                <Copied value={value} label="Copy the value" />
-              </Group>
-            </td>
-            <td data-label="Found">
-              <Status value={verified ? 'yes' : 'not yet'} meaning={verified ? 'good' : 'warn'} />
-            </td>
-          </tr>
-        ))}
-      </tbody>
-    </table>
+            </>
+          ),
+        },
+        {
+          title: 'Value',
+          show: ({ value }) => (
+            <Group gap={4} wrap="nowrap">
+              <span className="mono breakable">{value}</span>
+              <Copied value={value} label="Copy the value" />
+            </Group>
+          ),
+        },
+        {
+          title: 'Found',
+          show: ({ verified }) => <Status value={verified ? 'yes' : 'not yet'} meaning={verified ? 'good' : 'warn'} />,
+        },
+      ]}
+    />
   </>
 )
 

@@ -3,6 +3,7 @@ import { KeyRound } from 'lucide-react'
 import { useState } from 'react'
 import { Drawer } from '../parts/drawer.tsx'
 import { OperationForm } from '../parts/form/form.tsx'
+import { ShortTable } from '../parts/list.tsx'
 import { Card, PageHead, ProjectLink, useAddress, useOpen } from '../parts/page.tsx'
 import { done, Empty, Failure } from '../parts/states.tsx'
 import { useAnswer } from '../parts/stats.tsx'
@@ -79,28 +80,28 @@ export const Page = () => {
         </div>
       ) : (
         <Card flush>
-          <table className="table" data-stack aria-label="Entitlements">
-            <thead>
-              <tr>
-                <th scope="col">Entitlement</th>
-                <th scope="col">Comes with</th>
-              </tr>
-            </thead>
-            <tbody>
-              {entitlements.map(({ key, display_name, description, product_keys = [] }) => (
-                <tr key={key}>
-                  <td>
+          <ShortTable
+            name="Entitlements"
+            rows={entitlements}
+            keyOf={({ key }) => key}
+            columns={[
+              {
+                title: 'Entitlement',
+                show: ({ key, display_name, description }) => (
+                  <>
                     {display_name ?? key}
                     <span className="cell-sub">{description ?? key}</span>
-                  </td>
-                  <td data-label="Comes with">
-                    {product_keys.map((product) => products.get(product)?.display_name ?? product).join(', ') ||
-                      'no product yet'}
-                  </td>
-                </tr>
-              ))}
-            </tbody>
-          </table>
+                  </>
+                ),
+              },
+              {
+                title: 'Comes with',
+                show: ({ product_keys = [] }) =>
+                  product_keys.map((product) => products.get(product)?.display_name ?? product).join(', ') ||
+                  'no product yet',
+              },
+            ]}
+          />
         </Card>
       )}
       <p className="links">

@@ -2,6 +2,7 @@ import { Alert, Button, Text } from '@mantine/core'
 import { CircleCheck, TriangleAlert } from 'lucide-react'
 import type { ReactNode } from 'react'
 import { wordsOf } from '../parts/form/schema.ts'
+import { ShortTable } from '../parts/list.tsx'
 import { Card, Facts, useOpen } from '../parts/page.tsx'
 import { counted, Empty } from '../parts/states.tsx'
 import { Status } from '../parts/status.tsx'
@@ -34,29 +35,27 @@ export const Ops = ({ plan, apply }: { plan: Plan; apply: ReactNode }) => (
         There is nothing to do.
       </Empty>
     ) : (
-      <table className="table" data-stack aria-label="Plan">
-        <thead>
-          <tr>
-            <th scope="col">What</th>
-            <th scope="col">Why</th>
-            <th scope="col">Because of</th>
-          </tr>
-        </thead>
-        <tbody>
-          {plan.ops.map((op) => (
-            <tr key={`${op.op} ${op.object_type} ${op.identifier}`}>
-              <td>
+      <ShortTable
+        name="Plan"
+        rows={plan.ops}
+        keyOf={(op) => `${op.op} ${op.object_type} ${op.identifier}`}
+        columns={[
+          {
+            title: 'What',
+            show: (op) => (
+              <>
                 {wordsOf(op.op)} {op.object_type.replace(/_/g, ' ')}
                 <span className="cell-sub mono">{op.identifier}</span>
-              </td>
-              <td data-label="Why">{op.reason}</td>
-              <td data-label="Because of">
-                <Status value={op.status === 'drift' ? 'changed there' : 'declared here'} meaning="none" />
-              </td>
-            </tr>
-          ))}
-        </tbody>
-      </table>
+              </>
+            ),
+          },
+          { title: 'Why', show: (op) => op.reason },
+          {
+            title: 'Because of',
+            show: (op) => <Status value={op.status === 'drift' ? 'changed there' : 'declared here'} meaning="none" />,
+          },
+        ]}
+      />
     )}
   </Card>
 )

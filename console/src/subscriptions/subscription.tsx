@@ -4,6 +4,7 @@ import { useState } from 'react'
 import { callAny, type Row } from '../api.ts'
 import { shownValue } from '../parts/facts.tsx'
 import { wordsOf } from '../parts/form/schema.ts'
+import { ShortTable } from '../parts/list.tsx'
 import { Card, Facts, PageHead, useParam, useProject } from '../parts/page.tsx'
 import { Compared } from '../parts/simulate.tsx'
 import { done, Empty, Failure, useRefresh, When } from '../parts/states.tsx'
@@ -130,58 +131,36 @@ export const Page = () => {
             {events.length === 0 ? (
               <Empty title="No events yet" />
             ) : (
-              <table className="table" data-stack aria-label="What the provider said">
-                <thead>
-                  <tr>
-                    <th scope="col">Event</th>
-                    <th scope="col">Outcome</th>
-                    <th scope="col">Until</th>
-                    <th scope="col">At</th>
-                  </tr>
-                </thead>
-                <tbody>
-                  {events.map((event) => (
-                    <tr key={String(event['id'])}>
-                      <td>{wordsOf(String(event['type']).toLowerCase())}</td>
-                      <td data-label="Outcome">{outcomes[String(event['outcome'])]}</td>
-                      <td data-label="Until">
-                        <When at={event['expiration_date'] as string | null} />
-                      </td>
-                      <td data-label="At">
-                        <When at={event['event_at'] as string} />
-                      </td>
-                    </tr>
-                  ))}
-                </tbody>
-              </table>
+              <ShortTable
+                name="What the provider said"
+                rows={events}
+                keyOf={(event) => String(event['id'])}
+                columns={[
+                  { title: 'Event', show: (event) => wordsOf(String(event['type']).toLowerCase()) },
+                  { title: 'Outcome', show: (event) => outcomes[String(event['outcome'])] },
+                  { title: 'Until', show: (event) => <When at={event['expiration_date'] as string | null} /> },
+                  { title: 'At', show: (event) => <When at={event['event_at'] as string} /> },
+                ]}
+              />
             )}
           </Card>
           <Card title="What it gives" flush>
             {grants.length === 0 ? (
               <Empty title="No entitlements">The product gives none, or none is declared for it.</Empty>
             ) : (
-              <table className="table" data-stack aria-label="What it gives">
-                <thead>
-                  <tr>
-                    <th scope="col">Entitlement</th>
-                    <th scope="col">Status</th>
-                    <th scope="col">Until</th>
-                  </tr>
-                </thead>
-                <tbody>
-                  {grants.map((grant) => (
-                    <tr key={String(grant['id'])}>
-                      <td>{String(grant['entitlement_id'])}</td>
-                      <td data-label="Status">
-                        <Status value={grant['is_active'] ? 'active' : 'ended'} />
-                      </td>
-                      <td data-label="Until">
-                        <When at={grant['expiration_date'] as string | null} none="for life" />
-                      </td>
-                    </tr>
-                  ))}
-                </tbody>
-              </table>
+              <ShortTable
+                name="What it gives"
+                rows={grants}
+                keyOf={(grant) => String(grant['id'])}
+                columns={[
+                  { title: 'Entitlement', show: (grant) => String(grant['entitlement_id']) },
+                  { title: 'Status', show: (grant) => <Status value={grant['is_active'] ? 'active' : 'ended'} /> },
+                  {
+                    title: 'Until',
+                    show: (grant) => <When at={grant['expiration_date'] as string | null} none="for life" />,
+                  },
+                ]}
+              />
             )}
           </Card>
         </div>

@@ -37,11 +37,15 @@ export const UserCell = ({
 )
 
 /** Whether a user may do everything: banned, muted for now, or neither. */
-export const Standing = ({ user }: { user: Pick<User, 'is_banned' | 'muted_until'> }) => {
-  if (user.is_banned) return <Status value="banned" />
-  if (user.muted_until && new Date(user.muted_until) > new Date()) return <Status value="muted" meaning="warn" />
-  return <Status value="active" meaning="none" />
+const standing = ({ user }: { user: Pick<User, 'is_banned' | 'muted_until'> }) =>
+  user.is_banned ? 'banned' : user.muted_until && new Date(user.muted_until) > new Date() ? 'muted' : 'active'
+const standings = { banned: 'bad', muted: 'warn', active: 'none' } as const
+
+export const Standing = (props: Parameters<typeof standing>[0]) => {
+  const value = standing(props)
+  return <Status value={value} meaning={standings[value]} />
 }
+Standing.words = standing
 
 const SegmentSelect = () => {
   const { path } = useProject()
