@@ -2,7 +2,7 @@ import { expect, test } from 'vitest'
 import { fill, startConsole } from '#test/support/console.ts'
 
 /** What people do to prompts, organizations and users in the console, by role and name. */
-const { harness, project, signedIn, go, complaints } = await startConsole()
+const { harness, project, signedIn, go, complaints, url } = await startConsole()
 const filled = await fill(project, 20, 5)
 const [user] = filled.users.slice(6) as [(typeof filled.users)[number]]
 const page = await signedIn()
@@ -71,6 +71,59 @@ test('an evaluation is written without JSON, run, and shows which answers are as
   await page.getByText('No evaluations yet').waitFor()
   await page.getByRole('button', { name: 'Undo' }).last().click()
   await list.getByText('3 cases').waitFor()
+})
+
+test('an organization shows what its projects spend, sets the limit of one, and Undo takes it away', async () => {
+  const [own] = (await project.developer.get('/admin/organizations')).data as { id: string; name: string }[]
+  const ceiling = async () => (await project.admin.get('/billing')).data.spend_ceiling_usd
+  await page.goto(`${url}/console/account`)
+  await page
+    .getByRole('region', { name: 'Organizations' })
+    .getByRole('link', { name: own?.name ?? '' })
+    .click()
+  await page.getByRole('tab', { name: 'Limits' }).click()
+  await page.getByText('of at most 100').waitFor()
+  const row = page.getByRole('table', { name: 'Limits of projects' }).locator('tr', {
+    has: page.locator(`a[href*="${project.id}"]`),
+  })
+  await row.getByRole('button', { name: 'Spending limit of test' }).click()
+  const dialog = page.getByRole('dialog', { name: 'Spending limit of test' })
+  await dialog.getByLabel('US dollars a month').fill('50')
+  // half typed work asks
+  await page.keyboard.press('Escape')
+  await page.getByRole('dialog', { name: 'Close without saving?' }).getByRole('button', { name: 'Stay' }).click()
+  await dialog.getByRole('button', { name: 'Save' }).click()
+  await row.getByText('of $50.00').waitFor()
+  expect(await ceiling()).toBe(50)
+  await page.getByRole('button', { name: 'Undo' }).last().click()
+  await row.getByText('of $50.00').waitFor({ state: 'detached' })
+  expect(await ceiling()).toBeNull()
+  // one's own organization stays
+  await page.getByRole('tab', { name: 'Settings' }).click()
+  await page.getByText('It is your own').waitFor()
+  expect(await page.getByRole('button', { name: 'Delete organization' }).isDisabled()).toBe(true)
+})
+
+test('an organization is made, renamed and deleted', async () => {
+  await page.goto(`${url}/console/account`)
+  await page.getByRole('button', { name: 'New organization' }).click()
+  await page.getByRole('dialog').getByLabel('Name').fill('The conservatory')
+  await page.getByRole('button', { name: 'Create organization' }).click()
+  await page.getByRole('heading', { level: 1, name: 'The conservatory' }).waitFor()
+  await page.getByRole('tab', { name: 'Limits' }).click()
+  await page.getByText('It has no projects').waitFor()
+  await page.getByRole('tab', { name: 'Settings' }).click()
+  await page.getByRole('textbox', { name: 'Name' }).fill('The academy')
+  await page.getByRole('button', { name: 'Save' }).click()
+  await page.getByRole('heading', { level: 1, name: 'The academy' }).waitFor()
+  await page.getByRole('button', { name: 'Delete organization' }).click()
+  const dialog = page.getByRole('dialog', { name: 'Delete the organization' })
+  await dialog.getByRole('textbox').fill('The academy')
+  await dialog.getByRole('button', { name: 'Delete organization' }).click()
+  await page.getByRole('heading', { level: 1, name: 'Your account' }).waitFor()
+  await page.getByRole('link', { name: 'The academy' }).waitFor({ state: 'detached' })
+  const left = (await project.developer.get('/admin/organizations')).data as { name: string }[]
+  expect(left.map(({ name }) => name)).not.toContain('The academy')
 })
 
 test('nothing of this broke the policy of the page, threw, or left the origin', () => {

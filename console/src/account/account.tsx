@@ -1,9 +1,8 @@
-import { Button, Group, SegmentedControl, Skeleton, Stack, Text, useMantineColorScheme } from '@mantine/core'
+import { Button, SegmentedControl, Skeleton, Stack, useMantineColorScheme } from '@mantine/core'
 import { useMutation, useQuery } from '@tanstack/react-query'
-import { Link } from '@tanstack/react-router'
 import { MonitorSmartphone } from 'lucide-react'
 import { useState } from 'react'
-import { getDeveloper, listOrganizations, revokeDeveloperSession } from '../../../sdk/src/generated/admin.ts'
+import { getDeveloper, revokeDeveloperSession } from '../../../sdk/src/generated/admin.ts'
 import { call, type Row } from '../api.ts'
 import { Drawer } from '../parts/drawer.tsx'
 import { OperationForm } from '../parts/form/form.tsx'
@@ -11,6 +10,7 @@ import { List } from '../parts/list.tsx'
 import { Card, Facts, PageHead } from '../parts/page.tsx'
 import { done, Empty, Failure, failed, useRefresh, When } from '../parts/states.tsx'
 import { Status } from '../parts/status.tsx'
+import { Organizations } from './organizations.tsx'
 
 /** The kind of browser or program, from what it calls itself. */
 const deviceOf = (agent: unknown): string => {
@@ -87,7 +87,6 @@ const Appearance = () => {
 /** The developer's own account: profile, sessions, organizations, colours. */
 export const Page = () => {
   const { data, error, refetch } = useQuery({ queryKey: ['me'], queryFn: () => call(getDeveloper) })
-  const organizations = useQuery({ queryKey: ['organizations'], queryFn: () => call(listOrganizations) })
   const [isEditing, setEditing] = useState(false)
   const me = data?.data
   return (
@@ -116,18 +115,7 @@ export const Page = () => {
                 ]}
               />
             </Card>
-            <Card title="Organizations">
-              <Stack gap={8} className="links">
-                {organizations.data?.data.map(({ id, name }) => (
-                  <Group key={id} justify="space-between">
-                    <Link to={`/organizations/${id}` as never}>{name}</Link>
-                    <Text size="xs" c="dimmed">
-                      members, audit
-                    </Text>
-                  </Group>
-                ))}
-              </Stack>
-            </Card>
+            <Organizations />
             <Appearance />
           </Stack>
         </div>
