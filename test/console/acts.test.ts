@@ -1,8 +1,9 @@
+import type { Locator } from 'playwright-core'
 import { expect, test } from 'vitest'
 import { fill, startConsole } from '#test/support/console.ts'
 
 /** What people do to prompts, organizations and users in the console, by role and name. */
-const { harness, project, signedIn, go, complaints, url } = await startConsole()
+const { harness, project, signedIn, go, at, complaints, url } = await startConsole()
 const filled = await fill(project, 20, 5)
 const [user] = filled.users.slice(6) as [(typeof filled.users)[number]]
 const page = await signedIn()
@@ -126,7 +127,76 @@ test('an organization is made, renamed and deleted', async () => {
   expect(left.map(({ name }) => name)).not.toContain('The academy')
 })
 
+/** Closing it asks: Stay keeps what was typed, Leave closes it. */
+const guarded = async (dialog: Locator, typed: Locator, value: string) => {
+  await dialog.getByRole('button', { name: 'Close' }).first().click()
+  const question = page.getByRole('dialog', { name: 'Close without saving?' })
+  await question.getByRole('button', { name: 'Stay' }).click()
+  await question.waitFor({ state: 'detached' })
+  expect(await typed.inputValue()).toBe(value)
+  await dialog.getByRole('button', { name: 'Close' }).first().click()
+  await question.getByRole('button', { name: 'Leave' }).click()
+  await dialog.waitFor({ state: 'detached' })
+}
+
+test.for([
+  ['currency', 'Give currency', 'Reason'],
+  ['XP', 'XP', 'Reason'],
+  ['an item', 'Item', 'How many'],
+  ['an entitlement', 'Entitlement', 'Entitlement'],
+] as const)('closing the dialog that gives %s asks, once something was typed', async ([what, button, name]) => {
+  await page.goto(at(''))
+  await go(page, `users/${user.id}`)
+  const open = async () => {
+    if (what === 'currency') return page.getByRole('button', { name: button }).click()
+    await page.getByRole('button', { name: 'More actions' }).click()
+    await page.getByRole('menuitem', { name: button, exact: true }).click()
+  }
+  const dialog = page.getByRole('dialog', { name: `Give ${what} to ${user.display_name}` })
+  await open()
+  await dialog.getByRole('button', { name: 'Close' }).first().click()
+  await dialog.waitFor({ state: 'detached' })
+  await open()
+  const typed = dialog.getByLabel(name, { exact: true }).first()
+  await typed.fill('37')
+  await guarded(dialog, typed, '37')
+})
+
+test('half a table of scores asks before it is closed, and an imported one does not', async () => {
+  await go(page, `leaderboards/${filled.board.id}`)
+  const open = () => page.getByRole('button', { name: 'Import', exact: true }).first().click()
+  const drawer = page.getByRole('dialog', { name: 'Import scores' })
+  const text = drawer.getByRole('textbox', { name: 'Users and scores' })
+  await open()
+  await text.fill('half')
+  await guarded(drawer, text, 'half')
+  await open()
+  expect(await text.inputValue()).toBe('')
+  await text.fill(`user,score\n${user.id},321`)
+  await drawer.getByRole('button', { name: 'Import 1 score' }).click()
+  await page.getByText('1 score imported.').waitFor()
+  await drawer.waitFor({ state: 'detached' })
+  await page.getByRole('table').getByText('321').first().waitFor()
+})
+
+test('changed levels are not lost by a link, and saved ones come back by Undo', async () => {
+  const before = (await project.admin.get('/xp/levels')).data
+  await go(page, 'xp/levels')
+  await page.getByRole('button', { name: 'Edit levels' }).click()
+  await page.getByRole('textbox', { name: 'Name of level 2' }).fill('Apprentice')
+  await page.getByRole('link', { name: 'Groups', exact: true }).click()
+  const question = page.getByRole('dialog', { name: 'Leave this page?' })
+  await question.getByRole('button', { name: 'Stay' }).click()
+  await question.waitFor({ state: 'detached' })
+  await page.getByRole('button', { name: 'Save levels' }).click()
+  await page.getByText('The levels are saved.').waitFor()
+  await page.getByText('2: Apprentice').waitFor()
+  await page.getByRole('link', { name: 'Groups', exact: true }).click()
+  await page.getByRole('heading', { level: 1, name: 'Groups' }).waitFor()
+  await page.getByRole('button', { name: 'Undo' }).last().click()
+  await expect.poll(async () => (await project.admin.get('/xp/levels')).data).toEqual(before)
+})
+
 test('nothing of this broke the policy of the page, threw, or left the origin', () => {
-  expect(user).toBeDefined()
   expect(complaints).toEqual([])
 })

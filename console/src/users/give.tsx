@@ -41,6 +41,7 @@ export const GiveCurrency = ({
       isDangerous={amount < 0}
       isDisabled={!code || amount === 0 || reason.trim() === ''}
       said={`${amount > 0 ? '+' : ''}${count(amount)} ${code ?? ''} for ${nameOf(user)}.`}
+      values={[chosen, amount, reason]}
       isOpen={isOpen}
       onClose={onClose}
       run={() =>
@@ -100,6 +101,7 @@ export const GiveXp = ({ user, isOpen, onClose }: DialogProps) => {
       verb={amount < 0 ? 'Take' : 'Give'}
       isDangerous={false}
       isDisabled={amount === 0}
+      values={[amount, reason]}
       said={({ data }) =>
         `${data.amount > 0 ? '+' : ''}${count(data.amount)} XP for ${nameOf(user)}, now ${count(data.total_after)}.`
       }

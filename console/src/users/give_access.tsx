@@ -46,6 +46,7 @@ export const GiveEntitlement = ({ user, isOpen, onClose }: DialogProps) => {
       isDangerous={false}
       isDisabled={key.trim() === ''}
       said={`${nameOf(user)} has ${key}.`}
+      values={[key, days]}
       isOpen={isOpen}
       onClose={onClose}
       run={() =>
@@ -95,6 +96,7 @@ export const GiveRole = ({ user, isOpen, onClose }: DialogProps) => {
       isDangerous={false}
       isDisabled={!role}
       said={`${nameOf(user)} is ${role?.name ?? ''} now.`}
+      values={key}
       isOpen={isOpen}
       onClose={onClose}
       run={() => call(createRoleAssignment, { path: at, body: { app_user_id: user.id } })}

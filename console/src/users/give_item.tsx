@@ -27,6 +27,7 @@ export const GiveItem = ({ user, isOpen, onClose }: DialogProps) => {
       verb="Give"
       isDangerous={false}
       isDisabled={!item || quantity < 1}
+      values={[key, quantity]}
       said={`${quantity} × ${item?.name ?? ''} for ${nameOf(user)}.`}
       isOpen={isOpen}
       onClose={onClose}

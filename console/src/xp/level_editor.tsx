@@ -6,6 +6,7 @@ import { callAny } from '../api.ts'
 import { RewardEditor } from '../parts/form/reward_editor.tsx'
 import { Card, useProject } from '../parts/page.tsx'
 import { done, Failure, useRefresh } from '../parts/states.tsx'
+import { useUnsaved } from '../parts/unsaved.tsx'
 import { type Level, operation } from './level_data.ts'
 import { Generate } from './level_maker.tsx'
 
@@ -70,6 +71,7 @@ export const LevelEditor = ({ before, onClose }: { before: readonly Level[]; onC
       await refresh()
     },
   })
+  useUnsaved(levels, work)
   const last = levels.at(-1)
   return (
     <div className="split">
