@@ -150,7 +150,7 @@ test('a verdict is sent after its time: Undo goes with it, and the item says tha
   await go(page, 'moderation')
   const items = page.getByRole('list', { name: 'Items' }).getByRole('button')
   await items.first().waitFor()
-  await page.getByText('You have 10 seconds to take a verdict back').waitFor()
+  await page.getByText(/Reject replaces the name.*You have 10 seconds to take a verdict back/).waitFor()
   await page.getByRole('textbox', { name: 'Note' }).fill('Checked')
   await page.getByRole('button', { name: 'Reject', exact: true }).click()
   // the pointer on the notice would keep it open
@@ -163,6 +163,33 @@ test('a verdict is sent after its time: Undo goes with it, and the item says tha
   await item.getByText('This verdict is final.').waitFor()
   expect(await item.textContent()).toContain('Checked')
   expect(await item.getByRole('button').count()).toBe(0)
+})
+
+test('a rule is made, tried, switched off and deleted, and Undo brings it back', async () => {
+  await go(page, 'moderation-rules/new')
+  await page.getByRole('textbox', { name: 'Name' }).fill('No links')
+  await page.getByRole('combobox', { name: 'What it catches' }).click()
+  await page.getByRole('option', { name: 'Links' }).click()
+  await page.getByText('Refuse it', { exact: true }).click()
+  await page.getByRole('button', { name: 'Create rule' }).click()
+  await page.getByRole('heading', { level: 1, name: 'No links' }).waitFor()
+  await page.getByRole('textbox', { name: 'Text' }).fill('Visit https://casino.example')
+  await page.getByText('caught', { exact: true }).waitFor()
+  await page.getByRole('textbox', { name: 'Text' }).fill('Nothing to see')
+  await page.getByText('let through', { exact: true }).waitFor()
+  const found = async () => {
+    const { data } = await project.admin.get('/moderation/rules')
+    return (data as { name: string; is_active: boolean }[]).find((rule) => rule.name === 'No links')
+  }
+  await page.getByRole('switch', { name: 'No links is on' }).locator('..').click()
+  await expect.poll(async () => (await found())?.is_active).toBe(false)
+  await page.getByRole('button', { name: 'Delete', exact: true }).click()
+  await page.getByRole('dialog').getByRole('button', { name: 'Delete rule' }).click()
+  await page.getByRole('heading', { level: 1, name: 'Moderation rules' }).waitFor()
+  expect(await found()).toBeUndefined()
+  await page.getByRole('button', { name: 'Undo' }).last().click()
+  await page.getByRole('table', { name: 'Rules' }).getByText('No links').waitFor()
+  expect(await found()).toMatchObject({ rule_type: 'link', config: { action: 'block' }, is_active: false })
 })
 
 test('a segment is built from rows, says its size while one types, and has these members', async () => {

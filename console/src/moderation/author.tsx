@@ -7,8 +7,8 @@ import { count, When } from '../parts/states.tsx'
 import { nameOf } from '../parts/users.tsx'
 import { Standing } from '../users/users.tsx'
 
-/** Who wrote an item, and what came of what that user wrote before. */
-export const Author = ({ id }: { id: string }) => {
+/** Who wrote an item, or is it, and what came of what that user wrote before. */
+export const Author = ({ id, isSubject }: { id: string; isSubject: boolean }) => {
   const { path } = useProject()
   const { data } = useQuery({
     queryKey: ['user', path.projectId, id],
@@ -26,7 +26,7 @@ export const Author = ({ id }: { id: string }) => {
   const verdictsOf = (status: string) =>
     record.data?.filter(({ properties }) => properties['status'] === status).length ?? 0
   return (
-    <Card title="Author">
+    <Card title={isSubject ? 'The user' : 'Author'}>
       <Stack gap="sm">
         <Group justify="space-between" className="links">
           <ProjectLink to={`users/${id}`}>

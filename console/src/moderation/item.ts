@@ -30,6 +30,9 @@ export const statuses = [
 /** Whether a verdict can still be given. */
 export const isOpen = ({ status }: Item): boolean => status === 'pending' || status === 'escalated'
 
+/** Whether it can be left to somebody else: once. */
+export const canEscalate = ({ status }: Item): boolean => status === 'pending'
+
 /** What was written, as people read it. */
 export const textOf = ({ snapshot }: Item): string => {
   const text = snapshot['text'] ?? snapshot['body'] ?? snapshot['display_name'] ?? snapshot['name'] ?? snapshot['title']
@@ -46,3 +49,17 @@ export const reasonsOf = ({ reasons, source }: Item): string =>
   Object.entries(reasons)
     .map(([reason, times]) => `${spaced(reason)}${times > 1 ? ` × ${times}` : ''}`)
     .join(', ') || (source === 'rule' ? 'caught by a rule' : 'reported')
+
+/** What a rejection does to what was written, by the kind of it. */
+const removals: Readonly<Record<string, string>> = {
+  user: 'replaces the name by a made one and takes the picture away',
+  group: 'takes the name, the description and the picture away',
+  message: 'deletes the message',
+  feed_entry: 'deletes the entry',
+  media: 'deletes the file',
+  collection_row: 'deletes the row',
+}
+
+/** What either verdict means for an item, in a sentence. */
+export const meaningOf = ({ subject_type, is_hidden }: Item): string =>
+  `Approve ${is_hidden ? 'shows it again' : 'leaves it as it is'}; Reject ${removals[subject_type] ?? 'removes it'}.`

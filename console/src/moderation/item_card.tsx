@@ -1,21 +1,15 @@
 import { Alert, Badge, Group, Title } from '@mantine/core'
-import { useQuery } from '@tanstack/react-query'
 import type { ReactNode } from 'react'
-import { listModerationRules } from '../../../sdk/src/generated/admin.ts'
-import { call } from '../api.ts'
-import { Facts, ProjectLink, useProject } from '../parts/page.tsx'
+import { Facts, ProjectLink } from '../parts/page.tsx'
 import { counted, When } from '../parts/states.tsx'
 import { Status } from '../parts/status.tsx'
 import { UserName } from '../parts/users.tsx'
 import { type Item, isOpen, reasonsOf, spaced, statuses, textOf } from './item.ts'
+import { useRules } from './rule_data.ts'
 
 /** The rule that caught an item. */
 const RuleName = ({ id }: { id: string }) => {
-  const { path } = useProject()
-  const { data } = useQuery({
-    queryKey: ['moderation rules', path.projectId],
-    queryFn: () => call(listModerationRules, { path, query: { limit: 50 } }),
-  })
+  const { data } = useRules()
   const rule = data?.data.find((one) => one.id === id)
   if (!rule) return <>caught by a rule</>
   return (
@@ -49,7 +43,10 @@ export const ItemCard = ({ item, children }: { item: Item; children: ReactNode }
     <Facts
       facts={[
         ['Why', item.rule_id ? <RuleName key="why" id={item.rule_id} /> : reasonsOf(item)],
-        ['By', <UserName key="by" id={item.subject_user_id} user={item.user} />],
+        [
+          item.subject_type === 'user' ? 'Whose name' : 'By',
+          <UserName key="by" id={item.subject_user_id} user={item.user} />,
+        ],
         ['Since', <When key="at" at={item.created_at} />],
         ...(isOpen(item) && item.note ? [['Note', item.note] as const] : []),
       ]}

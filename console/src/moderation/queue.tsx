@@ -8,7 +8,7 @@ import { PageHead, ProjectLink, useAddress, useProject } from '../parts/page.tsx
 import { counted, Empty, Failure } from '../parts/states.tsx'
 import { useUnsaved } from '../parts/unsaved.tsx'
 import { Author } from './author.tsx'
-import { type Item, isOpen, statuses } from './item.ts'
+import { canEscalate, type Item, isOpen, statuses } from './item.ts'
 import { ItemCard } from './item_card.tsx'
 import { QueueList } from './queue_list.tsx'
 import { useKeys } from './use_keys.ts'
@@ -55,14 +55,13 @@ export const Page = () => {
     items.findIndex(({ id }) => id === place),
   )
   const current = items[at]
-  const canEscalate = current?.status === 'pending'
 
   const select = (index: number) => {
     const next = items[Math.min(Math.max(0, index), items.length - 1)]
     if (next) void setAddress({ item: next.id })
   }
   const judge = (verdict: Verdict) => {
-    if (!current || !isOpen(current) || (verdict === 'escalate' && !canEscalate)) return
+    if (!current || !isOpen(current) || (verdict === 'escalate' && !canEscalate(current))) return
     const { id } = current
     const { [id]: draft = blank, ...others } = drafts
     // the next one is shown at once; a refusal or Undo brings this one back
@@ -121,13 +120,15 @@ export const Page = () => {
           <div className="column">
             <ItemCard item={current}>
               <VerdictForm
+                item={current}
                 draft={drafts[current.id] ?? blank}
                 onDraft={(next) => setDrafts({ ...drafts, [current.id]: next })}
-                canEscalate={canEscalate}
                 onJudge={judge}
               />
             </ItemCard>
-            {current.subject_user_id && <Author id={current.subject_user_id} />}
+            {current.subject_user_id && (
+              <Author id={current.subject_user_id} isSubject={current.subject_type === 'user'} />
+            )}
           </div>
         </div>
       )}

@@ -45,7 +45,7 @@ export const Page = () => {
     <>
       <PageHead
         title="Trust"
-        about="How far your team trusts single users: your app and moderators see it"
+        about="Notes of how far your team trusts single users. Trellis acts on none of them: that is for your app"
         actions={give}
       />
       <List<Trust>
@@ -68,10 +68,10 @@ export const Page = () => {
             ),
           },
           {
-            title: 'Approved without a look',
+            title: 'Approve at once',
             show: (trust) => (
               <Switch
-                aria-label="Approved without a look"
+                aria-label="Approve at once"
                 checked={trust.auto_approve}
                 onChange={(event) => write(trust, { auto_approve: event.currentTarget.checked }).catch(failed)}
               />
@@ -93,7 +93,7 @@ export const Page = () => {
           words={{
             app_user_id: { title: 'User' },
             trust_level: { title: 'Level', choices: { new: 'New', trusted: 'Trusted', moderator: 'Moderator' } },
-            auto_approve: { title: 'Approved without a look' },
+            auto_approve: { title: 'Approve at once' },
           }}
           onCancel={() => setAddress({ add: undefined })}
           onDone={() => {

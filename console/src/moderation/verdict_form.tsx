@@ -1,4 +1,5 @@
 import { Button, Group, Select, Stack, Text, Textarea } from '@mantine/core'
+import { canEscalate, type Item, meaningOf } from './item.ts'
 import { type Action, type Draft, grace, type Verdict } from './verdicts.ts'
 
 const actions = [
@@ -10,14 +11,14 @@ const actions = [
 
 /** A verdict on an open item, with a note and what else happens to the author. */
 export const VerdictForm = ({
+  item,
   draft,
   onDraft,
-  canEscalate,
   onJudge,
 }: {
+  item: Item
   draft: Draft
   onDraft: (next: Draft) => void
-  canEscalate: boolean
   onJudge: (verdict: Verdict) => void
 }) => (
   <Stack gap="sm" mt="md">
@@ -44,15 +45,15 @@ export const VerdictForm = ({
         onChange={(next) => onDraft({ ...draft, action: (next ?? 'none') as Action })}
         w={190}
       />
-      {canEscalate && (
+      {canEscalate(item) && (
         <Button variant="subtle" color="gray" onClick={() => onJudge('escalate')} aria-keyshortcuts="e">
           Escalate
         </Button>
       )}
     </Group>
     <Text size="xs" c="dimmed">
-      You have {grace} seconds to take a verdict back. Then it is final: what was rejected is gone, and only a ban or a
-      silence of its author can be lifted, on the author’s page.
+      {meaningOf(item)} You have {grace} seconds to take a verdict back. Then it is final; only a ban or a mute of the
+      author can be lifted, on the page of the user.
     </Text>
   </Stack>
 )
