@@ -51,6 +51,21 @@ test('the devices of a user, its sessions, roles and segments are on its page', 
   await facts.getByText('The band').waitFor()
 })
 
+test('a rare event is known as seen also after the overview, which shows the most frequent ones', async () => {
+  const often = Array.from({ length: 12 }, (_, n) => ({ event_name: `often_${n % 6}`, app_user_id: second.id }))
+  for (const event of often) await project.admin.post('/events', event)
+  const names = (await project.admin.get('/events/names?limit=100')).data as { event_name: string }[]
+  expect(names.findIndex(({ event_name }) => event_name === 'recital_played')).toBeGreaterThan(5)
+  await project.admin.put('/events/definitions/recital_played', { description: 'A recital' })
+  await go(page, '')
+  await page.getByRole('table', { name: 'Events of 30 days by name' }).waitFor()
+  await go(page, 'event-definitions')
+  await page.getByRole('table', { name: 'Events' }).getByText('A recital').waitFor()
+  await settled(page)
+  const unseen = page.getByRole('region', { name: 'Defined, and never seen' })
+  expect(await unseen.getByText('recital_played').count()).toBe(0)
+})
+
 test('a user is found by mail, and what happened yesterday is there, without a click', async () => {
   await find(first)
   await page.getByRole('heading', { level: 1, name: first.display_name }).waitFor()

@@ -1,10 +1,11 @@
 import { Button, Group, Stack, Switch, Text } from '@mantine/core'
 import { DateTimePicker } from '@mantine/dates'
-import { useMutation, useQuery } from '@tanstack/react-query'
+import { useMutation } from '@tanstack/react-query'
 import { useState } from 'react'
-import { adminSendEvents, listEventNames } from '../../../sdk/src/generated/admin.ts'
+import { adminSendEvents } from '../../../sdk/src/generated/admin.ts'
 import { call, type Row } from '../api.ts'
 import { Drawer } from '../parts/drawer.tsx'
+import { useEventNames } from '../parts/event_names.ts'
 import { PropertiesEditor } from '../parts/form/properties_editor.tsx'
 import { ReferenceInput } from '../parts/form/reference_input.tsx'
 import { useAddress, useProject } from '../parts/page.tsx'
@@ -23,13 +24,10 @@ const Form = ({ onClose }: { onClose: () => void }) => {
   const [properties, setProperties] = useState<unknown>()
   const eventName = name ?? event
   const userId = user ?? chosen
-  const names = useQuery({
-    queryKey: ['event names', path.projectId],
-    queryFn: () => call(listEventNames, { path, query: { limit: 100 } }),
-  })
+  const names = useEventNames()
   // begins with what an event of this name had last
   const known = Object.fromEntries(
-    (names.data?.data.find(({ event_name }) => event_name === eventName)?.properties ?? [])
+    (names.data?.find(({ event_name }) => event_name === eventName)?.properties ?? [])
       .filter(({ path: at }) => !at.includes('.'))
       .map(({ path: at, sample }) => [at, sample]),
   )

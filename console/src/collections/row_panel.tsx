@@ -15,9 +15,9 @@ import { useUnsaved } from '../parts/unsaved.tsx'
 import { UserName } from '../parts/users.tsx'
 import { type Collection, type CollectionColumn, isList, typeWords } from './data.ts'
 import { filterOf } from './filters.ts'
-import { rowTitle } from './grid.tsx'
 import { UserSelect } from './names.tsx'
 import { putRow } from './use_rows.ts'
+import { rowTitle } from './values.ts'
 
 const nothing: Document = { paths: {}, components: { schemas: {} } }
 

@@ -1,5 +1,13 @@
 import { type CollectionColumn, isList, isNumeric } from './types.ts'
 
+/** The first text of a row: what people call it. */
+export const rowTitle = (row: Readonly<Record<string, unknown>> | undefined): string => {
+  const known = Object.entries(row ?? {}).find(
+    ([name, value]) => typeof value === 'string' && !/(^|_)(id|at)$/.test(name) && value !== '',
+  )
+  return known ? String(known[1]) : 'the row'
+}
+
 /** A value as the grid shows it in one line. */
 export const shownText = ({ type }: Pick<CollectionColumn, 'type'>, value: unknown): string => {
   if (value === null || value === undefined) return ''

@@ -1,7 +1,8 @@
 import { Badge, Group, Stack, Text } from '@mantine/core'
 import { useQuery } from '@tanstack/react-query'
-import { listEventNames, listEvents } from '../../../sdk/src/generated/admin.ts'
+import { listEvents } from '../../../sdk/src/generated/admin.ts'
 import { call } from '../api.ts'
+import { useEventNames } from '../parts/event_names.ts'
 import { Card, ProjectLink, useProject } from '../parts/page.tsx'
 import { count, When } from '../parts/states.tsx'
 
@@ -45,12 +46,8 @@ export const Latest = () => {
 
 /** The most frequent events of 30 days. */
 export const Names = () => {
-  const { path } = useProject()
-  const { data } = useQuery({
-    queryKey: ['event names', path.projectId],
-    queryFn: () => call(listEventNames, { path, query: { limit: 6 } }),
-  })
-  if (!data || data.data.length === 0) return null
+  const { data = [] } = useEventNames()
+  if (data.length === 0) return null
   return (
     <table className="table" aria-label="Events of 30 days by name">
       <thead>
@@ -65,7 +62,7 @@ export const Names = () => {
         </tr>
       </thead>
       <tbody>
-        {data.data.map((name) => (
+        {data.slice(0, 6).map((name) => (
           <tr key={name.event_name}>
             <td>
               <ProjectLink to="events" search={{ event: name.event_name }}>

@@ -26,7 +26,7 @@ import { Card, PageHead, ProjectLink, useAddress, useOpen, useParam, useProject 
 import { count, counted, done, Failure, sentenceOf, useRefresh } from '../parts/states.tsx'
 import { useUnsaved } from '../parts/unsaved.tsx'
 import { nameOf } from '../parts/users.tsx'
-import { Conditions } from './rows.tsx'
+import { Conditions } from './conditions.tsx'
 import { type Group, groupOf, isWhole, newLeaf, placesOf, rulesOf } from './rules.ts'
 
 /** The field of the rules that a refusal names. */

@@ -1,166 +1,23 @@
-import { ActionIcon, Alert, Button, Group, Menu, Skeleton, Stack, Switch, Text, Tooltip } from '@mantine/core'
+import { ActionIcon, Alert, Button, Menu, Skeleton, Stack, Switch, Text } from '@mantine/core'
 import { useMutation, useQuery } from '@tanstack/react-query'
-import { Check, Ellipsis, RefreshCw, UsersRound, X } from 'lucide-react'
+import { Ellipsis, RefreshCw } from 'lucide-react'
 import { useState } from 'react'
 import {
-  addSegmentMembers,
   deleteSegment,
-  explainSegmentMember,
   getSegment,
   listSegmentHistory,
   refreshSegment,
-  removeSegmentMember,
   updateSegment,
 } from '../../../sdk/src/generated/admin.ts'
-import type { Segment } from '../../../sdk/src/generated/schemas.ts'
 import { call } from '../api.ts'
 import { Chart } from '../parts/chart.tsx'
 import { Confirm } from '../parts/dialogs.tsx'
-import { List } from '../parts/list.tsx'
 import { Card, Facts, PageHead, useOpen, useParam, useProject } from '../parts/page.tsx'
-import { counted, done, Empty, Failure, failed, useRefresh, When } from '../parts/states.tsx'
+import { done, Failure, failed, useRefresh, When } from '../parts/states.tsx'
 import { Id, Status } from '../parts/status.tsx'
-import { UserSelect } from '../parts/users.tsx'
-import { UserCell } from '../users/users.tsx'
-import { groupOf, leafWords, placesOf } from './rules.ts'
-import { RuleWords, useNames } from './words.tsx'
-
-const shownActual = (value: unknown): string => {
-  if (value === null || value === undefined) return 'nothing'
-  if (typeof value === 'boolean') return value ? 'yes' : 'no'
-  if (typeof value === 'string' && /^\d{4}-\d\d-\d\dT/.test(value))
-    return new Date(value).toLocaleString('en', { dateStyle: 'medium', timeStyle: 'short' })
-  return Array.isArray(value) ? value.join(', ') : String(value)
-}
-
-/** Why one user belongs or does not, condition by condition. */
-const Explain = ({ segment }: { segment: Segment }) => {
-  const { path } = useProject()
-  const [userId, setUserId] = useState<string>()
-  const group = groupOf(segment.rules)
-  const nameOfReference = useNames(group)
-  const leaves = new Map(placesOf(group))
-  const { data, error } = useQuery({
-    queryKey: ['explain', path.projectId, segment.id, userId],
-    enabled: userId !== undefined,
-    queryFn: () => call(explainSegmentMember, { path: { ...path, idOrKey: segment.id, userId: userId ?? '' } }),
-  })
-  return (
-    <Card title="Why is somebody in it?">
-      <Stack gap="sm">
-        <UserSelect placeholder="Choose a user" value={userId} onChange={setUserId} />
-        {error && <Failure error={error} />}
-        {data && userId && (
-          <>
-            <Text size="sm" fw={600} role="status">
-              {data.data.member ? 'Belongs to the segment' : 'Does not belong'}
-            </Text>
-            {data.data.leaves.map(({ path: place, matched, actual }) => {
-              const leaf = leaves.get(place)
-              return (
-                <Group key={place} gap={8} wrap="nowrap" align="flex-start">
-                  {matched ? (
-                    <Check size={16} color="var(--good)" aria-label="holds" className="no-shrink" />
-                  ) : (
-                    <X size={16} color="var(--bad)" aria-label="does not hold" className="no-shrink" />
-                  )}
-                  <Text size="sm">
-                    {leaf ? leafWords(leaf, nameOfReference) : place}
-                    <Text span c="dimmed" size="sm">
-                      , has {shownActual(actual)}
-                    </Text>
-                  </Text>
-                </Group>
-              )
-            })}
-          </>
-        )}
-      </Stack>
-    </Card>
-  )
-}
-
-const Members = ({ segment }: { segment: Segment }) => {
-  const { path } = useProject()
-  const refresh = useRefresh()
-  const [userId, setUserId] = useState<string>()
-  const isStatic = segment.kind === 'static'
-  const at = { ...path, idOrKey: segment.id }
-  const add = async (id: string) => {
-    await call(addSegmentMembers, { path: at, body: { user_ids: [id] } })
-    await refresh()
-  }
-  const remove = async (id: string) => {
-    await call(removeSegmentMember, { path: { ...at, userId: id } })
-    done('Taken out of the segment.', () => add(id))
-    await refresh()
-  }
-  return (
-    <Card
-      title={counted(segment.member_count, 'user')}
-      flush
-      actions={
-        isStatic && (
-          <Group gap="xs">
-            <UserSelect placeholder="User to add" value={userId} onChange={setUserId} />
-            <Button
-              size="sm"
-              variant="default"
-              disabled={userId === undefined}
-              onClick={() =>
-                add(userId ?? '').then(() => {
-                  setUserId(undefined)
-                  done('Added.')
-                }, failed)
-              }
-            >
-              Add
-            </Button>
-          </Group>
-        )
-      }
-    >
-      <List<{ app_user_id: string; entered_at: string; app_users: Parameters<typeof UserCell>[0]['user'] }>
-        name="Members"
-        isInside
-        operation="GET /v1/admin/projects/{projectId}/segments/{idOrKey}/members"
-        path={{ idOrKey: segment.id }}
-        keyOf={(member) => member.app_user_id}
-        to={(member) => `users/${member.app_user_id}`}
-        columns={[
-          { title: 'User', show: (member) => <UserCell user={member.app_users} /> },
-          { title: 'Entered', show: (member) => <When at={member.entered_at} /> },
-          ...(isStatic
-            ? [
-                {
-                  title: 'Take out',
-                  show: (member: { app_user_id: string }) => (
-                    <Tooltip label="Take out of the segment">
-                      <ActionIcon
-                        variant="subtle"
-                        color="gray"
-                        aria-label="Take out of the segment"
-                        onClick={() => remove(member.app_user_id).catch(failed)}
-                      >
-                        <X size={15} />
-                      </ActionIcon>
-                    </Tooltip>
-                  ),
-                },
-              ]
-            : []),
-        ]}
-        empty={
-          <Empty icon={<UsersRound size={22} />} title="Nobody yet">
-            {isStatic
-              ? 'Choose users above.'
-              : 'Who meets the conditions appears within five minutes, or at once by Count now.'}
-          </Empty>
-        }
-      />
-    </Card>
-  )
-}
+import { Explain } from './explain.tsx'
+import { Members } from './members.tsx'
+import { RuleWords } from './words.tsx'
 
 /** One segment: how many belong, who, since when, and why. */
 export const Page = () => {

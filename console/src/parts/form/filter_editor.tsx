@@ -1,10 +1,7 @@
 import { ActionIcon, Autocomplete, Button, Group as Line, Select, Stack, TagsInput, Text } from '@mantine/core'
-import { useQuery } from '@tanstack/react-query'
 import { FolderPlus, Plus, Trash2 } from 'lucide-react'
 import { useState } from 'react'
-import { listEventNames } from '../../../../sdk/src/generated/admin.ts'
-import { call } from '../../api.ts'
-import { useProject } from '../page.tsx'
+import { useEventNames } from '../event_names.ts'
 import type { Editor } from './field.ts'
 import {
   type Condition,
@@ -25,13 +22,7 @@ type Property = { readonly path: string; readonly types: readonly string[]; read
 
 /** The properties that events of a name had, or of all names. */
 const useProperties = (event: string | undefined): readonly Property[] => {
-  const { path } = useProject()
-  const { data } = useQuery({
-    queryKey: ['event properties', path.projectId],
-    enabled: path.projectId !== '',
-    staleTime: 60_000,
-    queryFn: async () => (await call(listEventNames, { path, query: { limit: 100 } })).data,
-  })
+  const { data } = useEventNames()
   const events = data?.filter(({ event_name }) => !event || event_name === event) ?? []
   const all = events.flatMap(({ properties }) => properties as readonly Property[])
   return [...new Map(all.map((property) => [property.path, property])).values()]
