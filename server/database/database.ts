@@ -5,7 +5,7 @@ import { callSpan, endFailed, leaseSpan } from '#server/database/call_span.ts'
 import { cancelStatement } from '#server/database/cancel.ts'
 import type { Place, Target } from '#server/database/cluster.ts'
 import { learnLogins, type Role, targetOf } from '#server/database/cluster.ts'
-import { type DatabaseError, failureOf, refusalOfComment } from '#server/database/failures.ts'
+import { type DatabaseError, failureOf, refusalOfComment, sentenceOfUnavailable } from '#server/database/failures.ts'
 import { onMoved } from '#server/database/hosts.ts'
 import { createPools, type PoolLimits, type Pools, type Requester } from '#server/database/pools.ts'
 import type { Replica } from '#server/database/replica.ts'
@@ -317,9 +317,12 @@ export const createDatabase = (options: DatabaseOptions): Database => {
       database: place.database,
       ...loggable(error),
     })
+    const unavailable = () => {
+      const of = place.kind === 'tenant' ? 'TENANT_UNAVAILABLE' : 'SERVICE_UNAVAILABLE'
+      return refusal(503, of, sentenceOfUnavailable(error), null, { 'Retry-After': '2' })
+    }
     // a server that has become a standby; the next call finds the primary
-    if (isOfStandby(error, settings))
-      return unavailable(place.kind === 'tenant' ? 'TENANT_UNAVAILABLE' : 'SERVICE_UNAVAILABLE')
+    if (isOfStandby(error, settings)) return unavailable()
     switch (failure.kind) {
       case 'refusal':
         return failure.error
@@ -341,8 +344,7 @@ export const createDatabase = (options: DatabaseOptions): Database => {
         // not a transient error: every call fails until an operator repairs the login
         if (/^(28|42501)/.test(code ?? ''))
           options.log.error({ role, database: place.database, ...loggable(error) }, 'a login is refused')
-        if (place.kind === 'tenant') return unavailable('TENANT_UNAVAILABLE')
-        return unavailable('SERVICE_UNAVAILABLE')
+        return unavailable()
     }
     options.log.error(where(), 'a database call failed')
     return refusal(500, failed, 'Something went wrong here. The request id helps us find it.')
@@ -441,9 +443,6 @@ const loggable = (error: unknown) => {
   if (!code) return { error: stack ?? message }
   return { sqlstate: code, table, constraint, where, ...(speaksOfProgram.test(code) ? { message } : {}) }
 }
-
-const unavailable = (code: string) =>
-  refusal(503, code, 'The database is not available at the moment.', null, { 'Retry-After': '2' })
 
 export const migrationPending = () =>
   refusal(503, 'TENANT_MIGRATION_PENDING', 'The database of this project is being migrated.', null, {

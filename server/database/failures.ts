@@ -30,6 +30,12 @@ const network = new Set(['ECONNREFUSED', 'ECONNRESET', 'EPIPE', 'ENOENT', 'ETIME
 /** Whether a statement failed because of the server's state, or took too long: sent again, it may succeed. */
 export const isTransient = (code: string): boolean => busy.has(code) || gone.has(code)
 
+/** What a caller is told of a failure that is no fault of the request. A call that is too slow would be too slow again: the words are other ones. */
+export const sentenceOfUnavailable = (error: unknown): string =>
+  (error as DatabaseError)?.code === '57014'
+    ? 'The call took longer than the database gives it, and was cancelled. It may ask for too much at once.'
+    : 'The database is not available at the moment.'
+
 /** Sorts an error by its SQLSTATE: one table for the whole program. */
 export const failureOf = (error: unknown): Failure => {
   if (error instanceof ApiError) return { kind: 'refusal', error }

@@ -1,6 +1,6 @@
 import { Readable } from 'node:stream'
 import type { FastifyError, FastifyReply, FastifyRequest } from 'fastify'
-import { failureOf } from '#server/database/failures.ts'
+import { failureOf, sentenceOfUnavailable } from '#server/database/failures.ts'
 import { ApiError, refusal } from '#server/errors.ts'
 import { type Answer, type Area, invalidBodyCode, type Route } from '#server/http/route.ts'
 import { sendStream } from '#server/http/stream.ts'
@@ -56,15 +56,9 @@ export const answerOf = (
   }
   if (failureOf(error).kind === 'unavailable') {
     const isTenant = request.trellisProject !== undefined
-    return refusal(
-      503,
-      isTenant ? 'TENANT_UNAVAILABLE' : 'SERVICE_UNAVAILABLE',
-      'The database is not available at the moment.',
-      null,
-      {
-        'Retry-After': '2',
-      },
-    )
+    return refusal(503, isTenant ? 'TENANT_UNAVAILABLE' : 'SERVICE_UNAVAILABLE', sentenceOfUnavailable(error), null, {
+      'Retry-After': '2',
+    })
   }
   services.log.error({ request: request.id, error: String((error as Error)?.stack ?? error) }, 'a request failed')
   return refusal(500, route?.failure ?? 'INTERNAL_ERROR', 'Something went wrong here. The request id helps us find it.')
