@@ -1,12 +1,13 @@
-import { Button, Group, SegmentedControl, Slider, Stack, Switch, Text, Textarea, TextInput } from '@mantine/core'
+import { Button, SegmentedControl, Slider, Stack, Switch, Text, Textarea, TextInput } from '@mantine/core'
 import { useMutation } from '@tanstack/react-query'
 import { useState } from 'react'
 import { deleteEventDefinition, setEventDefinition } from '../../../sdk/src/generated/admin.ts'
 import { call, type Row } from '../api.ts'
 import { useEventNames } from '../parts/event_names.ts'
 import { isObject } from '../parts/form/schema.ts'
+import { FormFoot } from '../parts/form_foot.tsx'
 import { useProject } from '../parts/page.tsx'
-import { done, Failure, useRefresh } from '../parts/states.tsx'
+import { done, useRefresh } from '../parts/states.tsx'
 import { useUnsaved } from '../parts/unsaved.tsx'
 import type { Definition } from './definition.ts'
 import { Expectations, type Expected, expectationsOf, schemaOf } from './schema.tsx'
@@ -139,30 +140,25 @@ export const DefinitionForm = ({
             label={(value) => `${value} %`}
           />
         </div>
-        {(work.error ?? forget.error) && <Failure error={work.error ?? forget.error} />}
-        <Group justify="space-between" gap="xs">
-          {definition ? (
-            <Button
-              variant="subtle"
-              color="gray"
-              c="var(--bad)"
-              loading={forget.isPending}
-              onClick={() => forget.mutate()}
-            >
-              Remove the definition
-            </Button>
-          ) : (
-            <span />
-          )}
-          <Group gap="xs">
-            <Button variant="default" onClick={onClose}>
-              Cancel
-            </Button>
-            <Button type="submit" loading={work.isPending} disabled={eventName.trim() === ''}>
-              Save
-            </Button>
-          </Group>
-        </Group>
+        <FormFoot
+          verb="Save"
+          work={{ error: work.error ?? forget.error, isPending: work.isPending }}
+          onCancel={onClose}
+          isDisabled={eventName.trim() === ''}
+          left={
+            definition && (
+              <Button
+                variant="subtle"
+                color="gray"
+                c="var(--bad)"
+                loading={forget.isPending}
+                onClick={() => forget.mutate()}
+              >
+                Remove the definition
+              </Button>
+            )
+          }
+        />
       </Stack>
     </form>
   )

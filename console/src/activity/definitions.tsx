@@ -4,6 +4,7 @@ import { Drawer } from '../parts/drawer.tsx'
 import { useEventNames } from '../parts/event_names.ts'
 import { List } from '../parts/list.tsx'
 import { Card, PageHead, ProjectLink, useAddress } from '../parts/page.tsx'
+import { RowButton } from '../parts/row_button.tsx'
 import { count, Empty, When } from '../parts/states.tsx'
 import { Status } from '../parts/status.tsx'
 import { type Definition, type Name, useDefinitions } from './definition.ts'
@@ -52,13 +53,7 @@ export const Page = () => {
               title: 'Event',
               show: ({ event_name }) => (
                 <>
-                  <button
-                    type="button"
-                    className="row-button"
-                    onClick={() => setAddress({ define: event_name }, false)}
-                  >
-                    {event_name}
-                  </button>
+                  <RowButton onClick={() => setAddress({ define: event_name }, false)}>{event_name}</RowButton>
                   <span className="cell-sub">{of(event_name)?.description ?? 'not described'}</span>
                 </>
               ),
@@ -103,13 +98,9 @@ export const Page = () => {
               {unseen.map((one) => (
                 <Group key={one.event_name} justify="space-between" wrap="nowrap">
                   <div>
-                    <button
-                      type="button"
-                      className="row-button"
-                      onClick={() => setAddress({ define: one.event_name }, false)}
-                    >
+                    <RowButton onClick={() => setAddress({ define: one.event_name }, false)}>
                       {one.event_name}
-                    </button>
+                    </RowButton>
                     <span className="cell-sub">
                       {[one.description, rateWords(one)].filter(Boolean).join(', ') || 'not described'}
                     </span>

@@ -1,12 +1,14 @@
-import { ActionIcon, Badge, Button, Group, Menu, Popover, Select, Switch } from '@mantine/core'
-import { Activity, Ellipsis, ListFilter, Pause, Play, Send, Shapes } from 'lucide-react'
+import { Badge, Button, Group, Menu, Popover, Select, Switch } from '@mantine/core'
+import { Activity, ListFilter, Pause, Play, Send, Shapes } from 'lucide-react'
 import { useState } from 'react'
 import type { Row } from '../api.ts'
 import { filterWords } from '../parts/form/filter.ts'
 import { FilterEditor } from '../parts/form/filter_editor.tsx'
 import { ReferenceInput } from '../parts/form/reference_input.tsx'
 import { List } from '../parts/list.tsx'
+import { More } from '../parts/more.tsx'
 import { PageHead, useAddress, useOpen } from '../parts/page.tsx'
+import { RowButton } from '../parts/row_button.tsx'
 import { Empty, When } from '../parts/states.tsx'
 import { Status } from '../parts/status.tsx'
 import { UserFilter, UserName } from '../parts/users.tsx'
@@ -107,19 +109,12 @@ export const Page = () => {
             <Button leftSection={<Send size={15} />} onClick={() => setAddress({ send: 'yes' }, false)}>
               Send an event
             </Button>
-            <Menu>
-              <Menu.Target>
-                <ActionIcon variant="default" size={36} aria-label="More actions">
-                  <Ellipsis size={16} />
-                </ActionIcon>
-              </Menu.Target>
-              <Menu.Dropdown>
-                <Menu.Item onClick={() => open('operations', { replay: 'yes' })}>Replay events</Menu.Item>
-                <Menu.Item c="var(--bad)" onClick={() => setAddress({ delete: 'yes' }, false)}>
-                  Delete events
-                </Menu.Item>
-              </Menu.Dropdown>
-            </Menu>
+            <More>
+              <Menu.Item onClick={() => open('operations', { replay: 'yes' })}>Replay events</Menu.Item>
+              <Menu.Item c="var(--bad)" onClick={() => setAddress({ delete: 'yes' }, false)}>
+                Delete events
+              </Menu.Item>
+            </More>
           </>
         }
       />
@@ -189,9 +184,9 @@ export const Page = () => {
               return (
                 <Group gap={10} wrap="nowrap">
                   <Icon size={16} color={`var(--mantine-color-${colour}-6)`} aria-hidden className="no-shrink" />
-                  <button type="button" className="row-button" onClick={() => setAddress({ open: one.id }, false)}>
+                  <RowButton onClick={() => setAddress({ open: one.id }, false)}>
                     {sentenceOfEvent(one) ?? one.event_name}
-                  </button>
+                  </RowButton>
                   {one.schema_violation && <Status value="does not fit" meaning="warn" />}
                   {one.is_historical && <Status value="imported" />}
                 </Group>

@@ -3,6 +3,7 @@ import { History, ListChecks } from 'lucide-react'
 import { Drawer } from '../parts/drawer.tsx'
 import { List } from '../parts/list.tsx'
 import { PageHead, useAddress } from '../parts/page.tsx'
+import { RowButton } from '../parts/row_button.tsx'
 import { Empty, When } from '../parts/states.tsx'
 import { Status } from '../parts/status.tsx'
 import { Cancel, Done, isRunning, lasted, type Operation, OperationFacts, typeWords } from './operation.tsx'
@@ -52,13 +53,9 @@ export const Page = () => {
             title: 'What',
             show: (one) => (
               <>
-                <button
-                  type="button"
-                  className="row-button"
-                  onClick={() => setAddress({ open: one.operation_id }, false)}
-                >
+                <RowButton onClick={() => setAddress({ open: one.operation_id }, false)}>
                   {typeWords(one.type)}
-                </button>
+                </RowButton>
                 {one.failed_reason && <span className="cell-sub">{one.failed_reason}</span>}
               </>
             ),

@@ -1,12 +1,13 @@
-import { Button, Group, MultiSelect, Stack, Switch, Text } from '@mantine/core'
+import { MultiSelect, Stack, Switch, Text } from '@mantine/core'
 import { DateTimePicker } from '@mantine/dates'
 import { useMutation } from '@tanstack/react-query'
 import { useState } from 'react'
 import { replayEvents } from '../../../sdk/src/generated/admin.ts'
 import { call } from '../api.ts'
 import { Drawer } from '../parts/drawer.tsx'
+import { FormFoot } from '../parts/form_foot.tsx'
 import { useAddress, useProject } from '../parts/page.tsx'
-import { done, Failure, useRefresh } from '../parts/states.tsx'
+import { done, useRefresh } from '../parts/states.tsx'
 import { useUnsaved } from '../parts/unsaved.tsx'
 import type { Operation } from './operation.tsx'
 
@@ -69,15 +70,12 @@ const ReplayForm = ({ onClose }: { onClose: () => void }) => {
           checked={isTrial}
           onChange={(event) => setTrial(event.currentTarget.checked)}
         />
-        {work.error && <Failure error={work.error} />}
-        <Group justify="flex-end" gap="xs">
-          <Button variant="default" onClick={onClose}>
-            Cancel
-          </Button>
-          <Button type="submit" loading={work.isPending} disabled={!since}>
-            {isTrial ? 'Try the replay' : 'Replay events'}
-          </Button>
-        </Group>
+        <FormFoot
+          verb={isTrial ? 'Try the replay' : 'Replay events'}
+          work={work}
+          onCancel={onClose}
+          isDisabled={!since}
+        />
       </Stack>
     </form>
   )

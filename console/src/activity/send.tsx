@@ -1,4 +1,4 @@
-import { Button, Group, Stack, Switch, Text } from '@mantine/core'
+import { Stack, Switch, Text } from '@mantine/core'
 import { DateTimePicker } from '@mantine/dates'
 import { useMutation } from '@tanstack/react-query'
 import { useState } from 'react'
@@ -8,8 +8,9 @@ import { Drawer } from '../parts/drawer.tsx'
 import { useEventNames } from '../parts/event_names.ts'
 import { PropertiesEditor } from '../parts/form/properties_editor.tsx'
 import { ReferenceInput } from '../parts/form/reference_input.tsx'
+import { FormFoot } from '../parts/form_foot.tsx'
 import { useAddress, useProject } from '../parts/page.tsx'
-import { done, Failure, useRefresh } from '../parts/states.tsx'
+import { done, useRefresh } from '../parts/states.tsx'
 import { useUnsaved } from '../parts/unsaved.tsx'
 import { UserPicker } from '../parts/users.tsx'
 
@@ -100,15 +101,7 @@ const Form = ({ onClose }: { onClose: () => void }) => {
             onChange={(change) => setOld(change.currentTarget.checked)}
           />
         )}
-        {work.error && <Failure error={work.error} />}
-        <Group justify="flex-end" gap="xs">
-          <Button variant="default" onClick={onClose}>
-            Cancel
-          </Button>
-          <Button type="submit" loading={work.isPending} disabled={!eventName || !userId}>
-            Send event
-          </Button>
-        </Group>
+        <FormFoot verb="Send event" work={work} onCancel={onClose} isDisabled={!eventName || !userId} />
       </Stack>
     </form>
   )

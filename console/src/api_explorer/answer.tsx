@@ -1,8 +1,6 @@
 import { Badge, Group, Text } from '@mantine/core'
-import { lazy, Suspense } from 'react'
+import { JsonCode } from '../parts/form/json_code.tsx'
 import { count } from '../parts/states.tsx'
-
-const CodeEditor = lazy(async () => ({ default: (await import('../parts/form/json_editor.tsx')).CodeEditor }))
 
 export type Answer = { readonly status: number; readonly milliseconds: number; readonly text: string }
 
@@ -17,8 +15,6 @@ export const AnswerView = ({ answer }: { answer: Answer }) => (
         {count(answer.milliseconds)} ms, {count(answer.text.length)} characters
       </Text>
     </Group>
-    <Suspense>
-      <CodeEditor key={answer.text} label="Answer" value={answer.text} />
-    </Suspense>
+    <JsonCode key={answer.text} label="Answer" value={answer.text} />
   </>
 )

@@ -1,10 +1,11 @@
-import { Button, Stack, Switch, Text } from '@mantine/core'
+import { Stack, Switch, Text } from '@mantine/core'
 import { useMutation } from '@tanstack/react-query'
 import { useState } from 'react'
 import { callAny, TrellisError } from '../api.ts'
 import { Drawer } from '../parts/drawer.tsx'
+import { FormFoot } from '../parts/form_foot.tsx'
 import { useProject } from '../parts/page.tsx'
-import { done, Failure, useRefresh } from '../parts/states.tsx'
+import { done, useRefresh } from '../parts/states.tsx'
 import { useUnsaved } from '../parts/unsaved.tsx'
 import { changeBody, columnBody, type Draft, draftOf, emptyDraft } from './column_draft.ts'
 import { Bounds, NameInput, PresetInput, TypeSelect } from './column_inputs.tsx'
@@ -78,24 +79,13 @@ const Form = ({
         <PresetInput draft={draft} onChange={setDraft} />
         <Bounds draft={draft} onChange={setDraft} />
       </Stack>
-      <div className="savebar">
-        {work.error && (
-          <div className="grow">
-            <Failure error={work.error} />
-            {typeof sample === 'number' && <Text size="sm">{sample} rows stand against it.</Text>}
-          </div>
-        )}
-        <Button variant="default" onClick={onClose}>
-          Cancel
-        </Button>
-        <Button
-          type="submit"
-          loading={work.isPending}
-          disabled={draft.name === '' || (!isNew && Object.keys(body).length === 0)}
-        >
-          {isNew ? 'Add column' : 'Save column'}
-        </Button>
-      </div>
+      <FormFoot
+        verb={isNew ? 'Add column' : 'Save column'}
+        work={work}
+        onCancel={onClose}
+        isDisabled={draft.name === '' || (!isNew && Object.keys(body).length === 0)}
+        note={typeof sample === 'number' && <Text size="sm">{sample} rows stand against it.</Text>}
+      />
     </form>
   )
 }

@@ -3,12 +3,13 @@ import { Columns3, Plus } from 'lucide-react'
 import { useState } from 'react'
 import { callAny } from '../api.ts'
 import { Confirm } from '../parts/dialogs.tsx'
+import { More } from '../parts/more.tsx'
 import { useAddress, useProject } from '../parts/page.tsx'
+import { RowButton } from '../parts/row_button.tsx'
 import { count, Empty } from '../parts/states.tsx'
 import { ColumnDrawer } from './column_drawer.tsx'
 import { type Collection, type CollectionColumn, one, typeWords } from './data.ts'
 import { Frame } from './frame.tsx'
-import { More } from './more.tsx'
 import { shownText } from './values.ts'
 
 /** The rules of a column in a few words. */
@@ -76,9 +77,7 @@ const Content = ({ collection }: { collection: Collection }) => {
               {columns.map((one) => (
                 <tr key={one.name}>
                   <td>
-                    <button type="button" className="linklike" onClick={() => setAddress({ column: one.name }, false)}>
-                      {one.name}
-                    </button>
+                    <RowButton onClick={() => setAddress({ column: one.name }, false)}>{one.name}</RowButton>
                   </td>
                   <td data-label="Holds">{typeWords[one.type]}</td>
                   <td data-label="Rules">{rulesOf(one).join(', ') || '—'}</td>

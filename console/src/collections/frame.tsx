@@ -4,10 +4,10 @@ import { Plus } from 'lucide-react'
 import { type ReactNode, useState } from 'react'
 import { callAny } from '../api.ts'
 import { Confirm } from '../parts/dialogs.tsx'
+import { More } from '../parts/more.tsx'
 import { PageHead, ProjectLink, useOpen, useParam, useProject } from '../parts/page.tsx'
 import { count, Failure } from '../parts/states.tsx'
 import { accessOf, type Collection, one, useCollection, useCollections } from './data.ts'
-import { More } from './more.tsx'
 
 const tabs = [
   ['', 'Rows'],

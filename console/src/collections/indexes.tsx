@@ -5,13 +5,14 @@ import { useState } from 'react'
 import { callAny } from '../api.ts'
 import { Confirm } from '../parts/dialogs.tsx'
 import { Drawer } from '../parts/drawer.tsx'
+import { FormFoot } from '../parts/form_foot.tsx'
+import { More } from '../parts/more.tsx'
 import { useAddress, useProject } from '../parts/page.tsx'
-import { done, Empty, Failure, useRefresh } from '../parts/states.tsx'
+import { done, Empty, useRefresh } from '../parts/states.tsx'
 import { Status } from '../parts/status.tsx'
 import { useUnsaved } from '../parts/unsaved.tsx'
 import { type Collection, columnsOf, one, titleOfColumn } from './data.ts'
 import { Frame } from './frame.tsx'
-import { More } from './more.tsx'
 
 const methods: Readonly<Record<string, string>> = {
   btree: 'Equal, less, more, and sorting',
@@ -72,19 +73,7 @@ const Form = ({ collection, onClose }: { collection: Collection; onClose: () => 
           />
         )}
       </Stack>
-      <div className="savebar">
-        {work.error && (
-          <div className="grow">
-            <Failure error={work.error} />
-          </div>
-        )}
-        <Button variant="default" onClick={onClose}>
-          Cancel
-        </Button>
-        <Button type="submit" disabled={columns.length === 0} loading={work.isPending}>
-          Add index
-        </Button>
-      </div>
+      <FormFoot verb="Add index" work={work} onCancel={onClose} isDisabled={columns.length === 0} />
     </form>
   )
 }

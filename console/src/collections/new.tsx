@@ -3,8 +3,9 @@ import { useMutation } from '@tanstack/react-query'
 import { Plus } from 'lucide-react'
 import { useRef, useState } from 'react'
 import { callAny, TrellisError } from '../api.ts'
+import { FormFoot } from '../parts/form_foot.tsx'
 import { Card, PageHead, useOpen, useProject } from '../parts/page.tsx'
-import { done, Failure, useRefresh } from '../parts/states.tsx'
+import { done, useRefresh } from '../parts/states.tsx'
 import { useUnsaved } from '../parts/unsaved.tsx'
 import { columnBody, type Draft, emptyDraft } from './column_draft.ts'
 import { accessOf } from './data.ts'
@@ -141,19 +142,12 @@ export const Page = () => {
               </div>
             </Stack>
           </Card>
-          <div className="savebar">
-            {work.error && (
-              <div className="grow">
-                <Failure error={work.error} />
-              </div>
-            )}
-            <Button variant="default" onClick={() => open('collections')}>
-              Cancel
-            </Button>
-            <Button type="submit" disabled={name === ''} loading={work.isPending}>
-              Create collection
-            </Button>
-          </div>
+          <FormFoot
+            verb="Create collection"
+            work={work}
+            onCancel={() => open('collections')}
+            isDisabled={name === ''}
+          />
         </Stack>
         <aside className="card sticky" aria-label="What is made">
           <Stack gap="sm">

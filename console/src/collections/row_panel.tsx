@@ -8,6 +8,7 @@ import { Drawer } from '../parts/drawer.tsx'
 import type { Editor, EditorOf, Values } from '../parts/form/field.ts'
 import { Fields } from '../parts/form/fields.tsx'
 import { bodyOf, type Document, type Schema } from '../parts/form/schema.ts'
+import { FormFoot } from '../parts/form_foot.tsx'
 import { Facts, useProject } from '../parts/page.tsx'
 import { done, Failure, useRefresh, When } from '../parts/states.tsx'
 import { Id } from '../parts/status.tsx'
@@ -189,23 +190,12 @@ const Form = ({ collection, row, onClose }: { collection: Collection; row: Row |
           </Text>
         )}
       </Stack>
-      <div className="savebar">
-        {work.error && (
-          <div className="grow">
-            <Failure error={work.error} />
-          </div>
-        )}
-        <Button variant="default" onClick={onClose}>
-          Cancel
-        </Button>
-        <Button
-          type="submit"
-          loading={work.isPending}
-          disabled={row ? Object.keys(body).length === 0 : isGroup ? !group : !owner}
-        >
-          {row ? 'Save row' : 'Add row'}
-        </Button>
-      </div>
+      <FormFoot
+        verb={row ? 'Save row' : 'Add row'}
+        work={work}
+        onCancel={onClose}
+        isDisabled={row ? Object.keys(body).length === 0 : isGroup ? !group : !owner}
+      />
     </form>
   )
 }

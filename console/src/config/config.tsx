@@ -4,10 +4,11 @@ import { Plus, SlidersHorizontal } from 'lucide-react'
 import { useState } from 'react'
 import { listConfigKeys } from '../../../sdk/src/generated/admin.ts'
 import { call } from '../api.ts'
-import { More } from '../collections/more.tsx'
 import { ReferenceName } from '../parts/form/reference_input.tsx'
 import { List, SearchBox } from '../parts/list.tsx'
+import { More } from '../parts/more.tsx'
 import { PageHead, useAddress, useProject } from '../parts/page.tsx'
+import { RowButton } from '../parts/row_button.tsx'
 import { done, Empty, failed, useRefresh, When } from '../parts/states.tsx'
 import { type ConfigKey, change, conditionsOf, create, draftOf, remove, typeWords } from './data.tsx'
 import { KeyDrawer } from './key_drawer.tsx'
@@ -98,9 +99,9 @@ export const Page = () => {
             title: 'Key',
             show: (one) => (
               <>
-                <button type="button" className="linklike mono" onClick={() => setAddress({ key: one.key }, false)}>
+                <RowButton isCode onClick={() => setAddress({ key: one.key }, false)}>
                   {one.key}
-                </button>
+                </RowButton>
                 <span className="cell-sub">{one.description || typeWords[one.value_type]}</span>
               </>
             ),

@@ -7,8 +7,9 @@ import { Percentage } from '../flags/percentage.tsx'
 import { ValueInput } from '../flags/value_input.tsx'
 import { Drawer } from '../parts/drawer.tsx'
 import { ReferenceInput } from '../parts/form/reference_input.tsx'
+import { FormFoot } from '../parts/form_foot.tsx'
 import { useProject } from '../parts/page.tsx'
-import { done, Failure, useRefresh } from '../parts/states.tsx'
+import { done, useRefresh } from '../parts/states.tsx'
 import { useUnsaved } from '../parts/unsaved.tsx'
 import { type Condition, type ConfigKey, change, create, type Draft, draftOf, typeWords } from './data.tsx'
 
@@ -195,23 +196,12 @@ const Form = ({ row, onClose }: { row: ConfigKey | undefined; onClose: () => voi
           )}
         </Group>
       </Stack>
-      <div className="savebar">
-        {work.error && (
-          <div className="grow">
-            <Failure error={work.error} />
-          </div>
-        )}
-        <Button variant="default" onClick={onClose}>
-          Cancel
-        </Button>
-        <Button
-          type="submit"
-          loading={work.isPending}
-          disabled={row ? Object.keys(changes).length === 0 : draft.key === ''}
-        >
-          {row ? 'Save key' : 'Create key'}
-        </Button>
-      </div>
+      <FormFoot
+        verb={row ? 'Save key' : 'Create key'}
+        work={work}
+        onCancel={onClose}
+        isDisabled={row ? Object.keys(changes).length === 0 : draft.key === ''}
+      />
     </form>
   )
 }

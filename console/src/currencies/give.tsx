@@ -5,8 +5,9 @@ import { useState } from 'react'
 import { callAny, type Row } from '../api.ts'
 import { Drawer } from '../parts/drawer.tsx'
 import { ReferenceInput } from '../parts/form/reference_input.tsx'
+import { FormFoot } from '../parts/form_foot.tsx'
 import { useAddress, useProject } from '../parts/page.tsx'
-import { count, done, Failure, useRefresh } from '../parts/states.tsx'
+import { count, done, useRefresh } from '../parts/states.tsx'
 import { useUnsaved } from '../parts/unsaved.tsx'
 import { UserPicker } from '../parts/users.tsx'
 
@@ -79,15 +80,12 @@ const Form = ({ code, user, onClose }: { code: string | undefined; user: string 
           onChange={(event) => setReason(event.currentTarget.value)}
           autoComplete="off"
         />
-        {work.error && <Failure error={work.error} />}
-        <div className="savebar">
-          <Button variant="default" onClick={onClose}>
-            Cancel
-          </Button>
-          <Button type="submit" loading={work.isPending} disabled={!to || !currency || !amount || !reason}>
-            {Number(amount) < 0 ? 'Take it' : 'Give it'}
-          </Button>
-        </div>
+        <FormFoot
+          verb={Number(amount) < 0 ? 'Take it' : 'Give it'}
+          work={work}
+          onCancel={onClose}
+          isDisabled={!to || !currency || !amount || !reason}
+        />
       </Stack>
     </form>
   )

@@ -6,6 +6,7 @@ import { Drawer } from '../parts/drawer.tsx'
 import { OperationForm } from '../parts/form/form.tsx'
 import { List } from '../parts/list.tsx'
 import { Facts, PageHead, useAddress } from '../parts/page.tsx'
+import { RowButton } from '../parts/row_button.tsx'
 import { count, done, Empty, When } from '../parts/states.tsx'
 import { Id, Status } from '../parts/status.tsx'
 
@@ -47,16 +48,7 @@ export const Page = () => {
             title: 'Mail',
             show: (mail) => (
               <>
-                <Button
-                  variant="transparent"
-                  p={0}
-                  h="auto"
-                  color="gray"
-                  className="plain"
-                  onClick={() => setShown(mail)}
-                >
-                  {mail.subject}
-                </Button>
+                <RowButton onClick={() => setShown(mail)}>{mail.subject}</RowButton>
                 <span className="cell-sub">{mail.to}</span>
               </>
             ),

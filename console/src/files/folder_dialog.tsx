@@ -1,11 +1,12 @@
-import { Button, Group, Stack, TextInput } from '@mantine/core'
+import { Stack, TextInput } from '@mantine/core'
 import { useMutation } from '@tanstack/react-query'
 import { useState } from 'react'
 import { createMediaFolder, updateMediaFolder } from '../../../sdk/src/generated/admin.ts'
 import { call } from '../api.ts'
 import { Dialog } from '../parts/drawer.tsx'
+import { FormFoot } from '../parts/form_foot.tsx'
 import { useProject } from '../parts/page.tsx'
-import { done, Failure, useRefresh } from '../parts/states.tsx'
+import { done, useRefresh } from '../parts/states.tsx'
 import { useUnsaved } from '../parts/unsaved.tsx'
 import type { MediaFolder } from './data.ts'
 
@@ -51,15 +52,12 @@ const Form = ({
           onChange={(event) => setName(event.currentTarget.value)}
           autoComplete="off"
         />
-        {work.error && <Failure error={work.error} />}
-        <Group justify="flex-end" gap="xs">
-          <Button variant="default" onClick={onClose}>
-            Cancel
-          </Button>
-          <Button type="submit" loading={work.isPending} disabled={name === ''}>
-            {folder ? 'Rename folder' : 'Create folder'}
-          </Button>
-        </Group>
+        <FormFoot
+          verb={folder ? 'Rename folder' : 'Create folder'}
+          work={work}
+          onCancel={onClose}
+          isDisabled={name === ''}
+        />
       </Stack>
     </form>
   )

@@ -2,9 +2,10 @@ import { Button, FileButton, Group, Menu, Progress, SegmentedControl, Select, St
 import { FolderPlus, Globe, ImageIcon, LayoutGrid, List as ListIcon, Upload } from 'lucide-react'
 import { type ReactNode, useState } from 'react'
 import { callAny } from '../api.ts'
-import { More } from '../collections/more.tsx'
 import { List, SearchBox, useRows } from '../parts/list.tsx'
+import { More } from '../parts/more.tsx'
 import { PageHead, useAddress, useProject } from '../parts/page.tsx'
+import { RowButton } from '../parts/row_button.tsx'
 import { counted, done, Empty, Failure, failed, Rows, useRefresh, When } from '../parts/states.tsx'
 import { UserName } from '../parts/users.tsx'
 import { bytes, kindChoices, kindOf, type Media, useFolders } from './data.ts'
@@ -243,9 +244,7 @@ export const Page = () => {
                     <Picture file={one} size={18} />
                   </span>
                   <div>
-                    <button type="button" className="linklike" onClick={() => open(one)}>
-                      {one.filename}
-                    </button>
+                    <RowButton onClick={() => open(one)}>{one.filename}</RowButton>
                     <span className="cell-sub">{one.alt_text ?? kindOf(one.mime_type)}</span>
                   </div>
                 </Group>

@@ -1,10 +1,11 @@
-import { Button, SegmentedControl, Stack, Switch, Text, Textarea, TextInput } from '@mantine/core'
+import { SegmentedControl, Stack, Switch, Text, Textarea, TextInput } from '@mantine/core'
 import { useMutation } from '@tanstack/react-query'
 import { useState } from 'react'
 import { createFlag } from '../../../sdk/src/generated/admin.ts'
 import { call, TrellisError } from '../api.ts'
+import { FormFoot } from '../parts/form_foot.tsx'
 import { Card, PageHead, useOpen, useProject } from '../parts/page.tsx'
-import { done, Failure, useRefresh } from '../parts/states.tsx'
+import { done, useRefresh } from '../parts/states.tsx'
 import { useUnsaved } from '../parts/unsaved.tsx'
 import { Percentage } from './percentage.tsx'
 import { ValueInput } from './value_input.tsx'
@@ -133,19 +134,7 @@ export const Page = () => {
               </Text>
             </Stack>
           </Card>
-          <div className="savebar">
-            {work.error && (
-              <div className="grow">
-                <Failure error={work.error} />
-              </div>
-            )}
-            <Button variant="default" onClick={() => open('flags')}>
-              Cancel
-            </Button>
-            <Button type="submit" loading={work.isPending} disabled={!name || !key}>
-              Create flag
-            </Button>
-          </div>
+          <FormFoot verb="Create flag" work={work} onCancel={() => open('flags')} isDisabled={!name || !key} />
         </Stack>
       </form>
     </>

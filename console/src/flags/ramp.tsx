@@ -1,12 +1,13 @@
-import { Button, NumberInput, Stack, Switch, Text } from '@mantine/core'
+import { NumberInput, Stack, Switch, Text } from '@mantine/core'
 import { useMutation } from '@tanstack/react-query'
 import { useState } from 'react'
 import { rampFlag } from '../../../sdk/src/generated/admin.ts'
 import { call } from '../api.ts'
 import { Drawer } from '../parts/drawer.tsx'
 import { ReferenceInput } from '../parts/form/reference_input.tsx'
+import { FormFoot } from '../parts/form_foot.tsx'
 import { useProject } from '../parts/page.tsx'
-import { counted, done, Failure, useRefresh } from '../parts/states.tsx'
+import { counted, done, useRefresh } from '../parts/states.tsx'
 import { useUnsaved } from '../parts/unsaved.tsx'
 import { type Flag, rulesOf } from './data.tsx'
 
@@ -84,19 +85,7 @@ const Form = ({ flag, onClose }: { flag: Flag; onClose: () => void }) => {
           </div>
         )}
       </Stack>
-      <div className="savebar">
-        {work.error && (
-          <div className="grow">
-            <Failure error={work.error} />
-          </div>
-        )}
-        <Button variant="default" onClick={onClose}>
-          Cancel
-        </Button>
-        <Button type="submit" loading={work.isPending} disabled={isGuarded && !event}>
-          Start rising
-        </Button>
-      </div>
+      <FormFoot verb="Start rising" work={work} onCancel={onClose} isDisabled={isGuarded && !event} />
     </form>
   )
 }

@@ -1,9 +1,10 @@
-import { Button, Stack, TagsInput, TextInput } from '@mantine/core'
+import { Stack, TagsInput, TextInput } from '@mantine/core'
 import { DateTimePicker } from '@mantine/dates'
 import { useState } from 'react'
 import { Drawer } from '../parts/drawer.tsx'
 import { FilterEditor } from '../parts/form/filter_editor.tsx'
 import { ReferenceInput } from '../parts/form/reference_input.tsx'
+import { FormFoot } from '../parts/form_foot.tsx'
 import { useUnsaved } from '../parts/unsaved.tsx'
 import type { Flag, Rule } from './data.tsx'
 import { Percentage } from './percentage.tsx'
@@ -89,12 +90,7 @@ const Form = ({
           {time('ends_at', 'Until')}
         </div>
       </Stack>
-      <div className="savebar">
-        <Button variant="default" onClick={onClose}>
-          Cancel
-        </Button>
-        <Button type="submit">Save rule</Button>
-      </div>
+      <FormFoot verb="Save rule" onCancel={onClose} />
     </form>
   )
 }
@@ -142,12 +138,7 @@ const ElseForm = ({ flag, onSave, onClose }: { flag: Flag; onSave: (values: Valu
           onChange={(off_value) => setValues({ ...values, off_value })}
         />
       </Stack>
-      <div className="savebar">
-        <Button variant="default" onClick={onClose}>
-          Cancel
-        </Button>
-        <Button type="submit">Save values</Button>
-      </div>
+      <FormFoot verb="Save values" onCancel={onClose} />
     </form>
   )
 }

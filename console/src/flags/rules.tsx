@@ -1,7 +1,7 @@
 import { Alert, Button, Group, Menu, Stack, Text } from '@mantine/core'
 import { Plus } from 'lucide-react'
-import { More } from '../collections/more.tsx'
 import { ReferenceName } from '../parts/form/reference_input.tsx'
+import { More } from '../parts/more.tsx'
 import { Card, useAddress } from '../parts/page.tsx'
 import { When } from '../parts/states.tsx'
 import { audienceOf, type Flag, type Rule, rampOf, rulesOf, useChange, valueWords } from './data.tsx'

@@ -3,6 +3,7 @@ import { DateTimePicker } from '@mantine/dates'
 import { CalendarClock, Plus, X } from 'lucide-react'
 import { useState } from 'react'
 import type { Row } from '../api.ts'
+import { FormFoot } from '../parts/form_foot.tsx'
 import { Card } from '../parts/page.tsx'
 import { Empty, When } from '../parts/states.tsx'
 import { audienceOf, type Flag, rulesOf, useChange, valueWords } from './data.tsx'
@@ -101,14 +102,7 @@ const Form = ({
           </>
         )}
       </Stack>
-      <div className="savebar">
-        <Button variant="default" onClick={onClose}>
-          Cancel
-        </Button>
-        <Button type="submit" disabled={new Date(at) <= new Date()}>
-          {step ? 'Save step' : 'Add step'}
-        </Button>
-      </div>
+      <FormFoot verb={step ? 'Save step' : 'Add step'} onCancel={onClose} isDisabled={new Date(at) <= new Date()} />
     </form>
   )
 }

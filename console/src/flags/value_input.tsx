@@ -1,7 +1,6 @@
 import { Input, NumberInput, SegmentedControl, TextInput } from '@mantine/core'
-import { lazy, Suspense, useState } from 'react'
-
-const CodeEditor = lazy(async () => ({ default: (await import('../parts/form/json_editor.tsx')).CodeEditor }))
+import { useState } from 'react'
+import { JsonCode } from '../parts/form/json_code.tsx'
 
 /** A value of a declared type: on and off, a number, a text, or a structured one. */
 export const ValueInput = ({
@@ -58,20 +57,18 @@ export const ValueInput = ({
   return (
     <Input.Wrapper {...common} labelElement="div" error={isBroken && 'This is not JSON yet'}>
       <div className="json-field">
-        <Suspense fallback={<div className="code" />}>
-          <CodeEditor
-            label={label}
-            value={first}
-            onChange={(text) => {
-              try {
-                onChange(JSON.parse(text))
-                setBroken(false)
-              } catch {
-                setBroken(true)
-              }
-            }}
-          />
-        </Suspense>
+        <JsonCode
+          label={label}
+          value={first}
+          onChange={(text) => {
+            try {
+              onChange(JSON.parse(text))
+              setBroken(false)
+            } catch {
+              setBroken(true)
+            }
+          }}
+        />
       </div>
     </Input.Wrapper>
   )

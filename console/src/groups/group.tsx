@@ -1,6 +1,6 @@
 import { ActionIcon, Button, Menu, Select, Skeleton } from '@mantine/core'
 import { useQuery } from '@tanstack/react-query'
-import { Ellipsis, UserPlus, X } from 'lucide-react'
+import { UserPlus, X } from 'lucide-react'
 import { useState } from 'react'
 import {
   addGroupMember,
@@ -15,6 +15,7 @@ import { Confirm } from '../parts/dialogs.tsx'
 import { Drawer } from '../parts/drawer.tsx'
 import { OperationForm } from '../parts/form/form.tsx'
 import { List } from '../parts/list.tsx'
+import { More } from '../parts/more.tsx'
 import { Card, Facts, PageHead, useAddress, useOpen, useParam, useProject } from '../parts/page.tsx'
 import { counted, done, Empty, Failure, failed, useRefresh, When } from '../parts/states.tsx'
 import { Id, Status } from '../parts/status.tsx'
@@ -152,18 +153,11 @@ export const Page = () => {
             <Button variant="default" onClick={() => setAddress({ edit: 'yes' }, false)}>
               Edit
             </Button>
-            <Menu>
-              <Menu.Target>
-                <ActionIcon variant="default" size={36} aria-label="More actions">
-                  <Ellipsis size={16} />
-                </ActionIcon>
-              </Menu.Target>
-              <Menu.Dropdown>
-                <Menu.Item c="var(--bad)" onClick={() => setDeleting(true)}>
-                  Delete group
-                </Menu.Item>
-              </Menu.Dropdown>
-            </Menu>
+            <More>
+              <Menu.Item c="var(--bad)" onClick={() => setDeleting(true)}>
+                Delete group
+              </Menu.Item>
+            </More>
           </>
         }
       />

@@ -1,11 +1,11 @@
-import { ActionIcon, Menu } from '@mantine/core'
-import { Ellipsis } from 'lucide-react'
+import { Menu } from '@mantine/core'
 import { type ReactNode, useState } from 'react'
 import { callAny, type Row } from '../api.ts'
 import { Confirm } from './dialogs.tsx'
 import { Drawer } from './drawer.tsx'
 import type { FieldWords } from './form/field.ts'
 import { OperationForm } from './form/form.tsx'
+import { More } from './more.tsx'
 import { useProject } from './page.tsx'
 import { done } from './states.tsx'
 
@@ -57,29 +57,19 @@ export const RowActions = ({
   return (
     <>
       {(offered.length > 0 || menu.length > 0 || children) && (
-        <Menu>
-          <Menu.Target>
-            <ActionIcon
-              {...(isQuiet ? { variant: 'subtle', color: 'gray', size: 28 } : { variant: 'default', size: 36 })}
-              aria-label="More actions"
-            >
-              <Ellipsis size={16} />
-            </ActionIcon>
-          </Menu.Target>
-          <Menu.Dropdown>
-            {offered.map((action) => (
-              <Menu.Item key={action.title} onClick={() => run(action)}>
-                {action.title}
-              </Menu.Item>
-            ))}
-            {menu.map(({ title, run: open }) => (
-              <Menu.Item key={title} onClick={open}>
-                {title}
-              </Menu.Item>
-            ))}
-            {children}
-          </Menu.Dropdown>
-        </Menu>
+        <More isSmall={isQuiet}>
+          {offered.map((action) => (
+            <Menu.Item key={action.title} onClick={() => run(action)}>
+              {action.title}
+            </Menu.Item>
+          ))}
+          {menu.map(({ title, run: open }) => (
+            <Menu.Item key={title} onClick={open}>
+              {title}
+            </Menu.Item>
+          ))}
+          {children}
+        </More>
       )}
       <Drawer
         opened={isOpen && current?.asks === undefined}

@@ -1,7 +1,6 @@
 import {
   Avatar,
   Badge,
-  Button,
   Group as Line,
   SegmentedControl,
   Skeleton,
@@ -22,6 +21,7 @@ import {
 } from '../../../sdk/src/generated/admin.ts'
 import type { Segment } from '../../../sdk/src/generated/schemas.ts'
 import { call, TrellisError } from '../api.ts'
+import { FormFoot } from '../parts/form_foot.tsx'
 import { Card, PageHead, ProjectLink, useAddress, useOpen, useParam, useProject } from '../parts/page.tsx'
 import { count, counted, done, Failure, sentenceOf, useRefresh } from '../parts/states.tsx'
 import { useUnsaved } from '../parts/unsaved.tsx'
@@ -226,22 +226,17 @@ const Builder = ({ segment, start }: { segment?: Segment; start?: Group }) => {
               )}
             </Stack>
           </Card>
-          <div className="savebar">
-            {work.error && refused === undefined && (
-              <div className="grow">
-                <Failure error={work.error} />
-              </div>
-            )}
-            <Button variant="default" onClick={() => open(segment ? `segments/${segment.id}` : 'segments')}>
-              Cancel
-            </Button>
-            <Button type="submit" loading={work.isPending} disabled={!canSave}>
-              {segment ? 'Save' : 'Create segment'}
-              {isDynamic && size.isReady && size.preview.data && !size.preview.error
+          <FormFoot
+            verb={
+              (segment ? 'Save' : 'Create segment') +
+              (isDynamic && size.isReady && size.preview.data && !size.preview.error
                 ? ` of ${counted(size.preview.data.data.count, 'user')}`
-                : ''}
-            </Button>
-          </div>
+                : '')
+            }
+            work={{ error: refused === undefined ? work.error : null, isPending: work.isPending }}
+            onCancel={() => open(segment ? `segments/${segment.id}` : 'segments')}
+            isDisabled={!canSave}
+          />
         </div>
         {isDynamic && <Size size={size} />}
       </div>

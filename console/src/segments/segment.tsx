@@ -1,6 +1,6 @@
-import { ActionIcon, Alert, Button, Menu, Skeleton, Stack, Switch, Text } from '@mantine/core'
+import { Alert, Button, Menu, Skeleton, Stack, Switch, Text } from '@mantine/core'
 import { useMutation, useQuery } from '@tanstack/react-query'
-import { Ellipsis, RefreshCw } from 'lucide-react'
+import { RefreshCw } from 'lucide-react'
 import { useState } from 'react'
 import {
   deleteSegment,
@@ -12,6 +12,7 @@ import {
 import { call } from '../api.ts'
 import { Chart } from '../parts/chart.tsx'
 import { Confirm } from '../parts/dialogs.tsx'
+import { More } from '../parts/more.tsx'
 import { Card, Facts, PageHead, useOpen, useParam, useProject } from '../parts/page.tsx'
 import { done, Failure, failed, useRefresh, When } from '../parts/states.tsx'
 import { Id, Status } from '../parts/status.tsx'
@@ -86,19 +87,12 @@ export const Page = () => {
             <Button variant="default" onClick={() => open(`segments/${segment.id}/edit`)}>
               Edit
             </Button>
-            <Menu>
-              <Menu.Target>
-                <ActionIcon variant="default" size={36} aria-label="More actions">
-                  <Ellipsis size={16} />
-                </ActionIcon>
-              </Menu.Target>
-              <Menu.Dropdown>
-                <Menu.Item onClick={() => open('users', { segment: segment.id })}>Show in the list of users</Menu.Item>
-                <Menu.Item c="var(--bad)" onClick={() => setDeleting(true)}>
-                  Delete segment
-                </Menu.Item>
-              </Menu.Dropdown>
-            </Menu>
+            <More>
+              <Menu.Item onClick={() => open('users', { segment: segment.id })}>Show in the list of users</Menu.Item>
+              <Menu.Item c="var(--bad)" onClick={() => setDeleting(true)}>
+                Delete segment
+              </Menu.Item>
+            </More>
           </>
         }
       />

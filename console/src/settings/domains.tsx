@@ -10,6 +10,7 @@ import { Drawer } from '../parts/drawer.tsx'
 import { OperationForm } from '../parts/form/form.tsx'
 import { List, ShortTable } from '../parts/list.tsx'
 import { PageHead, useProject } from '../parts/page.tsx'
+import { RowButton } from '../parts/row_button.tsx'
 import { done, Empty, failed, useRefresh, When } from '../parts/states.tsx'
 import { Copied, Status } from '../parts/status.tsx'
 
@@ -83,18 +84,7 @@ export const Page = () => {
         columns={[
           {
             title: 'Name',
-            show: (domain) => (
-              <Button
-                variant="transparent"
-                p={0}
-                h="auto"
-                color="gray"
-                className="plain"
-                onClick={() => setShown(domain)}
-              >
-                {domain.domain}
-              </Button>
-            ),
+            show: (domain) => <RowButton onClick={() => setShown(domain)}>{domain.domain}</RowButton>,
           },
           { title: 'For', show: (domain) => kinds[domain.kind] ?? domain.kind },
           { title: 'Status', show: (domain) => <Status value={domain.status} /> },

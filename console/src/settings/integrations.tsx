@@ -10,6 +10,7 @@ import {
 import { call } from '../api.ts'
 import { Confirm } from '../parts/dialogs.tsx'
 import { Drawer } from '../parts/drawer.tsx'
+import { FormFoot } from '../parts/form_foot.tsx'
 import { PageHead, useAddress, useProject } from '../parts/page.tsx'
 import { done, Failure, failed, Rows, useRefresh, When } from '../parts/states.tsx'
 import { Copied, Status } from '../parts/status.tsx'
@@ -151,15 +152,7 @@ const Connect = ({ provider, onClose }: { provider: Provider; onClose: () => voi
             />
           )
         })}
-        {work.error && <Failure error={work.error} />}
-        <Group justify="flex-end">
-          <Button variant="default" onClick={onClose}>
-            Cancel
-          </Button>
-          <Button type="submit" loading={work.isPending}>
-            Connect
-          </Button>
-        </Group>
+        <FormFoot verb="Connect" work={work} onCancel={onClose} />
       </Stack>
     </form>
   )

@@ -1,11 +1,9 @@
-import { defaultKeymap, history, historyKeymap } from '@codemirror/commands'
 import { PostgreSQL, sql } from '@codemirror/lang-sql'
-import { bracketMatching, syntaxHighlighting } from '@codemirror/language'
 import { setDiagnostics } from '@codemirror/lint'
 import { EditorSelection } from '@codemirror/state'
-import { EditorView, placeholder as ghost, keymap, lineNumbers } from '@codemirror/view'
-import { type Ref, useEffect, useImperativeHandle, useRef } from 'react'
-import { colours, look } from '../parts/form/json_editor.tsx'
+import { EditorView } from '@codemirror/view'
+import { type Ref, useEffect, useImperativeHandle } from 'react'
+import { useCodeMirror } from '../parts/code_mirror.ts'
 import type { Problem } from './data.ts'
 
 export type Editor = {
@@ -43,48 +41,19 @@ type Props = {
   readonly handle: Ref<Editor>
 }
 
-/** The editor of a query. In a shadow root CodeMirror takes constructed style sheets, which the policy of the page allows. */
+/** The editor of a query. */
 export const SqlEditor = ({ value, onChange, onRun, problem, handle }: Props) => {
-  const host = useRef<HTMLDivElement>(null)
-  const latest = useRef({ onChange, onRun })
-  latest.current = { onChange, onRun }
-  const view = useRef<EditorView>(undefined)
-  useEffect(() => {
-    if (!host.current) return
-    const root = host.current.shadowRoot ?? host.current.attachShadow({ mode: 'open' })
-    view.current = new EditorView({
-      doc: value,
-      parent: root,
-      root,
-      extensions: [
-        lineNumbers(),
-        EditorView.lineWrapping,
-        history(),
-        bracketMatching(),
-        sql({ dialect: PostgreSQL }),
-        syntaxHighlighting(colours),
-        look,
-        height,
-        ghost('select …'),
-        keymap.of([
-          {
-            key: 'Mod-Enter',
-            run: () => {
-              latest.current.onRun()
-              return true
-            },
-          },
-          ...defaultKeymap,
-          ...historyKeymap,
-        ]),
-        EditorView.contentAttributes.of({ 'aria-label': 'Query' }),
-        EditorView.updateListener.of((update) => {
-          if (update.docChanged) latest.current.onChange(update.state.doc.toString())
-        }),
-      ],
-    })
-    return () => view.current?.destroy()
-  }, [])
+  const { host, view } = useCodeMirror(
+    {
+      value,
+      label: 'Query',
+      placeholder: 'select …',
+      extensions: [sql({ dialect: PostgreSQL }), height],
+      onChange,
+      onRun,
+    },
+    [],
+  )
 
   useEffect(() => {
     const editor = view.current

@@ -8,6 +8,7 @@ import { call } from '../api.ts'
 import { Drawer } from '../parts/drawer.tsx'
 import { List } from '../parts/list.tsx'
 import { Facts, PageHead, useAddress, useProject } from '../parts/page.tsx'
+import { RowButton } from '../parts/row_button.tsx'
 import { count, Empty, Failure, When } from '../parts/states.tsx'
 import { Id } from '../parts/status.tsx'
 
@@ -68,16 +69,7 @@ export const AuditList = ({
             title: 'What',
             show: (row) => (
               <>
-                <Button
-                  variant="transparent"
-                  p={0}
-                  h="auto"
-                  color="gray"
-                  className="plain"
-                  onClick={() => setShown(row)}
-                >
-                  {words(row.action)}
-                </Button>
+                <RowButton onClick={() => setShown(row)}>{words(row.action)}</RowButton>
                 <span className="cell-sub">{row.target.type.replace(/_/g, ' ')}</span>
               </>
             ),

@@ -7,6 +7,7 @@ import { call } from '../api.ts'
 import { Drawer } from '../parts/drawer.tsx'
 import { List } from '../parts/list.tsx'
 import { Facts, useAddress, useProject } from '../parts/page.tsx'
+import { RowButton } from '../parts/row_button.tsx'
 import { count, done, Empty, Failure, failed, useRefresh, When } from '../parts/states.tsx'
 import { Id, Status } from '../parts/status.tsx'
 
@@ -92,16 +93,7 @@ export const DeliveryList = ({ operation, path }: { operation: string; path?: Re
           title: 'Event',
           show: (row) => (
             <>
-              <Button
-                variant="transparent"
-                p={0}
-                h="auto"
-                color="gray"
-                className="plain"
-                onClick={() => setAddress({ delivery: row.id }, false)}
-              >
-                {row.event_name}
-              </Button>
+              <RowButton onClick={() => setAddress({ delivery: row.id }, false)}>{row.event_name}</RowButton>
               {row.status !== 'delivered' && <span className="cell-sub">{reasonOf(row)}</span>}
             </>
           ),

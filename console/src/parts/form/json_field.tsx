@@ -1,8 +1,7 @@
-import { lazy, Suspense, useState } from 'react'
+import { useState } from 'react'
 import { type FormState, type Frame, valueAt } from './field.ts'
+import { JsonCode } from './json_code.tsx'
 import { Labelled } from './labelled.tsx'
-
-const CodeEditor = lazy(async () => ({ default: (await import('./json_editor.tsx')).CodeEditor }))
 
 /** A value that may be anything, as JSON: for what has no editor of its own. */
 export const JsonField = ({ form, frame }: { form: FormState; frame: Frame }) => {
@@ -12,21 +11,19 @@ export const JsonField = ({ form, frame }: { form: FormState; frame: Frame }) =>
   return (
     <Labelled id={`${path}-label`} label={label} help={help} error={error}>
       <div className="json-field">
-        <Suspense fallback={<div className="code" />}>
-          <CodeEditor
-            label={label}
-            value={first}
-            placeholder="{ }"
-            onChange={(text) => {
-              try {
-                form.setFieldValue(path, text.trim() === '' ? undefined : JSON.parse(text))
-                form.clearFieldError(path)
-              } catch {
-                form.setFieldError(path, 'This is not JSON yet')
-              }
-            }}
-          />
-        </Suspense>
+        <JsonCode
+          label={label}
+          value={first}
+          placeholder="{ }"
+          onChange={(text) => {
+            try {
+              form.setFieldValue(path, text.trim() === '' ? undefined : JSON.parse(text))
+              form.clearFieldError(path)
+            } catch {
+              form.setFieldError(path, 'This is not JSON yet')
+            }
+          }}
+        />
       </div>
     </Labelled>
   )

@@ -3,8 +3,9 @@ import { useForm } from '@mantine/form'
 import { useMutation } from '@tanstack/react-query'
 import { useEffect, useMemo } from 'react'
 import { callAny, type Row, TrellisError } from '../../api.ts'
+import { FormFoot } from '../form_foot.tsx'
 import { useProject } from '../page.tsx'
-import { Failure, useRefresh } from '../states.tsx'
+import { useRefresh } from '../states.tsx'
 import { useUnsaved } from '../unsaved.tsx'
 import { editorOf } from './editors.ts'
 import type { Values } from './field.ts'
@@ -121,25 +122,12 @@ export const LoadedForm = ({ document, ...props }: OperationFormProps & { docume
     else work.mutate()
   }
   const foot = (
-    <div className="savebar">
-      {work.error && (
-        <div className="grow">
-          <Failure error={work.error} />
-        </div>
-      )}
-      {onCancel && (
-        <Button variant="default" onClick={onCancel}>
-          Cancel
-        </Button>
-      )}
-      <Button
-        type="submit"
-        loading={work.isPending}
-        disabled={props.row !== undefined && Object.keys(body).length === 0}
-      >
-        {verb}
-      </Button>
-    </div>
+    <FormFoot
+      verb={verb}
+      work={work}
+      onCancel={onCancel}
+      isDisabled={props.row !== undefined && Object.keys(body).length === 0}
+    />
   )
   if (!isPage)
     return (
