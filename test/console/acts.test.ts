@@ -197,6 +197,30 @@ test('changed levels are not lost by a link, and saved ones come back by Undo', 
   await expect.poll(async () => (await project.admin.get('/xp/levels')).data).toEqual(before)
 })
 
+test('pages that ask for the same show it, whichever was open before', async () => {
+  const limit = await project.admin.put('/billing/spend-ceiling', { amount_usd: 40 })
+  expect(limit.status, limit.text).toBe(200)
+  await go(page, 'settings/usage')
+  await page.getByRole('region', { name: 'This month' }).getByText('of $40.00').waitFor()
+  await go(page, 'ai/spend')
+  await page.getByText('of at most $40.00').waitFor()
+  await page.getByRole('button', { name: 'Set a spending limit' }).click()
+  const dialog = page.getByRole('dialog', { name: 'Spending limit' })
+  await dialog.getByRole('switch', { name: 'Limit what it may spend' }).locator('..').click()
+  await dialog.getByRole('button', { name: 'Save' }).click()
+  await page.getByText('no limit for the project').waitFor()
+  await go(page, 'settings/usage')
+  await page.getByRole('region', { name: 'This month' }).getByText('$0.00, no limit').waitFor()
+
+  await go(page, `users/${user.id}`)
+  await page.getByRole('button', { name: 'More actions' }).click()
+  await page.getByRole('menuitem', { name: 'Role', exact: true }).click()
+  await page.getByRole('dialog').getByRole('combobox', { name: 'Role' }).waitFor()
+  await page.keyboard.press('Escape')
+  await go(page, 'collections/songs/access')
+  expect(await page.getByRole('main').getByRole('alert').count()).toBe(0)
+})
+
 test('nothing of this broke the policy of the page, threw, or left the origin', () => {
   expect(complaints).toEqual([])
 })

@@ -6,7 +6,7 @@ import { getDeveloper, revokeDeveloperSession } from '../../../sdk/src/generated
 import { call, type Row } from '../api.ts'
 import { Drawer } from '../parts/drawer.tsx'
 import { OperationForm } from '../parts/form/form.tsx'
-import { List } from '../parts/list.tsx'
+import { ListCard } from '../parts/list_card.tsx'
 import { Card, Facts, PageHead } from '../parts/page.tsx'
 import { done, Empty, Failure, failed, useRefresh, When } from '../parts/states.tsx'
 import { Status } from '../parts/status.tsx'
@@ -31,38 +31,36 @@ const Sessions = () => {
     onError: failed,
   })
   return (
-    <Card title="Where you are signed in" flush>
-      <List<Row>
-        name="Sessions"
-        isInside
-        operation="GET /v1/auth/developer/sessions"
-        columns={[
-          {
-            title: 'Device',
-            show: (row) => (
-              <>
-                {deviceOf(row['user_agent'])}
-                <span className="cell-sub">{String(row['ip'] ?? row['last_ip'] ?? '')}</span>
-              </>
+    <ListCard<Row>
+      title="Where you are signed in"
+      name="Sessions"
+      operation="GET /v1/auth/developer/sessions"
+      columns={[
+        {
+          title: 'Device',
+          show: (row) => (
+            <>
+              {deviceOf(row['user_agent'])}
+              <span className="cell-sub">{String(row['ip'] ?? row['last_ip'] ?? '')}</span>
+            </>
+          ),
+        },
+        { title: 'Since', show: (row) => <When at={row['created_at'] as string} /> },
+        { title: 'Last used', show: (row) => <When at={(row['last_used_at'] ?? row['last_seen_at']) as string} /> },
+        {
+          title: 'End',
+          show: (row) =>
+            row['is_current'] === true || row['current'] === true ? (
+              <Status value="this one" />
+            ) : (
+              <Button size="compact-sm" variant="default" onClick={() => end.mutate(String(row['id']))}>
+                Sign out
+              </Button>
             ),
-          },
-          { title: 'Since', show: (row) => <When at={row['created_at'] as string} /> },
-          { title: 'Last used', show: (row) => <When at={(row['last_used_at'] ?? row['last_seen_at']) as string} /> },
-          {
-            title: 'End',
-            show: (row) =>
-              row['is_current'] === true || row['current'] === true ? (
-                <Status value="this one" />
-              ) : (
-                <Button size="compact-sm" variant="default" onClick={() => end.mutate(String(row['id']))}>
-                  Sign out
-                </Button>
-              ),
-          },
-        ]}
-        empty={<Empty icon={<MonitorSmartphone size={22} />} title="No sessions" />}
-      />
-    </Card>
+        },
+      ]}
+      empty={<Empty icon={<MonitorSmartphone size={22} />} title="No sessions" />}
+    />
   )
 }
 

@@ -2,21 +2,18 @@ import { Anchor, Button, Progress, Skeleton, Stack, Text } from '@mantine/core'
 import { useQueries, useQuery } from '@tanstack/react-query'
 import { Link } from '@tanstack/react-router'
 import { FolderPlus } from 'lucide-react'
-import { type ReactNode, useState } from 'react'
-import {
-  getBilling,
-  listOrganizationInvites,
-  listOrganizationMembers,
-  listProjects,
-} from '../../../sdk/src/generated/admin.ts'
+import type { ReactNode } from 'react'
+import { listOrganizationInvites, listOrganizationMembers, listProjects } from '../../../sdk/src/generated/admin.ts'
 import type { Billing } from '../../../sdk/src/generated/schemas.ts'
 import { dollars } from '../ai/data.ts'
 import { call } from '../api.ts'
 import { bytes } from '../files/data.ts'
+import { billingOf } from '../parts/billing.ts'
 import { Figure } from '../parts/chart.tsx'
+import { useChosen } from '../parts/chosen.ts'
+import { SpendingLimit } from '../parts/spending_limit.tsx'
 import { count, Empty, Failure, Rows } from '../parts/states.tsx'
 import { Status } from '../parts/status.tsx'
-import { Spending } from './spending.tsx'
 
 /** What an organization may have: docs/organizations.md. */
 const mostMembers = 100
@@ -57,7 +54,7 @@ const Used = ({
 
 /** What an organization and its projects may have and spend, and what they did of it. */
 export const Limits = ({ orgId }: { orgId: string }) => {
-  const [changed, setChanged] = useState<string>()
+  const { one: changed, isOpen, choose, close } = useChosen<string>()
   const path = { orgId }
   const members = useQuery({
     queryKey: ['organization members', orgId],
@@ -76,16 +73,12 @@ export const Limits = ({ orgId }: { orgId: string }) => {
   })
   const all = projects.data?.data ?? []
   const billings = useQueries({
-    queries: all.map(({ id }) => ({
-      queryKey: ['billing', id],
-      queryFn: async () => (await call(getBilling, { path: { projectId: id } })).data as Billing,
-    })),
+    queries: all.map(({ id }) => billingOf(id)),
   })
   const spent = billings.every(({ data }) => data)
     ? billings.reduce((sum, { data }) => sum + (data?.usage.ai_spend_usd.used ?? 0), 0)
     : undefined
-  const at = all.findIndex(({ id }) => id === changed)
-  const chosen = all[at]
+  const chosen = all.find(({ id }) => id === changed)
   return (
     <Stack gap="md">
       <div className="cards">
@@ -165,7 +158,7 @@ export const Limits = ({ orgId }: { orgId: string }) => {
                           variant="default"
                           aria-label={`Spending limit of ${name}`}
                           disabled={!data}
-                          onClick={() => setChanged(id)}
+                          onClick={() => choose(id)}
                         >
                           Spending limit
                         </Button>
@@ -183,10 +176,12 @@ export const Limits = ({ orgId }: { orgId: string }) => {
         page.
       </Text>
       {chosen && (
-        <Spending
-          key={chosen.id}
-          project={{ id: chosen.id, name: chosen.name, ceiling: billings[at]?.data?.spend_ceiling_usd ?? null }}
-          onClose={() => setChanged(undefined)}
+        <SpendingLimit
+          projectId={chosen.id}
+          name={chosen.name}
+          limit={billings[all.indexOf(chosen)]?.data?.spend_ceiling_usd ?? null}
+          isOpen={isOpen}
+          onClose={close}
         />
       )}
     </Stack>

@@ -1,10 +1,10 @@
 import { Group, SegmentedControl, Select, Stack, Text } from '@mantine/core'
 import { useQuery } from '@tanstack/react-query'
 import { ScrollText } from 'lucide-react'
-import { useState } from 'react'
 import { adminListAiPrompts } from '../../../sdk/src/generated/admin.ts'
 import type { AiInvocation } from '../../../sdk/src/generated/schemas.ts'
 import { call, type Row } from '../api.ts'
+import { useChosen } from '../parts/chosen.ts'
 import { Drawer } from '../parts/drawer.tsx'
 import { List } from '../parts/list.tsx'
 import { Facts, PageHead, ProjectLink, useAddress, useProject } from '../parts/page.tsx'
@@ -80,16 +80,11 @@ const Detail = ({ one }: { one: AiInvocation }) => {
 export const Page = () => {
   const { path } = useProject()
   const [{ prompt, status = 'all' }, setAddress] = useAddress<'prompt' | 'status'>()
-  const [open, setOpen] = useState<AiInvocation>()
-  const [isOpen, setIsOpen] = useState(false)
+  const { one: open, isOpen, choose: show, close } = useChosen<AiInvocation>()
   const { data: prompts } = useQuery({
     queryKey: ['prompts', path.projectId],
     queryFn: async () => (await call(adminListAiPrompts, { path, query: { limit: 100 } })).data,
   })
-  const show = (one: AiInvocation) => {
-    setOpen(one)
-    setIsOpen(true)
-  }
   return (
     <>
       <PageHead title="Calls" about="What was asked of the providers, newest first; kept for 90 days" />
@@ -159,11 +154,7 @@ export const Page = () => {
           </Empty>
         }
       />
-      <Drawer
-        opened={isOpen}
-        onClose={() => setIsOpen(false)}
-        title={open?.prompt ?? kinds[open?.kind ?? ''] ?? 'Call'}
-      >
+      <Drawer opened={isOpen} onClose={close} title={open?.prompt ?? kinds[open?.kind ?? ''] ?? 'Call'}>
         {open && <Detail one={open} />}
       </Drawer>
     </>

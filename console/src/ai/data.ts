@@ -3,7 +3,6 @@ import {
   getAiPrompt,
   getAiPromptBudget,
   getAiPromptSpend,
-  getBilling,
   listAiProviders,
   setAiPromptBudget,
 } from '../../../sdk/src/generated/admin.ts'
@@ -60,13 +59,6 @@ export const useSpend = (name: string, period: Period) => {
   return useQuery({
     queryKey: ['spend', path.projectId, name, period],
     queryFn: async () => (await call(getAiPromptSpend, { path: { ...path, name }, query: { period } })).data,
-  })
-}
-export const useBilling = () => {
-  const { path } = useProject()
-  return useQuery({
-    queryKey: ['billing', path.projectId],
-    queryFn: async () => (await call(getBilling, { path })).data,
   })
 }
 export const putBudget = (projectId: string, name: string, budget_usd: number | null, budget_period: Period) =>

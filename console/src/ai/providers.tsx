@@ -3,6 +3,7 @@ import { useMutation } from '@tanstack/react-query'
 import { useState } from 'react'
 import { createAiProvider, deleteAiProvider } from '../../../sdk/src/generated/admin.ts'
 import { call } from '../api.ts'
+import { useChosen } from '../parts/chosen.ts'
 import { Confirm } from '../parts/dialogs.tsx'
 import { Drawer } from '../parts/drawer.tsx'
 import { Card, PageHead, useAddress, useProject } from '../parts/page.tsx'
@@ -69,8 +70,7 @@ export const Page = () => {
   const { path } = useProject()
   const { data, error, refetch } = useProviders()
   const [{ connect }, setAddress] = useAddress<'connect'>()
-  const [gone, setGone] = useState('')
-  const [isOpen, setOpen] = useState(false)
+  const { one: gone = '', isOpen, choose, close } = useChosen<string>()
   return (
     <>
       <PageHead title="Providers" about="Whose models your prompts use. Apps never see a key" />
@@ -111,10 +111,7 @@ export const Page = () => {
                         size="xs"
                         variant="default"
                         aria-label={`Disconnect ${providerNames[name]}`}
-                        onClick={() => {
-                          setGone(name)
-                          setOpen(true)
-                        }}
+                        onClick={() => choose(name)}
                       >
                         Disconnect
                       </Button>
@@ -139,7 +136,7 @@ export const Page = () => {
         verb="Disconnect"
         said={`${providerNames[gone]} is disconnected.`}
         isOpen={isOpen}
-        onClose={() => setOpen(false)}
+        onClose={close}
         run={() => call(deleteAiProvider, { path: { ...path, name: gone } })}
       >
         Its key is deleted here. Prompts that use it have to be changed first.

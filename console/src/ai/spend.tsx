@@ -1,17 +1,14 @@
-import { Button, Group, NumberInput, Progress, Skeleton, Stack, Text } from '@mantine/core'
-import { useMutation } from '@tanstack/react-query'
+import { Button, Group, Progress, Skeleton, Text } from '@mantine/core'
 import { CircleDollarSign } from 'lucide-react'
 import { useState } from 'react'
-import { setSpendCeiling } from '../../../sdk/src/generated/admin.ts'
-import { call } from '../api.ts'
-import { Dialog } from '../parts/drawer.tsx'
+import { useBilling } from '../parts/billing.ts'
 import { List } from '../parts/list.tsx'
 import { PageHead, ProjectLink, useAddress, useProject } from '../parts/page.tsx'
-import { done, Empty, Failure, useRefresh } from '../parts/states.tsx'
+import { SpendingLimit } from '../parts/spending_limit.tsx'
+import { Empty, Failure } from '../parts/states.tsx'
 import { Status } from '../parts/status.tsx'
-import { useUnsaved } from '../parts/unsaved.tsx'
 import { BudgetDrawer } from './budget.tsx'
-import { dollars, type Period, type Prompt, periodWords, useBilling, useBudget, useSpend } from './data.ts'
+import { dollars, type Period, type Prompt, periodWords, useBudget, useSpend } from './data.ts'
 
 const Spent = ({ name, period }: { name: string; period: Period }) => {
   const { data } = useSpend(name, period)
@@ -38,67 +35,22 @@ const Budget = ({ name, onEdit }: { name: string; onEdit: () => void }) => {
   )
 }
 
-const CeilingForm = ({ ceiling, onClose }: { ceiling: number | null; onClose: () => void }) => {
-  const { path } = useProject()
-  const refresh = useRefresh()
-  const [amount, setAmount] = useState<number | null>(ceiling)
-  const put = (amount_usd: number | null) => call(setSpendCeiling, { path, body: { amount_usd } })
-  const work = useMutation({
-    mutationFn: () => put(amount),
-    onSuccess: async () => {
-      done(amount === null ? 'The project has no ceiling.' : 'The ceiling is set.', () => put(ceiling).then(refresh))
-      onClose()
-      await refresh()
-    },
-  })
-  useUnsaved(amount, work)
-  return (
-    <form
-      onSubmit={(event) => {
-        event.preventDefault()
-        work.mutate()
-      }}
-    >
-      <Stack gap="sm">
-        <NumberInput
-          label="All calls of a month, at most"
-          description="Empty: no ceiling. Beyond it every call is refused, whichever prompt it asks"
-          prefix="$ "
-          min={0}
-          data-autofocus
-          value={amount ?? ''}
-          onChange={(next) => setAmount(next === '' ? null : Number(next))}
-        />
-        {work.error && <Failure error={work.error} />}
-        <Group justify="flex-end" gap="xs">
-          <Button variant="default" onClick={onClose}>
-            Cancel
-          </Button>
-          <Button type="submit" loading={work.isPending}>
-            Save ceiling
-          </Button>
-        </Group>
-      </Stack>
-    </form>
-  )
-}
-
 /** What calls cost, and what they may cost. */
 export const Page = () => {
   const [{ budget }, setAddress] = useAddress<'budget'>()
   const [isOpen, setOpen] = useState(false)
-  const { data, error, refetch } = useBilling()
-  const billing = data as { spend_ceiling_usd: number | null; usage: { ai_spend_usd?: { used: number } } } | undefined
-  const used = billing?.usage.ai_spend_usd?.used ?? 0
-  const ceiling = billing?.spend_ceiling_usd ?? null
+  const { data: billing, error, refetch } = useBilling()
+  const { projectId } = useProject()
+  const used = billing?.usage.ai_spend_usd.used ?? 0
+  const limit = billing?.spend_ceiling_usd ?? null
   return (
     <>
       <PageHead
         title="Spend"
         about="What calls cost this month, and what they may cost"
         actions={
-          <Button variant="default" onClick={() => setOpen(true)}>
-            {ceiling === null ? 'Set a ceiling' : 'Change the ceiling'}
+          <Button variant="default" disabled={!billing} onClick={() => setOpen(true)}>
+            Set a spending limit
           </Button>
         }
       />
@@ -115,14 +67,14 @@ export const Page = () => {
               </Text>
             </div>
             <Text size="sm" c="dimmed">
-              {ceiling === null ? 'no ceiling for the project' : `of at most ${dollars(ceiling)}`}
+              {limit === null ? 'no limit for the project' : `of at most ${dollars(limit)}`}
             </Text>
           </Group>
-          {ceiling !== null && (
+          {limit !== null && (
             <Progress
               mt="sm"
-              value={ceiling === 0 ? 100 : Math.min(100, (used / ceiling) * 100)}
-              aria-label={`${dollars(used)} of ${dollars(ceiling)}`}
+              value={limit === 0 ? 100 : Math.min(100, (used / limit) * 100)}
+              aria-label={`${dollars(used)} of ${dollars(limit)}`}
             />
           )}
         </section>
@@ -152,9 +104,7 @@ export const Page = () => {
         />
       </div>
       <BudgetDrawer name={budget} onClose={() => setAddress({ budget: undefined })} />
-      <Dialog opened={isOpen} onClose={() => setOpen(false)} title="Ceiling of the project">
-        {isOpen && <CeilingForm ceiling={ceiling} onClose={() => setOpen(false)} />}
-      </Dialog>
+      <SpendingLimit projectId={projectId} limit={limit} isOpen={isOpen} onClose={() => setOpen(false)} />
     </>
   )
 }

@@ -1,8 +1,8 @@
 import { Button, Text } from '@mantine/core'
-import { useState } from 'react'
 import { rollbackAiPrompt } from '../../../sdk/src/generated/admin.ts'
 import type { AiPromptVersion } from '../../../sdk/src/generated/schemas.ts'
 import { call } from '../api.ts'
+import { useChosen } from '../parts/chosen.ts'
 import { Confirm } from '../parts/dialogs.tsx'
 import { List } from '../parts/list.tsx'
 import { useProject } from '../parts/page.tsx'
@@ -12,8 +12,7 @@ import type { Prompt } from './data.ts'
 /** Every version of a prompt, each of which can become the next one. */
 export const Versions = ({ prompt }: { prompt: Prompt }) => {
   const { path } = useProject()
-  const [chosen, setChosen] = useState<AiPromptVersion>()
-  const [isOpen, setOpen] = useState(false)
+  const { one: chosen, isOpen, choose, close } = useChosen<AiPromptVersion>()
   const restore = (version: number) =>
     call(rollbackAiPrompt, { path: { ...path, name: prompt.name }, body: { version } })
   return (
@@ -48,10 +47,7 @@ export const Versions = ({ prompt }: { prompt: Prompt }) => {
                   size="compact-xs"
                   variant="default"
                   aria-label={`Restore version ${one.version}`}
-                  onClick={() => {
-                    setChosen(one)
-                    setOpen(true)
-                  }}
+                  onClick={() => choose(one)}
                 >
                   Restore
                 </Button>
@@ -66,7 +62,7 @@ export const Versions = ({ prompt }: { prompt: Prompt }) => {
         said={`The prompt is as in version ${chosen?.version}.`}
         isOpen={isOpen}
         isDangerous={false}
-        onClose={() => setOpen(false)}
+        onClose={close}
         run={() => restore(chosen?.version ?? 0)}
         undo={() => restore(prompt.version)}
       >

@@ -1,35 +1,45 @@
 import { Button, Group, Progress, Skeleton, Stack, Text } from '@mantine/core'
 import { useMutation, useQuery } from '@tanstack/react-query'
 import { useState } from 'react'
-import { createBillingPortal, getBilling, getUsage } from '../../../sdk/src/generated/admin.ts'
+import { createBillingPortal, getUsage } from '../../../sdk/src/generated/admin.ts'
+import type { Billing } from '../../../sdk/src/generated/schemas.ts'
 import { call } from '../api.ts'
+import { useBilling } from '../parts/billing.ts'
 import { Chart, type Point } from '../parts/chart.tsx'
-import { Drawer } from '../parts/drawer.tsx'
-import { OperationForm } from '../parts/form/form.tsx'
 import { Card, PageHead, useProject } from '../parts/page.tsx'
-import { count, done, Failure, failed } from '../parts/states.tsx'
+import { SpendingLimit } from '../parts/spending_limit.tsx'
+import { count, Failure, failed } from '../parts/states.tsx'
 import { Status } from '../parts/status.tsx'
 
 const bytes = (value: number) => {
   const unit = value >= 2 ** 30 ? 2 ** 30 : 2 ** 20
   return `${count(Math.round((value / unit) * 10) / 10)} ${unit === 2 ** 30 ? 'GB' : 'MB'}`
 }
-const titles: Readonly<Record<string, readonly [string, (value: number) => string]>> = {
+type Meters = Billing['usage']
+const titles: Readonly<Partial<Record<keyof Meters, readonly [string, (value: number) => string]>>> = {
   mau: ['Active users of the month', count],
   events: ['Events', count],
   api_requests: ['Requests', count],
   push_sent: ['Pushes', count],
   emails_sent: ['Mails', count],
-  storage_bytes: ['Stored rows', bytes],
   media_storage: ['Stored files', bytes],
   egress_bytes: ['Sent bytes', bytes],
   ai_spend_usd: ['AI', (value) => `$${value.toFixed(2)}`],
 }
 const dayBefore = (days: number) => new Date(Date.now() - days * 864e5).toISOString().slice(0, 10)
 
-const Meter = ({ name, used, limit }: { name: string; used: number; limit: number | null }) => {
-  const [title, show] = titles[name] ?? [name, count]
-  const share = limit ? Math.min(100, (used / limit) * 100) : 0
+const Meter = ({
+  title,
+  show,
+  used,
+  limit,
+}: {
+  title: string
+  show: (value: number) => string
+  used: number
+  limit: number | null
+}) => {
+  const share = limit === 0 ? 100 : limit ? Math.min(100, (used / limit) * 100) : 0
   return (
     <div>
       <Group justify="space-between">
@@ -55,7 +65,7 @@ const Meter = ({ name, used, limit }: { name: string; used: number; limit: numbe
 export const Page = () => {
   const { path } = useProject()
   const [isCapping, setCapping] = useState(false)
-  const billing = useQuery({ queryKey: ['billing', path.projectId], queryFn: () => call(getBilling, { path }) })
+  const billing = useBilling()
   const usage = useQuery({
     queryKey: ['usage', path.projectId, 'month'],
     queryFn: () => call(getUsage, { path, query: { from: dayBefore(29), to: dayBefore(0) } }),
@@ -65,17 +75,7 @@ export const Page = () => {
     onSuccess: ({ url }) => location.assign(url),
     onError: failed,
   })
-  const data = billing.data?.data as unknown as
-    | {
-        effective_tier: string
-        limits: Record<string, number | null>
-        usage: Record<string, { value?: number; used?: number } | number>
-      }
-    | undefined
-  const usedOf = (name: string) => {
-    const value = data?.usage[name]
-    return typeof value === 'number' ? value : (value?.used ?? value?.value ?? 0)
-  }
+  const { data } = billing
   const series = usage.data?.data.series as Readonly<Record<string, readonly Point[]>> | undefined
   return (
     <>
@@ -87,9 +87,11 @@ export const Page = () => {
             <Button variant="default" onClick={() => setCapping(true)}>
               Set a spending limit
             </Button>
-            <Button variant="default" loading={portal.isPending} onClick={() => portal.mutate()}>
-              Invoices
-            </Button>
+            {data?.configured && (
+              <Button variant="default" loading={portal.isPending} onClick={() => portal.mutate()}>
+                Invoices
+              </Button>
+            )}
           </>
         }
       />
@@ -109,24 +111,22 @@ export const Page = () => {
           </div>
           <Card title="This month" actions={<Status value={data.effective_tier} />}>
             <Stack gap="md">
-              {Object.keys(titles).map((name) => (
-                <Meter key={name} name={name} used={usedOf(name)} limit={data.limits[name] ?? null} />
-              ))}
+              {Object.entries(titles).map(([name, [title, show]]) => {
+                const { used, limit } = data.usage[name as keyof Meters]
+                // the limit that the team has set itself
+                const own = name === 'ai_spend_usd' ? data.spend_ceiling_usd : null
+                return <Meter key={name} title={title} show={show} used={used} limit={own ?? limit} />
+              })}
             </Stack>
           </Card>
         </div>
       )}
-      <Drawer opened={isCapping} onClose={() => setCapping(false)} title="Set a spending limit">
-        <OperationForm
-          operation="PUT /v1/admin/projects/{projectId}/billing/spend-ceiling"
-          verb="Save"
-          onCancel={() => setCapping(false)}
-          onDone={() => {
-            setCapping(false)
-            done('Saved.')
-          }}
-        />
-      </Drawer>
+      <SpendingLimit
+        projectId={path.projectId}
+        limit={data?.spend_ceiling_usd ?? null}
+        isOpen={isCapping}
+        onClose={() => setCapping(false)}
+      />
     </>
   )
 }

@@ -1,10 +1,11 @@
 import { Button, Group, SegmentedControl, Select, Skeleton, Switch, Text } from '@mantine/core'
-import { useInfiniteQuery, useQuery } from '@tanstack/react-query'
+import { useInfiniteQuery } from '@tanstack/react-query'
 import { Activity as Pulse } from 'lucide-react'
-import { listEventNames, listEvents } from '../../../sdk/src/generated/admin.ts'
+import { listEvents } from '../../../sdk/src/generated/admin.ts'
 import { EventDrawer } from '../activity/event.tsx'
 import { type Event, iconOf, isSystem, Pairs, sentenceOfEvent } from '../activity/sentences.tsx'
 import { call } from '../api.ts'
+import { useEventNames } from '../parts/event_names.ts'
 import { useAddress } from '../parts/page.tsx'
 import { Empty, Failure } from '../parts/states.tsx'
 import { useUser } from './one_user.ts'
@@ -95,10 +96,7 @@ export const Activity = () => {
     refetchInterval: 15_000,
     placeholderData: (before) => before,
   })
-  const names = useQuery({
-    queryKey: ['event names', projectId],
-    queryFn: () => call(listEventNames, { path: { projectId }, query: { limit: 100 } }),
-  })
+  const { data: names = [] } = useEventNames()
   const events = (list.data?.pages.flatMap(({ data }) => data) ?? []) as readonly Event[]
   const isFiltered = days !== 'all' || name !== undefined
   return (
@@ -118,7 +116,7 @@ export const Activity = () => {
           clearable
           clearButtonProps={{ 'aria-label': 'Clear the event' }}
           searchable
-          data={names.data?.data.map(({ event_name }) => event_name) ?? []}
+          data={names.map(({ event_name }) => event_name)}
           value={name ?? null}
           onChange={(next) => setAddress({ name: next ?? undefined })}
           w={180}

@@ -1,13 +1,12 @@
 import { Button } from '@mantine/core'
 import { Coins } from 'lucide-react'
-import { useState } from 'react'
 import { reverseCurrencyTransaction } from '../../../sdk/src/generated/admin.ts'
 import type { CurrencyTransaction } from '../../../sdk/src/generated/schemas.ts'
 import { call } from '../api.ts'
 import { Figure } from '../parts/chart.tsx'
+import { useChosen } from '../parts/chosen.ts'
 import { Confirm } from '../parts/dialogs.tsx'
-import { List } from '../parts/list.tsx'
-import { Card } from '../parts/page.tsx'
+import { ListCard } from '../parts/list_card.tsx'
 import { count, Empty, When } from '../parts/states.tsx'
 import { useUser } from './one_user.ts'
 
@@ -16,8 +15,7 @@ const signed = (amount: number) => `${amount > 0 ? '+' : ''}${count(amount)}`
 /** What a user has of each currency, and each change of it. */
 export const Balances = () => {
   const { path, balances } = useUser()
-  const [entry, setEntry] = useState<CurrencyTransaction>()
-  const [isOpen, setOpen] = useState(false)
+  const { one: entry, isOpen, choose, close } = useChosen<CurrencyTransaction>()
   return (
     <div className="column">
       {balances && Object.keys(balances).length > 0 && (
@@ -27,57 +25,47 @@ export const Balances = () => {
           ))}
         </div>
       )}
-      <Card title="Ledger" flush>
-        <List<CurrencyTransaction>
-          name="Ledger"
-          isInside
-          operation="GET /v1/admin/projects/{projectId}/currencies/transactions"
-          query={{ user_id: path.userId }}
-          columns={[
-            {
-              title: 'Change',
-              show: (one) => (
-                <b>
-                  {signed(one.kind === 'debit' ? -Math.abs(one.amount) : one.amount)} {one.currency_code}
-                </b>
+      <ListCard<CurrencyTransaction>
+        title="Ledger"
+        operation="GET /v1/admin/projects/{projectId}/currencies/transactions"
+        query={{ user_id: path.userId }}
+        columns={[
+          {
+            title: 'Change',
+            show: (one) => (
+              <b>
+                {signed(one.kind === 'debit' ? -Math.abs(one.amount) : one.amount)} {one.currency_code}
+              </b>
+            ),
+          },
+          { title: 'After', isNumber: true, show: (one) => count(one.balance_after) },
+          { title: 'Reason', show: (one) => one.reason.replace(/_/g, ' ') },
+          { title: 'By', show: (one) => (one.source_type === 'admin' ? 'your team' : one.source_type) },
+          { title: 'When', show: (one) => <When at={one.created_at} /> },
+          {
+            title: 'Back',
+            show: (one) =>
+              one.source_type === 'refund' ? (
+                'is one'
+              ) : (
+                <Button size="compact-xs" variant="default" onClick={() => choose(one)}>
+                  Reverse
+                </Button>
               ),
-            },
-            { title: 'After', isNumber: true, show: (one) => count(one.balance_after) },
-            { title: 'Reason', show: (one) => one.reason.replace(/_/g, ' ') },
-            { title: 'By', show: (one) => (one.source_type === 'admin' ? 'your team' : one.source_type) },
-            { title: 'When', show: (one) => <When at={one.created_at} /> },
-            {
-              title: 'Back',
-              show: (one) =>
-                one.source_type === 'refund' ? (
-                  'is one'
-                ) : (
-                  <Button
-                    size="compact-xs"
-                    variant="default"
-                    onClick={() => {
-                      setEntry(one)
-                      setOpen(true)
-                    }}
-                  >
-                    Reverse
-                  </Button>
-                ),
-            },
-          ]}
-          empty={
-            <Empty icon={<Coins size={22} />} title="No changes yet">
-              What a user earns, buys and spends is listed here.
-            </Empty>
-          }
-        />
-      </Card>
+          },
+        ]}
+        empty={
+          <Empty icon={<Coins size={22} />} title="No changes yet">
+            What a user earns, buys and spends is listed here.
+          </Empty>
+        }
+      />
       <Confirm
         title="Reverse this change?"
         verb="Reverse"
         said="It is reversed."
         isOpen={isOpen}
-        onClose={() => setOpen(false)}
+        onClose={close}
         run={() =>
           call(reverseCurrencyTransaction, {
             path: { projectId: path.projectId, transactionId: entry?.id ?? '' },

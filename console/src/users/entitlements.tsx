@@ -1,8 +1,8 @@
 import { Button } from '@mantine/core'
 import { KeyRound } from 'lucide-react'
-import { useState } from 'react'
 import { grantUserEntitlement, revokeUserEntitlement } from '../../../sdk/src/generated/admin.ts'
 import { call, type Row } from '../api.ts'
+import { useChosen } from '../parts/chosen.ts'
 import { Confirm } from '../parts/dialogs.tsx'
 import { List } from '../parts/list.tsx'
 import { Empty, When } from '../parts/states.tsx'
@@ -36,8 +36,7 @@ const sources: Readonly<Record<string, string>> = {
 /** What a user may use, and from where. */
 export const Entitlements = () => {
   const { path } = useUser()
-  const [right, setRight] = useState<Entitlement>()
-  const [isOpen, setOpen] = useState(false)
+  const { one: right, isOpen, choose, close } = useChosen<Entitlement>()
   const gift = right?.grants.find(({ source }) => source === 'promotional')
   return (
     <>
@@ -63,14 +62,7 @@ export const Entitlements = () => {
             title: 'Gift',
             show: (one) =>
               one.grants.some(({ source }) => source === 'promotional') ? (
-                <Button
-                  size="compact-xs"
-                  variant="default"
-                  onClick={() => {
-                    setRight(one)
-                    setOpen(true)
-                  }}
-                >
+                <Button size="compact-xs" variant="default" onClick={() => choose(one)}>
                   Take back
                 </Button>
               ) : (
@@ -91,7 +83,7 @@ export const Entitlements = () => {
           data.still_active ? 'The gift is gone. A purchase still gives access.' : 'It is taken back.'
         }
         isOpen={isOpen}
-        onClose={() => setOpen(false)}
+        onClose={close}
         run={() => call(revokeUserEntitlement, { path: { ...path, entitlementId: right?.entitlement_id ?? '' } })}
         undo={() => {
           const body: Row = {

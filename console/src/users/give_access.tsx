@@ -84,9 +84,9 @@ export const GiveRole = ({ user, isOpen, onClose }: DialogProps) => {
   const [key, setKey] = useState<string | null>(null)
   const { data } = useQuery({
     queryKey: ['roles', path.projectId],
-    queryFn: () => call(listRoles, { path, query: { limit: 100 } }),
+    queryFn: async () => (await call(listRoles, { path, query: { limit: 100 } })).data,
   })
-  const roles = (data?.data ?? []).filter((role) => !role.is_default)
+  const roles = (data ?? []).filter((role) => !role.is_default)
   const role = roles.find((one) => one.key === key) ?? roles[0]
   const at = { ...path, idOrKey: role?.key ?? '' }
   return (

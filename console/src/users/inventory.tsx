@@ -1,11 +1,11 @@
 import { Button } from '@mantine/core'
 import { Package } from 'lucide-react'
-import { useState } from 'react'
 import { adminGrantInventory, revokeInventory } from '../../../sdk/src/generated/admin.ts'
 import { call, type Row } from '../api.ts'
+import { useChosen } from '../parts/chosen.ts'
 import { Confirm } from '../parts/dialogs.tsx'
-import { List } from '../parts/list.tsx'
-import { Card, ProjectLink } from '../parts/page.tsx'
+import { ListCard } from '../parts/list_card.tsx'
+import { ProjectLink } from '../parts/page.tsx'
 import { count, Empty, When } from '../parts/states.tsx'
 import { useUser } from './one_user.ts'
 
@@ -31,8 +31,7 @@ const nameOfItem = (stack: Stack | undefined) => String(stack?.item['name'] ?? s
 /** The items that a user has, and each movement of them. */
 export const Inventory = () => {
   const { path } = useUser()
-  const [stack, setStack] = useState<Stack>()
-  const [isOpen, setOpen] = useState(false)
+  const { one: stack, isOpen, choose, close } = useChosen<Stack>()
   const body = {
     app_user_id: path.userId,
     catalog_item_key: String(stack?.item['key'] ?? ''),
@@ -41,80 +40,67 @@ export const Inventory = () => {
   }
   return (
     <div className="column">
-      <Card title="Items" flush>
-        <List<Stack>
-          name="Items"
-          isInside
-          operation="GET /v1/admin/projects/{projectId}/inventory"
-          query={{ user_id: path.userId }}
-          columns={[
-            {
-              title: 'Item',
-              show: (one) => <ProjectLink to={`catalog/${one.catalog_item_id}`}>{nameOfItem(one)}</ProjectLink>,
-            },
-            { title: 'Quantity', isNumber: true, show: (one) => count(one.quantity) },
-            { title: 'Since', show: (one) => <When at={one.created_at} /> },
-            { title: 'Ends', show: (one) => <When at={one.expires_at} none="never" /> },
-            {
-              title: 'Take',
-              show: (one) =>
-                one.quantity > 0 ? (
-                  <Button
-                    size="compact-xs"
-                    variant="default"
-                    onClick={() => {
-                      setStack(one)
-                      setOpen(true)
-                    }}
-                  >
-                    Take
-                  </Button>
-                ) : (
-                  'used up'
-                ),
-            },
-          ]}
-          empty={
-            <Empty icon={<Package size={22} />} title="No items">
-              Purchases, rewards and gifts put them here. To give one: More actions, Item.
-            </Empty>
-          }
-        />
-      </Card>
-      <Card title="Movements" flush>
-        <List<Movement>
-          name="Movements"
-          isInside
-          operation="GET /v1/admin/projects/{projectId}/inventory/ledger"
-          query={{ user_id: path.userId }}
-          limit={20}
-          columns={[
-            {
-              title: 'Change',
-              show: (one) => (
-                <>
-                  <b>
-                    {one.change > 0 ? '+' : ''}
-                    {count(one.change)}
-                  </b>{' '}
-                  <span className="mono">{one.catalog_item_key}</span>
-                </>
+      <ListCard<Stack>
+        title="Items"
+        operation="GET /v1/admin/projects/{projectId}/inventory"
+        query={{ user_id: path.userId }}
+        columns={[
+          {
+            title: 'Item',
+            show: (one) => <ProjectLink to={`catalog/${one.catalog_item_id}`}>{nameOfItem(one)}</ProjectLink>,
+          },
+          { title: 'Quantity', isNumber: true, show: (one) => count(one.quantity) },
+          { title: 'Since', show: (one) => <When at={one.created_at} /> },
+          { title: 'Ends', show: (one) => <When at={one.expires_at} none="never" /> },
+          {
+            title: 'Take',
+            show: (one) =>
+              one.quantity > 0 ? (
+                <Button size="compact-xs" variant="default" onClick={() => choose(one)}>
+                  Take
+                </Button>
+              ) : (
+                'used up'
               ),
-            },
-            { title: 'After', isNumber: true, show: (one) => count(one.quantity_after) },
-            { title: 'What', show: (one) => one.kind },
-            { title: 'Reason', show: (one) => one.reason },
-            { title: 'When', show: (one) => <When at={one.created_at} /> },
-          ]}
-          empty={<Empty title="No movements yet" />}
-        />
-      </Card>
+          },
+        ]}
+        empty={
+          <Empty icon={<Package size={22} />} title="No items">
+            Purchases, rewards and gifts put them here. To give one: More actions, Item.
+          </Empty>
+        }
+      />
+      <ListCard<Movement>
+        title="Movements"
+        operation="GET /v1/admin/projects/{projectId}/inventory/ledger"
+        query={{ user_id: path.userId }}
+        limit={20}
+        columns={[
+          {
+            title: 'Change',
+            show: (one) => (
+              <>
+                <b>
+                  {one.change > 0 ? '+' : ''}
+                  {count(one.change)}
+                </b>{' '}
+                <span className="mono">{one.catalog_item_key}</span>
+              </>
+            ),
+          },
+          { title: 'After', isNumber: true, show: (one) => count(one.quantity_after) },
+          { title: 'What', show: (one) => one.kind },
+          { title: 'Reason', show: (one) => one.reason },
+          { title: 'When', show: (one) => <When at={one.created_at} /> },
+        ]}
+        empty={<Empty title="No movements yet" />}
+      />
       <Confirm
         title={`Take ${nameOfItem(stack)}?`}
         verb="Take"
         said={`${nameOfItem(stack)} is taken.`}
         isOpen={isOpen}
-        onClose={() => setOpen(false)}
+        onClose={close}
         run={() => call(revokeInventory, { path: { projectId: path.projectId }, body })}
         undo={() => call(adminGrantInventory, { path: { projectId: path.projectId }, body })}
       >

@@ -1,7 +1,7 @@
 import { Bell, Mail, MessageSquare } from 'lucide-react'
 import type { Row } from '../api.ts'
-import { List } from '../parts/list.tsx'
-import { Card, ProjectLink } from '../parts/page.tsx'
+import { ListCard } from '../parts/list_card.tsx'
+import { ProjectLink } from '../parts/page.tsx'
 import { count, Empty, When } from '../parts/states.tsx'
 import { Status } from '../parts/status.tsx'
 import { useUser } from './one_user.ts'
@@ -21,68 +21,59 @@ export const Messages = () => {
   const query = { user_id: path.userId }
   return (
     <div className="column">
-      <Card title="Push" flush>
-        <List<Row>
-          name="Push"
-          isInside
-          operation="GET /v1/admin/projects/{projectId}/push/deliveries"
-          query={query}
-          columns={[
-            {
-              title: 'From',
-              show: (one) =>
-                one['campaign_id'] ? (
-                  <ProjectLink to={`push/${one['campaign_id']}`}>a campaign</ProjectLink>
-                ) : one['automation_id'] ? (
-                  'an automation'
-                ) : (
-                  'your team or server'
-                ),
-            },
-            { title: 'Status', show: (one) => <Status value={String(one['status'])} /> },
-            { title: 'Why', show: (one) => reasons[String(one['reason'])] ?? String(one['code'] ?? '—') },
-            { title: 'Due', show: (one) => <When at={one['due_at'] as string} /> },
-            { title: 'Opened', show: (one) => <When at={one['opened_at'] as string | null} none="no" /> },
-          ]}
-          empty={<Empty icon={<Bell size={22} />} title="No push messages yet" />}
-        />
-      </Card>
-      <Card title="Email" flush>
-        <List<Row>
-          name="Email"
-          isInside
-          operation="GET /v1/admin/projects/{projectId}/email/messages"
-          query={query}
-          columns={[
-            { title: 'Subject', show: (one) => <b>{String(one['subject'])}</b> },
-            { title: 'Status', show: (one) => <Status value={String(one['status'])} /> },
-            { title: 'Sent', show: (one) => <When at={(one['sent_at'] ?? one['created_at']) as string} /> },
-            { title: 'Opened', show: (one) => <When at={one['opened_at'] as string | null} none="no" /> },
-          ]}
-          empty={<Empty icon={<Mail size={22} />} title="No emails in 90 days" />}
-        />
-      </Card>
-      <Card title="Conversations" flush>
-        <List<Row>
-          name="Conversations"
-          isInside
-          operation="GET /v1/admin/projects/{projectId}/messaging/conversations"
-          query={query}
-          columns={[
-            {
-              title: 'Conversation',
-              show: (one) => (
-                <ProjectLink to={`conversations/${one['id']}`}>
-                  {String(one['name'] ?? (one['type'] === 'direct' ? 'Between two' : 'A group'))}
-                </ProjectLink>
+      <ListCard<Row>
+        title="Push"
+        operation="GET /v1/admin/projects/{projectId}/push/deliveries"
+        query={query}
+        columns={[
+          {
+            title: 'From',
+            show: (one) =>
+              one['campaign_id'] ? (
+                <ProjectLink to={`push/${one['campaign_id']}`}>a campaign</ProjectLink>
+              ) : one['automation_id'] ? (
+                'an automation'
+              ) : (
+                'your team or server'
               ),
-            },
-            { title: 'Messages', isNumber: true, show: (one) => count(one['message_count'] as number) },
-            { title: 'Last', show: (one) => <When at={one['last_activity_at'] as string} /> },
-          ]}
-          empty={<Empty icon={<MessageSquare size={22} />} title="In no conversation" />}
-        />
-      </Card>
+          },
+          { title: 'Status', show: (one) => <Status value={String(one['status'])} /> },
+          { title: 'Why', show: (one) => reasons[String(one['reason'])] ?? String(one['code'] ?? '—') },
+          { title: 'Due', show: (one) => <When at={one['due_at'] as string} /> },
+          { title: 'Opened', show: (one) => <When at={one['opened_at'] as string | null} none="no" /> },
+        ]}
+        empty={<Empty icon={<Bell size={22} />} title="No push messages yet" />}
+      />
+      <ListCard<Row>
+        title="Email"
+        operation="GET /v1/admin/projects/{projectId}/email/messages"
+        query={query}
+        columns={[
+          { title: 'Subject', show: (one) => <b>{String(one['subject'])}</b> },
+          { title: 'Status', show: (one) => <Status value={String(one['status'])} /> },
+          { title: 'Sent', show: (one) => <When at={(one['sent_at'] ?? one['created_at']) as string} /> },
+          { title: 'Opened', show: (one) => <When at={one['opened_at'] as string | null} none="no" /> },
+        ]}
+        empty={<Empty icon={<Mail size={22} />} title="No emails in 90 days" />}
+      />
+      <ListCard<Row>
+        title="Conversations"
+        operation="GET /v1/admin/projects/{projectId}/messaging/conversations"
+        query={query}
+        columns={[
+          {
+            title: 'Conversation',
+            show: (one) => (
+              <ProjectLink to={`conversations/${one['id']}`}>
+                {String(one['name'] ?? (one['type'] === 'direct' ? 'Between two' : 'A group'))}
+              </ProjectLink>
+            ),
+          },
+          { title: 'Messages', isNumber: true, show: (one) => count(one['message_count'] as number) },
+          { title: 'Last', show: (one) => <When at={one['last_activity_at'] as string} /> },
+        ]}
+        empty={<Empty icon={<MessageSquare size={22} />} title="In no conversation" />}
+      />
     </div>
   )
 }

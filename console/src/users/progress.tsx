@@ -4,7 +4,7 @@ import { Award, Sparkles } from 'lucide-react'
 import { listEvents } from '../../../sdk/src/generated/admin.ts'
 import type { XpHistory } from '../../../sdk/src/generated/schemas.ts'
 import { call, callAny, type Row } from '../api.ts'
-import { List } from '../parts/list.tsx'
+import { ListCard } from '../parts/list_card.tsx'
 import { Card, ProjectLink } from '../parts/page.tsx'
 import { count, done, Empty, failed, useRefresh, When } from '../parts/states.tsx'
 import { Status } from '../parts/status.tsx'
@@ -163,48 +163,43 @@ export const Progress = () => {
         </Card>
       )}
       <Unlocked />
-      <Card
+      <ListCard<XpHistory>
         title="XP"
-        flush
         actions={
           <Badge variant="light" color="violet" styles={{ label: { color: 'var(--mantine-color-text)' } }}>
             {count(xp ?? 0)} XP, level {String(last?.properties['level'] ?? 1)}
           </Badge>
         }
-      >
-        <List<XpHistory>
-          name="Ledger of XP"
-          isInside
-          operation="GET /v1/admin/projects/{projectId}/xp/transactions"
-          query={{ user_id: path.userId }}
-          limit={20}
-          columns={[
-            {
-              title: 'From',
-              show: (entry) =>
-                [
-                  entry.rule_key ?? sources[entry.source] ?? entry.source,
-                  entry.reason,
-                  entry.clipped_by && `cut by ${entry.clipped_by.replace(/_/g, ' ')}`,
-                ]
-                  .filter(Boolean)
-                  .join(': '),
-            },
-            {
-              title: 'Change',
-              isNumber: true,
-              show: (entry) => `${entry.amount > 0 ? '+' : ''}${count(entry.amount)}`,
-            },
-            { title: 'After', isNumber: true, show: (entry) => count(entry.total_after) },
-            { title: 'When', show: (entry) => <When at={entry.created_at} /> },
-          ]}
-          empty={
-            <Empty icon={<Sparkles size={22} />} title="No XP yet">
-              Rules give it for events.
-            </Empty>
-          }
-        />
-      </Card>
+        name="Ledger of XP"
+        operation="GET /v1/admin/projects/{projectId}/xp/transactions"
+        query={{ user_id: path.userId }}
+        limit={20}
+        columns={[
+          {
+            title: 'From',
+            show: (entry) =>
+              [
+                entry.rule_key ?? sources[entry.source] ?? entry.source,
+                entry.reason,
+                entry.clipped_by && `cut by ${entry.clipped_by.replace(/_/g, ' ')}`,
+              ]
+                .filter(Boolean)
+                .join(': '),
+          },
+          {
+            title: 'Change',
+            isNumber: true,
+            show: (entry) => `${entry.amount > 0 ? '+' : ''}${count(entry.amount)}`,
+          },
+          { title: 'After', isNumber: true, show: (entry) => count(entry.total_after) },
+          { title: 'When', show: (entry) => <When at={entry.created_at} /> },
+        ]}
+        empty={
+          <Empty icon={<Sparkles size={22} />} title="No XP yet">
+            Rules give it for events.
+          </Empty>
+        }
+      />
     </div>
   )
 }

@@ -5,8 +5,8 @@ import { callAny, type Row } from '../api.ts'
 import { changedColumn, type Kind, named, pagesOf } from '../parts/definitions.tsx'
 import { Drawer } from '../parts/drawer.tsx'
 import { OperationForm } from '../parts/form/form.tsx'
-import { List as Assignments } from '../parts/list.tsx'
-import { Card, useProject } from '../parts/page.tsx'
+import { ListCard } from '../parts/list_card.tsx'
+import { useProject } from '../parts/page.tsx'
 import { counted, done, Empty, failed, useRefresh, When } from '../parts/states.tsx'
 import { Status } from '../parts/status.tsx'
 import { UserName } from '../parts/users.tsx'
@@ -38,10 +38,10 @@ const Holders = ({ row }: { row: Row }) => {
     </Button>
   )
   return (
-    <Card title="Users with this role" actions={give} flush>
-      <Assignments<Row>
-        name="Users with this role"
-        isInside
+    <>
+      <ListCard<Row>
+        title="Users with this role"
+        actions={give}
         operation="GET /v1/admin/projects/{projectId}/roles/{idOrKey}/assignments"
         path={path}
         query={{ include: 'user' }}
@@ -93,7 +93,7 @@ const Holders = ({ row }: { row: Row }) => {
           }}
         />
       </Drawer>
-    </Card>
+    </>
   )
 }
 

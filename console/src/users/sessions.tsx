@@ -6,27 +6,15 @@ import { call } from '../api.ts'
 import { Figure } from '../parts/chart.tsx'
 import { List } from '../parts/list.tsx'
 import { PageHead, useAddress, useProject } from '../parts/page.tsx'
-import { count, Empty, Failure, When } from '../parts/states.tsx'
-import { Status } from '../parts/status.tsx'
+import { count, Empty, Failure } from '../parts/states.tsx'
 import { UserName } from '../parts/users.tsx'
+import { lasting, type Session, sessionColumns } from './session_columns.tsx'
 
-type Session = {
-  readonly id: string
+type Anyones = Session & {
   readonly app_user_id: string
   readonly user?: { readonly display_name: string | null } | null
-  readonly started_at: string
-  readonly ended_at: string | null
-  readonly duration_seconds: number | null
 }
 const periods = { '24h': '24 hours', '7d': '7 days', '30d': '30 days', '90d': '90 days' } as const
-
-/** Seconds as people say them. */
-export const lasting = (seconds: number | null | undefined): string => {
-  if (seconds === null || seconds === undefined) return '—'
-  if (seconds < 60) return `${Math.round(seconds)} s`
-  const minutes = Math.round(seconds / 60)
-  return minutes < 120 ? `${minutes} min` : `${Math.floor(minutes / 60)} h ${minutes % 60} min`
-}
 
 /** How long and how often people use the app. */
 export const Page = () => {
@@ -70,7 +58,7 @@ export const Page = () => {
         ) : (
           <Skeleton h={98} />
         )}
-        <List<Session>
+        <List<Anyones>
           name="Sessions"
           operation="GET /v1/admin/projects/{projectId}/sessions/list"
           query={{ include: 'user' }}
@@ -78,9 +66,7 @@ export const Page = () => {
           to={(session) => `users/${session.app_user_id}`}
           columns={[
             { title: 'User', show: (session) => <UserName id={session.app_user_id} user={session.user} /> },
-            { title: 'Began', show: (session) => <When at={session.started_at} /> },
-            { title: 'Length', isNumber: true, show: (session) => lasting(session.duration_seconds) },
-            { title: 'State', show: (session) => <Status value={session.ended_at ? 'ended' : 'open'} /> },
+            ...sessionColumns<Anyones>(),
           ]}
           empty={
             <Empty icon={<Smartphone size={22} />} title="No sessions yet">
