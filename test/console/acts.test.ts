@@ -2,6 +2,8 @@ import type { Locator } from 'playwright-core'
 import { expect, test } from 'vitest'
 import { fill, startConsole } from '#test/support/console.ts'
 
+type Row = { readonly id: string; readonly name: string }
+
 /** What people do to prompts, organizations and users in the console, by role and name. */
 const { harness, project, signedIn, go, at, complaints, url } = await startConsole()
 const filled = await fill(project, 20, 5)
@@ -219,6 +221,33 @@ test('pages that ask for the same show it, whichever was open before', async () 
   await page.keyboard.press('Escape')
   await go(page, 'collections/songs/access')
   expect(await page.getByRole('main').getByRole('alert').count()).toBe(0)
+})
+
+test('a project is made in an organization that is chosen by name, and goes from one to another', async () => {
+  const { data: made } = await project.developer.post('/admin/organizations', { name: 'The orchestra' })
+  await page.goto(`${url}/console`)
+  await page.getByRole('button', { name: 'New project' }).first().click()
+  const drawer = page.getByRole('dialog', { name: 'New project' })
+  await drawer.getByRole('combobox', { name: 'Organization' }).click()
+  await page.getByRole('option', { name: 'The orchestra' }).click()
+  await drawer.getByRole('textbox', { name: 'Name' }).fill('Strings')
+  await drawer.getByRole('button', { name: 'Create project' }).click()
+  await page.getByText('Keep these keys now').waitFor()
+  const of = async () => (await project.developer.get(`/admin/projects?organization_id=${made.id}`)).data as Row[]
+  expect((await of()).map(({ name }) => name)).toEqual(['Strings'])
+
+  await page.goto(at('settings/danger'))
+  await page.getByRole('button', { name: 'Transfer' }).click()
+  const dialog = page.getByRole('dialog', { name: 'Transfer the project' })
+  expect(await dialog.getByRole('button', { name: 'Transfer' }).isDisabled()).toBe(true)
+  await dialog.getByRole('combobox', { name: 'To which organization' }).click()
+  await page.getByRole('option', { name: 'The orchestra' }).click()
+  await dialog.getByRole('button', { name: 'Transfer' }).click()
+  await page.getByText('belongs to The orchestra now').waitFor()
+  expect((await of()).map(({ id }) => id)).toContain(project.id)
+  await go(page, 'team')
+  await page.getByRole('link', { name: 'The organization' }).click()
+  await page.getByRole('heading', { level: 1, name: 'The orchestra' }).waitFor()
 })
 
 test('nothing of this broke the policy of the page, threw, or left the origin', () => {

@@ -1,23 +1,18 @@
 import { Button, Group, Skeleton, Stack, Text } from '@mantine/core'
-import { useQuery } from '@tanstack/react-query'
 import { Link, useNavigate } from '@tanstack/react-router'
 import { Plus } from 'lucide-react'
 import { useState } from 'react'
-import { listOrganizations } from '../../../sdk/src/generated/admin.ts'
-import { call } from '../api.ts'
 import { Drawer } from '../parts/drawer.tsx'
 import { OperationForm } from '../parts/form/form.tsx'
 import { Card } from '../parts/page.tsx'
 import { done, Failure } from '../parts/states.tsx'
+import { useOrganizations } from './organization_data.ts'
 
 /** The organizations of the developer, and a new one. */
 export const Organizations = () => {
   const [isMaking, setMaking] = useState(false)
   const go = useNavigate()
-  const { data, error, refetch } = useQuery({
-    queryKey: ['organizations'],
-    queryFn: () => call(listOrganizations, { query: { limit: 100 } }),
-  })
+  const { data, error, refetch } = useOrganizations()
   return (
     <Card
       title="Organizations"
@@ -30,7 +25,7 @@ export const Organizations = () => {
       {error && <Failure error={error} onRetry={refetch} />}
       {!data && !error && <Skeleton h={20} />}
       <Stack gap={8} className="links">
-        {data?.data.map(({ id, name, role, is_personal }) => (
+        {data?.map(({ id, name, role, is_personal }) => (
           <Group key={id} justify="space-between">
             <Link to={`/organizations/${id}` as never}>{name}</Link>
             <Text size="xs" c="dimmed">

@@ -3,11 +3,11 @@ import { Link, useNavigate } from '@tanstack/react-router'
 import { FolderPlus, Plus } from 'lucide-react'
 import { useState } from 'react'
 import { Drawer } from '../parts/drawer.tsx'
-import { OperationForm } from '../parts/form/form.tsx'
 import { PageHead } from '../parts/page.tsx'
 import { Empty, Failure, When } from '../parts/states.tsx'
 import { Copied, Status } from '../parts/status.tsx'
 import { useProjects } from '../shell/shell.tsx'
+import { NewProject } from './new_project.tsx'
 
 type Created = {
   readonly project: { readonly id: string; readonly name: string }
@@ -115,17 +115,7 @@ export const Page = () => {
         {made ? (
           <Keys made={made} onDone={() => go({ to: `/projects/${made.project.id}` as never })} />
         ) : (
-          <OperationForm
-            operation="POST /v1/admin/projects"
-            verb="Create project"
-            words={{
-              google_oauth_client_id: { isHidden: true },
-              bundle_id: { isHidden: true },
-              organization_id: { isHidden: true },
-            }}
-            onCancel={close}
-            onDone={(value) => setMade(value as Created)}
-          />
+          <NewProject onCancel={close} onDone={(value) => setMade(value as Created)} />
         )}
       </Drawer>
     </>

@@ -150,7 +150,13 @@ export const Page = () => {
         ]}
         empty={
           <Empty icon={<ScrollText size={22} />} title={prompt || status !== 'all' ? 'No such call' : 'No calls yet'}>
-            Each call of a model appears here with its cost. <ProjectLink to="ai">Try a prompt</ProjectLink> to see one.
+            Each call of a model appears here with its cost.{' '}
+            <span className="links">
+              <ProjectLink to="ai">
+                <u>Try a prompt</u>
+              </ProjectLink>
+            </span>{' '}
+            to see one.
           </Empty>
         }
       />

@@ -1,4 +1,4 @@
-import { Button, Menu, Skeleton, Text } from '@mantine/core'
+import { Button, Group, Menu, Skeleton, Text } from '@mantine/core'
 import { useState } from 'react'
 import { deleteAiPrompt } from '../../../sdk/src/generated/admin.ts'
 import { call, type Row } from '../api.ts'
@@ -89,11 +89,14 @@ const Content = ({ prompt }: { prompt: Prompt }) => {
                 ['Last change', <When key="changed" at={prompt.updated_at} />],
               ]}
             />
-            <Text size="sm" mt="sm" className="links">
+            <Group gap="md" mt="sm" className="links" fz="sm">
+              <ProjectLink to="ai/evaluations" search={{ prompt: name }}>
+                Evaluate it
+              </ProjectLink>
               <ProjectLink to="ai/calls" search={{ prompt: name }}>
                 All calls of it
               </ProjectLink>
-            </Text>
+            </Group>
           </Card>
         </div>
       </div>

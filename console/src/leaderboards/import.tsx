@@ -57,7 +57,7 @@ const Form = ({ row, onClose }: { row: Row; onClose: () => void }) => {
     <Stack gap="sm">
       <Text size="sm" c="dimmed">
         A table with the id of a user and a score in each line, from a file or copied from a spreadsheet. Scores of the
-        current run are replaced; at most 10,000 lines.
+        current run are replaced; at most 10,000 lines. Ids of users stand on their pages, and in exports of users.
       </Text>
       <div>
         <FileButton accept=".csv,.tsv,.txt,text/csv" onChange={async (file) => setText((await file?.text()) ?? '')}>

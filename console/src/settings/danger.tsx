@@ -1,14 +1,12 @@
-import { Button, Group, Stack, Text } from '@mantine/core'
+import { Button, Group, Select, Stack, Text } from '@mantine/core'
 import { useQuery } from '@tanstack/react-query'
 import { useNavigate } from '@tanstack/react-router'
 import { useState } from 'react'
-import { deleteProject, getProject } from '../../../sdk/src/generated/admin.ts'
+import { deleteProject, getProject, transfer } from '../../../sdk/src/generated/admin.ts'
+import { useOrganizations } from '../account/organization_data.ts'
 import { call } from '../api.ts'
 import { Confirm } from '../parts/dialogs.tsx'
-import { Drawer } from '../parts/drawer.tsx'
-import { OperationForm } from '../parts/form/form.tsx'
 import { Card, PageHead, useProject } from '../parts/page.tsx'
-import { done } from '../parts/states.tsx'
 
 /** What cannot come back: the project is given away or deleted. */
 export const Page = () => {
@@ -17,6 +15,10 @@ export const Page = () => {
   const [asked, setAsked] = useState<'transfer' | 'delete'>()
   const go = useNavigate()
   const name = data?.data.name ?? ''
+  const [to, setTo] = useState<string | null>(null)
+  const { data: organizations = [] } = useOrganizations()
+  const others = organizations.filter(({ id, role }) => role === 'owner' && id !== data?.data.organization_id)
+  const target = others.find(({ id }) => id === to)
   return (
     <>
       <PageHead title="Danger" about="What cannot come back" />
@@ -42,18 +44,28 @@ export const Page = () => {
           </Group>
         </Card>
       </Stack>
-      <Drawer opened={asked === 'transfer'} onClose={() => setAsked(undefined)} title="Transfer the project">
-        <OperationForm
-          operation="POST /v1/admin/projects/{projectId}/transfer"
-          verb="Transfer"
-          words={{ organization_id: { from: 'organization_id' } }}
-          onCancel={() => setAsked(undefined)}
-          onDone={() => {
-            setAsked(undefined)
-            done('The project has moved.')
-          }}
-        />
-      </Drawer>
+      <Confirm
+        title="Transfer the project"
+        verb="Transfer"
+        said={`“${name}” belongs to ${target?.name} now.`}
+        isOpen={asked === 'transfer'}
+        onClose={() => setAsked(undefined)}
+        isDisabled={target === undefined}
+        values={target?.id ?? null}
+        run={() => call(transfer, { path, body: { organization_id: target?.id ?? '' } })}
+      >
+        {others.length === 0 ? (
+          'You own no other organization. Make one on the page of your account first, or become owner of one.'
+        ) : (
+          <Select
+            label="To which organization"
+            description="You own it as well. Its members work on the project at once; those of the former one who are not in it lose it"
+            data={others.map((one) => ({ value: one.id, label: one.name }))}
+            value={to}
+            onChange={setTo}
+          />
+        )}
+      </Confirm>
       <Confirm
         title="Delete the project"
         verb="Delete project"

@@ -1,5 +1,6 @@
 import { Button, Select, Stack } from '@mantine/core'
 import { useMutation, useQuery } from '@tanstack/react-query'
+import { Link } from '@tanstack/react-router'
 import { Mail, UserPlus, UsersRound } from 'lucide-react'
 import { useState } from 'react'
 import {
@@ -169,7 +170,16 @@ export const Page = () => {
       <PageHead
         title="Members"
         about="Who works on this project: the members of its organization"
-        actions={orgId && <Invite orgId={orgId} />}
+        actions={
+          orgId && (
+            <>
+              <Button variant="default" component={Link} to={`/organizations/${orgId}` as never}>
+                The organization
+              </Button>
+              <Invite orgId={orgId} />
+            </>
+          )
+        }
       />
       {orgId && <Team orgId={orgId} />}
     </>

@@ -56,7 +56,7 @@ export const Balances = () => {
         ]}
         empty={
           <Empty icon={<Coins size={22} />} title="No changes yet">
-            What a user earns, buys and spends is listed here.
+            What a user earns, buys and spends is listed here. The starting balance of a currency is no change.
           </Empty>
         }
       />
