@@ -1,7 +1,8 @@
 -- The register of advisory locks that transactions take, and the only functions that take them: a lock has a name here
 -- and a number nowhere else. One class has a number of two parts: functions/tenant/definitions/commands.sql takes
 -- (73054420, hashtext(kind)), so that creations of one kind of definition come one after the other. Locks of sessions,
--- which only the server takes, are named in fleet/locks.ts. scripts/registers.ts checks both (npm run check).
+-- which only the server takes, are named in fleet/locks.ts. scripts/registers.ts checks both (npm run check). The role
+-- of dashboards may take none (sql/cluster/lock_down.sql).
 create or replace function internal.advisory_lock_key(name text) returns bigint
 language sql immutable parallel safe
 return case advisory_lock_key.name

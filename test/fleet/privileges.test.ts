@@ -123,7 +123,8 @@ describe('a lock of ours that a login holds', () => {
 
   test('does not keep a start or a migration waiting', async () => {
     const holders = [await login('control_anon', control.database), await login('app_user', project.database)]
-    for (const holder of holders) await holder.query('begin; select pg_advisory_xact_lock(7305441002)')
+    await holders[0]?.query('begin; set local role control_anon; select pg_advisory_xact_lock(7305441002)')
+    await holders[1]?.query('begin; set local role app_user; select pg_advisory_xact_lock(7305441002)')
     await start()
     await fleet.migrate(project.id)
     for (const holder of holders) expect(await isEnded(holder)).toBe(true)

@@ -174,6 +174,14 @@ describe('what the role of dashboards may not', () => {
     'select pg_cancel_backend(1)',
     'select pg_advisory_lock(1)',
     'select pg_try_advisory_lock(1)',
+    // of many numbers they would fill the table of locks, which all projects of a server share
+    'select count(pg_advisory_xact_lock(g)) from generate_series(1, 1000000) g',
+    'select pg_advisory_xact_lock_shared(1, 2)',
+    'select pg_try_advisory_xact_lock(1)',
+    'select pg_try_advisory_xact_lock_shared(1)',
+    'select internal.advisory_lock_value(1)',
+    "select internal.try_advisory_lock('restore', '1')",
+    'select pg_export_snapshot()',
     'select pg_reload_conf()',
     'select pg_stat_reset()',
     'select * from pg_authid',
@@ -287,7 +295,7 @@ describe('nothing is left', () => {
                          (select count(*) from pg_locks where locktype = 'advisory' and pid = pg_backend_pid())`
     const [[pid, ...fresh]] = await rowsOf(asks)
     await rowsOf(`select set_config('app.user_id', 'me', false), set_config('work_mem', '1GB', false), set_config('search_path', 'pg_temp', false),
-                         pg_advisory_xact_lock(77), set_config('role', 'none', false)`)
+                         set_config('role', 'none', false)`)
     const [[next, ...after]] = await rowsOf(asks)
     expect(after).toEqual(fresh)
     expect(fresh).toEqual([null, '16MB', 'app,collections,extensions', 'app_dashboard', '0', '0', '0'])
@@ -315,7 +323,7 @@ describe('nothing is left', () => {
 })
 
 describe('two projects', () => {
-  test('see nothing of each other: neither rows, nor texts of queries, nor can one end those of the other', async () => {
+  test('see nothing of each other: neither rows, nor texts of queries, nor can one end or hold up those of the other', async () => {
     const user = await other.user()
     expect(await rowsOf(`select count(*) from users where id = '${user.id}'`)).toEqual([['0']])
     const secret = "select 'the secret of the other', pg_sleep(3)"
@@ -332,7 +340,7 @@ describe('two projects', () => {
     const seen = await rowsOf(activity)
     expect(seen.map(([pid]: [number]) => pid)).toContain(victim?.pid)
     expect(JSON.stringify(seen)).not.toContain('secret of the other')
-    for (const name of ['pg_cancel_backend', 'pg_terminate_backend'])
+    for (const name of ['pg_cancel_backend', 'pg_terminate_backend', 'pg_advisory_xact_lock'])
       for (const role of ['app_dashboard', 'none'])
         expectRefusal(
           await ask(
