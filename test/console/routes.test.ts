@@ -1,65 +1,14 @@
-import { readdir, readFile } from 'node:fs/promises'
-import { join } from 'node:path'
 import type { Page } from 'playwright-core'
 import { expect, test } from 'vitest'
-import { root } from '#server/root.ts'
 import { fill, phone, picture, settled, startConsole, violations, wide } from '#test/support/console.ts'
+import { pagesOf } from '#test/support/console_pages.ts'
 
 /** Every page of the console, on a filled and on an empty project, light and dark, wide and on a phone. */
 const { harness, project, signedIn, go, context, complaints, url } = await startConsole()
 const filled = await fill(project)
 const empty = await harness.project({ developer: project.developer })
 
-/** Where the rows of pages about one come from. A subscription comes from a store, and the filled project has none. */
-const lists: Readonly<Record<string, string>> = {
-  'ai/prompts': '/ai/prompts',
-  email: '/email/campaigns',
-  'files/catalogs': '/media/catalogs',
-  messages: '/messaging/conversations',
-  'moderation-rules': '/moderation/rules',
-  onboarding: '/onboarding/flows',
-  'onboarding/codes': '/referrals',
-  push: '/push/campaigns',
-  xp: '/xp/rules',
-}
-/** What a page calls its row by, where it is not the id. */
-const fields: Readonly<Record<string, string>> = {
-  currencies: 'code',
-  'email/templates': 'key',
-  'files/catalogs': 'slug',
-  'push/templates': 'key',
-}
-const names: Readonly<Record<string, string>> = {
-  users: filled.users[0]?.id ?? '',
-  collections: 'songs',
-  subscriptions: 'missing',
-  flags: 'new_checkout',
-  leaderboards: 'weekly-points',
-}
-const firstOf = async (place: string): Promise<string> => {
-  if (names[place]) return names[place]
-  const { data } = await project.admin.get(`${lists[place] ?? `/${place}`}?limit=1`)
-  const [row] = data as Readonly<Record<string, string>>[]
-  expect(row, `a row of ${place}`).toBeDefined()
-  return row?.[fields[place] ?? 'id'] ?? row?.['key'] ?? row?.['name'] ?? ''
-}
-
-/** The pages that the areas declare, with a row of the filled project where they are about one. */
-const pages = async (): Promise<readonly { readonly declared: string; readonly path: string }[]> => {
-  const folder = join(root, 'console/src')
-  const found: string[] = []
-  for (const name of await readdir(folder)) {
-    const text = await readFile(join(folder, name, 'area.ts'), 'utf8').catch(() => '')
-    found.push(...[...text.matchAll(/\bpath: '([^']*)'/g)].map(([, path = '']) => path))
-  }
-  return Promise.all(
-    found.map(async (declared) => {
-      const [place = '', name] = declared.split(/\/\$\w+/)
-      return { declared, path: name === undefined ? declared : `${place}/${await firstOf(place)}${name}` }
-    }),
-  )
-}
-const paths = await pages()
+const paths = await pagesOf(project, filled)
 
 const uuid = /^[0-9a-f]{8}-[0-9a-f]{4}-/
 const isoTime = /\d{4}-\d\d-\d\dT\d\d:\d\d/

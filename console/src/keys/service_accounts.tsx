@@ -10,7 +10,7 @@ import { Drawer } from '../parts/drawer.tsx'
 import { OperationForm } from '../parts/form/form.tsx'
 import { List } from '../parts/list.tsx'
 import { PageHead, useProject } from '../parts/page.tsx'
-import { Empty, When } from '../parts/states.tsx'
+import { Empty, Failure, Rows, When } from '../parts/states.tsx'
 import { Secret } from './secret.tsx'
 
 type Asked = { readonly what: 'rotate' | 'delete'; readonly account: ServiceAccount }
@@ -36,6 +36,8 @@ export const Page = () => {
         about="For programs: they belong to the organization, and stay when a person leaves"
         actions={make}
       />
+      {!organizationId &&
+        (project.error ? <Failure error={project.error} onRetry={project.refetch} /> : <Rows count={3} />)}
       {organizationId && (
         <List<ServiceAccount>
           name="Service accounts"

@@ -1,15 +1,15 @@
-import { Badge, Group, Stack, Text } from '@mantine/core'
+import { Badge, Group, Skeleton, Stack, Text } from '@mantine/core'
 import { useQuery } from '@tanstack/react-query'
 import { listEvents } from '../../../sdk/src/generated/admin.ts'
 import { call } from '../api.ts'
 import { useEventNames } from '../parts/event_names.ts'
 import { Card, ProjectLink, useProject } from '../parts/page.tsx'
-import { count, When } from '../parts/states.tsx'
+import { count, Failure, When } from '../parts/states.tsx'
 
 /** The newest events, as they come. */
 export const Latest = () => {
   const { path } = useProject()
-  const { data } = useQuery({
+  const { data, error, refetch } = useQuery({
     queryKey: ['latest', path.projectId],
     queryFn: () => call(listEvents, { path, query: { limit: 9 } }),
     refetchInterval: 5000,
@@ -23,6 +23,8 @@ export const Latest = () => {
         </Badge>
       }
     >
+      {error && <Failure error={error} onRetry={refetch} />}
+      {!data && !error && <Skeleton h={240} />}
       <Stack gap={8} className="links">
         {data?.data.length === 0 && (
           <Text size="sm" c="dimmed">

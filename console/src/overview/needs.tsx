@@ -1,11 +1,11 @@
-import { Group, Stack, Text } from '@mantine/core'
+import { Group, Skeleton, Stack, Text } from '@mantine/core'
 import { useQuery } from '@tanstack/react-query'
 import { CircleCheck, ShieldAlert, TriangleAlert } from 'lucide-react'
 import type { ReactNode } from 'react'
 import { listModerationQueue, listOperations } from '../../../sdk/src/generated/admin.ts'
 import { call, callAny } from '../api.ts'
 import { Card, ProjectLink, useProject } from '../parts/page.tsx'
-import { counted } from '../parts/states.tsx'
+import { counted, Failure } from '../parts/states.tsx'
 import { dayBefore } from './days.ts'
 
 /** What waits for the developer, and what failed. */
@@ -36,6 +36,8 @@ export const Needs = () => {
   const failedOnes = (operations.data?.data ?? []).filter(({ status }) => status === 'failed')
   const running = (operations.data?.data ?? []).filter(({ status }) => status === 'running' || status === 'queued')
   const waiting = queue.data?.total ?? 0
+  const asked = [queue, operations, deliveries]
+  const failed = asked.filter(({ data, error }) => error && !data)
   const lines: ReactNode[] = []
   if (waiting > 0)
     lines.push(
@@ -69,9 +71,14 @@ export const Needs = () => {
     )
   return (
     <Card title="What needs you">
+      {failed[0] && (
+        <Failure error={failed[0].error} onRetry={() => Promise.all(failed.map(({ refetch }) => refetch()))} />
+      )}
       <Stack gap={10} className="links">
         {lines.length > 0 ? (
           lines
+        ) : failed.length > 0 ? null : asked.some(({ isPending }) => isPending) ? (
+          <Skeleton h={20} />
         ) : (
           <Group gap={8} wrap="nowrap">
             <CircleCheck size={16} color="var(--good)" aria-hidden />

@@ -77,7 +77,7 @@ export const Page = () => {
             {figure('Failed requests', 'failed_requests', count(sumOf(at('failed_requests'))), false)}
           </div>
         ) : (
-          <Skeleton h={98} />
+          !usage.error && !daily.error && <Skeleton h={98} />
         )}
         <div className="split">
           <div className="column">

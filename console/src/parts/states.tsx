@@ -67,7 +67,7 @@ export const Empty = ({
   action?: ReactNode
   children?: ReactNode
 }) => (
-  <Center py={48} px="md">
+  <Center py={48} px="md" data-empty>
     <Stack align="center" gap={8} maw={460}>
       {icon && <div className="empty-icon">{icon}</div>}
       <Text fw={600}>{title}</Text>

@@ -16,7 +16,7 @@ import { Drawer } from '../parts/drawer.tsx'
 import { OperationForm } from '../parts/form/form.tsx'
 import { List } from '../parts/list.tsx'
 import { Card, PageHead, useProject } from '../parts/page.tsx'
-import { done, Empty, failed, useRefresh, When } from '../parts/states.tsx'
+import { done, Empty, Failure, failed, Rows, useRefresh, When } from '../parts/states.tsx'
 import { Status } from '../parts/status.tsx'
 
 const roles = [
@@ -163,7 +163,10 @@ export const Invite = ({ orgId }: { orgId: string }) => {
 
 export const Page = () => {
   const { path } = useProject()
-  const { data } = useQuery({ queryKey: ['project', path.projectId], queryFn: () => call(getProject, { path }) })
+  const { data, error, refetch } = useQuery({
+    queryKey: ['project', path.projectId],
+    queryFn: () => call(getProject, { path }),
+  })
   const orgId = data?.data.organization_id
   return (
     <>
@@ -181,7 +184,7 @@ export const Page = () => {
           )
         }
       />
-      {orgId && <Team orgId={orgId} />}
+      {orgId ? <Team orgId={orgId} /> : error ? <Failure error={error} onRetry={refetch} /> : <Rows count={3} />}
     </>
   )
 }

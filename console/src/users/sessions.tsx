@@ -56,7 +56,7 @@ export const Page = () => {
             />
           </div>
         ) : (
-          <Skeleton h={98} />
+          !error && <Skeleton h={98} />
         )}
         <List<Anyones>
           name="Sessions"
