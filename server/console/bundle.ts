@@ -1,5 +1,5 @@
 import { existsSync, readdirSync } from 'node:fs'
-import { basename, join } from 'node:path'
+import { basename, join, sep } from 'node:path'
 import type { Metafile, Plugin } from 'esbuild'
 import { consoleForms } from '#server/console/forms.ts'
 import { mantineByFile, mantineStyles } from '#server/console/mantine.ts'
@@ -51,6 +51,13 @@ const variables = async (): Promise<string> => {
   )
 }
 
+/** The style sheets that stand beside the part that they are for. They come after `style.css`, and override it. */
+const sheetsOfParts = (): readonly string[] =>
+  readdirSync(consoleSources, { recursive: true, encoding: 'utf8' })
+    .filter((name) => name.endsWith('.css') && name !== 'style.css')
+    .sort()
+    .map((name) => `./${name.replaceAll(sep, '/')}`)
+
 export type Bundle = {
   readonly files: readonly { readonly name: string; readonly bytes: Buffer }[]
   /** What the scripts are made of, for a test of their size. */
@@ -90,7 +97,7 @@ const bundleOnce = async (): Promise<Bundle> => {
       ...['charts', 'dates', 'notifications', 'spotlight'].map((name) => `@mantine/${name}/styles.css`),
       'console:variables.css',
       './style.css',
-      './build.css',
+      ...sheetsOfParts(),
     ]
     const styles = await build({
       ...common,

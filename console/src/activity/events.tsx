@@ -1,4 +1,4 @@
-import { Badge, Button, Group, Menu, Popover, Select, Switch } from '@mantine/core'
+import { Badge, Box, Button, Group, Menu, Popover, Select, Switch } from '@mantine/core'
 import { Activity, ListFilter, Pause, Play, Send, Shapes } from 'lucide-react'
 import { useState } from 'react'
 import type { Row } from '../api.ts'
@@ -119,7 +119,7 @@ export const Page = () => {
         }
       />
       <Group mb="sm" gap="xs">
-        <div className="filter-field">
+        <Box w={200} maw="100%">
           <ReferenceInput
             reference="event_name"
             aria-label="Event"
@@ -127,10 +127,10 @@ export const Page = () => {
             value={event}
             onChange={(next) => setAddress({ event: next || undefined })}
           />
-        </div>
-        <div className="filter-field">
+        </Box>
+        <Box w={200} maw="100%">
           <UserFilter />
-        </div>
+        </Box>
         <Select
           aria-label="Time"
           placeholder="All time"

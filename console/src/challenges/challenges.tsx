@@ -1,4 +1,4 @@
-import { Progress } from '@mantine/core'
+import { Progress, Stack } from '@mantine/core'
 import { Target } from 'lucide-react'
 import type { Row } from '../api.ts'
 import { Bars, Figure } from '../parts/chart.tsx'
@@ -92,12 +92,12 @@ const Detail = ({ row }: { row: Row }) => {
               show: (one) => {
                 const [done, whole] = [Number(one['progress']), Number(one['goal_value'])]
                 return (
-                  <div className="progress">
+                  <Stack gap={4} miw={140} fz={12}>
                     <Progress value={(Math.min(done, whole) / whole) * 100} aria-label={`${done} of ${whole}`} />
                     <span>
                       {count(done)} of {count(whole)}
                     </span>
-                  </div>
+                  </Stack>
                 )
               },
             },

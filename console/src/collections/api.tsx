@@ -77,7 +77,7 @@ const Content = ({ collection }: { collection: Collection }) => {
   })
   const own = data?.match(new RegExp(`^ {2}${collection.name}: \\{[\\s\\S]*?^ {2}\\}`, 'm'))?.[0].replace(/^ {2}/gm, '')
   return (
-    <Stack gap="md" className="api">
+    <Stack gap="md" maw={860}>
       <Group justify="space-between">
         <Text size="sm" c="dimmed">
           As an app asks, with its client key and the session of a user. The access rules decide which rows it meets.

@@ -22,7 +22,7 @@ export const Page = () => {
         about="Every mail with what became of it"
         actions={<Button onClick={() => setSending(true)}>Send a mail</Button>}
       />
-      <div className="scroll-x segments">
+      <div className="scroll-x">
         <SegmentedControl
           size="xs"
           mb="sm"

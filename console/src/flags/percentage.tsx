@@ -1,4 +1,4 @@
-import { Button, Group, Slider } from '@mantine/core'
+import { Button, Group, Slider, Text } from '@mantine/core'
 import { useEffect, useState } from 'react'
 
 const steps = [0, 1, 5, 10, 25, 50, 100]
@@ -36,7 +36,9 @@ export const Percentage = ({
           label={(share) => `${share} %`}
           disabled={isDisabled}
         />
-        <strong className="percent">{draft} %</strong>
+        <Text component="strong" fw={700} miw={54} ta="right" fz={17}>
+          {draft} %
+        </Text>
       </Group>
       <fieldset className="steps" aria-label={label}>
         {steps.map((step) => (

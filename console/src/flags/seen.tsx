@@ -1,4 +1,4 @@
-import { Button, Group, Stack, Text, TextInput } from '@mantine/core'
+import { Box, Button, Group, Stack, Text, TextInput } from '@mantine/core'
 import { useMutation, useQuery } from '@tanstack/react-query'
 import { Check, X } from 'lucide-react'
 import { useState } from 'react'
@@ -134,7 +134,7 @@ export const Seen = ({ flag }: { flag: Flag }) => {
             />
           </div>
         </div>
-        <div className="after">
+        <Box mt="md">
           {user ? (
             <Trace flag={flag} userId={user} attributes={attributes} />
           ) : (
@@ -142,7 +142,7 @@ export const Seen = ({ flag }: { flag: Flag }) => {
               Choose somebody to see what their app is told, and which rule decides.
             </Text>
           )}
-        </div>
+        </Box>
       </Card>
       <Card title="Set for one person">
         {overrides.length === 0 && (

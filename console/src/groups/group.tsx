@@ -1,6 +1,6 @@
 import { ActionIcon, Button, Menu, Select, Skeleton } from '@mantine/core'
 import { useQuery } from '@tanstack/react-query'
-import { UserPlus, X } from 'lucide-react'
+import { X } from 'lucide-react'
 import { useState } from 'react'
 import {
   addGroupMember,
@@ -11,6 +11,7 @@ import {
 } from '../../../sdk/src/generated/admin.ts'
 import type { GroupMember } from '../../../sdk/src/generated/schemas.ts'
 import { call, type Row } from '../api.ts'
+import { AddUser } from '../parts/add_user.tsx'
 import { Confirm } from '../parts/dialogs.tsx'
 import { Drawer } from '../parts/drawer.tsx'
 import { OperationForm } from '../parts/form/form.tsx'
@@ -19,7 +20,7 @@ import { More } from '../parts/more.tsx'
 import { Card, Facts, PageHead, useAddress, useOpen, useParam, useProject } from '../parts/page.tsx'
 import { counted, done, Empty, Failure, failed, useRefresh, When } from '../parts/states.tsx'
 import { Id, Status } from '../parts/status.tsx'
-import { nameOf, UserSelect } from '../parts/users.tsx'
+import { nameOf } from '../parts/users.tsx'
 import { UserCell } from '../users/users.tsx'
 
 const ranks = ['owner', 'admin', 'member', 'viewer'] as const
@@ -28,7 +29,6 @@ type Rank = (typeof ranks)[number]
 const Members = ({ id, count }: { id: string; count: number }) => {
   const { path } = useProject()
   const refresh = useRefresh()
-  const [userId, setUserId] = useState<string>()
   const at = { ...path, groupId: id }
   const add = async (app_user_id: string, role: Exclude<Rank, 'owner'> = 'member') => {
     await call(addGroupMember, { path: at, body: { app_user_id, role } })
@@ -55,28 +55,7 @@ const Members = ({ id, count }: { id: string; count: number }) => {
     await refresh()
   }
   return (
-    <Card
-      title={counted(count, 'member')}
-      flush
-      actions={
-        <div className="add-member">
-          <UserSelect placeholder="User to add" value={userId} onChange={setUserId} />
-          <Button
-            variant="default"
-            leftSection={<UserPlus size={15} />}
-            disabled={userId === undefined}
-            onClick={() =>
-              add(userId ?? '').then(() => {
-                setUserId(undefined)
-                done('Added.')
-              }, failed)
-            }
-          >
-            Add
-          </Button>
-        </div>
-      }
-    >
+    <Card title={counted(count, 'member')} flush actions={<AddUser onAdd={add} />}>
       <List<GroupMember>
         name="Members"
         isInside

@@ -1,3 +1,4 @@
+import { Box } from '@mantine/core'
 import { useQuery } from '@tanstack/react-query'
 import { MessageSquare } from 'lucide-react'
 import { getMessagingStats } from '../../../sdk/src/generated/admin.ts'
@@ -29,7 +30,7 @@ export const Page = () => {
     <>
       <PageHead title="Conversations" about="What users write to each other" />
       {stats && stats.conversations.total > 0 && (
-        <div className="cards below">
+        <Box className="cards" mb="md">
           <Figure
             title="Conversations"
             value={count(stats.conversations.total)}
@@ -41,7 +42,7 @@ export const Page = () => {
             about={`${count(stats.messages.last_7d)} in 7 days`}
           />
           <Figure title="Writers" value={count(stats.active_senders.last_7d)} about="in 7 days" />
-        </div>
+        </Box>
       )}
       <List<Row>
         name="Conversations"

@@ -92,7 +92,7 @@ export const Start = ({ steps }: { steps: readonly Step[] }) => {
         First steps
       </Title>
       <div className="split">
-        <Stack gap="md" component="ol" className="steps links-plain">
+        <Stack gap="md" component="ol" className="first-steps">
           {steps.map(({ title, about, isDone }) => (
             <Group key={title} component="li" gap={10} wrap="nowrap" align="flex-start">
               {isDone ? (

@@ -1,20 +1,18 @@
-import { ActionIcon, Button, Group, Tooltip } from '@mantine/core'
+import { ActionIcon, Tooltip } from '@mantine/core'
 import { UsersRound, X } from 'lucide-react'
-import { useState } from 'react'
 import { addSegmentMembers, removeSegmentMember } from '../../../sdk/src/generated/admin.ts'
 import type { Segment } from '../../../sdk/src/generated/schemas.ts'
 import { call } from '../api.ts'
+import { AddUser } from '../parts/add_user.tsx'
 import { List } from '../parts/list.tsx'
 import { Card, useProject } from '../parts/page.tsx'
 import { counted, done, Empty, failed, useRefresh, When } from '../parts/states.tsx'
-import { UserSelect } from '../parts/users.tsx'
 import { UserCell } from '../users/users.tsx'
 
 /** Who belongs to a segment; to one of chosen users they are added and taken out here. */
 export const Members = ({ segment }: { segment: Segment }) => {
   const { path } = useProject()
   const refresh = useRefresh()
-  const [userId, setUserId] = useState<string>()
   const isStatic = segment.kind === 'static'
   const at = { ...path, idOrKey: segment.id }
   const add = async (id: string) => {
@@ -27,30 +25,7 @@ export const Members = ({ segment }: { segment: Segment }) => {
     await refresh()
   }
   return (
-    <Card
-      title={counted(segment.member_count, 'user')}
-      flush
-      actions={
-        isStatic && (
-          <Group gap="xs">
-            <UserSelect placeholder="User to add" value={userId} onChange={setUserId} />
-            <Button
-              size="sm"
-              variant="default"
-              disabled={userId === undefined}
-              onClick={() =>
-                add(userId ?? '').then(() => {
-                  setUserId(undefined)
-                  done('Added.')
-                }, failed)
-              }
-            >
-              Add
-            </Button>
-          </Group>
-        )
-      }
-    >
+    <Card title={counted(segment.member_count, 'user')} flush actions={isStatic && <AddUser onAdd={add} />}>
       <List<{ app_user_id: string; entered_at: string; app_users: Parameters<typeof UserCell>[0]['user'] }>
         name="Members"
         isInside
