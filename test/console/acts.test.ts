@@ -162,6 +162,10 @@ test.for([
   const typed = dialog.getByLabel(name, { exact: true }).first()
   await typed.fill('37')
   await guarded(dialog, typed, '37')
+  // what was left is not offered again
+  await open()
+  await typed.waitFor()
+  expect(await typed.inputValue()).not.toBe('37')
 })
 
 test('half a table of scores asks before it is closed, and an imported one does not', async () => {

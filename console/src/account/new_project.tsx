@@ -28,6 +28,7 @@ export const NewProject = ({ onCancel, onDone }: { onCancel: () => void; onDone:
           google_oauth_client_id: { isHidden: true },
           bundle_id: { isHidden: true },
           organization_id: { isHidden: true },
+          platform: { choices: { ios: 'iOS', android: 'Android', all: 'All' } },
         }}
         {...(chosen ? { fixed: { organization_id: chosen } } : {})}
         onCancel={onCancel}

@@ -10,7 +10,11 @@ import { ListCard } from '../parts/list_card.tsx'
 import { count, Empty, When } from '../parts/states.tsx'
 import { useUser } from './one_user.ts'
 
-const signed = (amount: number) => `${amount > 0 ? '+' : ''}${count(amount)}`
+/** What an entry changed: `-30 COINS`. */
+const changeOf = ({ kind, amount, currency_code }: CurrencyTransaction): string => {
+  const change = kind === 'debit' ? -Math.abs(amount) : amount
+  return `${change > 0 ? '+' : ''}${count(change)} ${currency_code}`
+}
 
 /** What a user has of each currency, and each change of it. */
 export const Balances = () => {
@@ -32,11 +36,7 @@ export const Balances = () => {
         columns={[
           {
             title: 'Change',
-            show: (one) => (
-              <b>
-                {signed(one.kind === 'debit' ? -Math.abs(one.amount) : one.amount)} {one.currency_code}
-              </b>
-            ),
+            show: (one) => <b>{changeOf(one)}</b>,
           },
           { title: 'After', isNumber: true, show: (one) => count(one.balance_after) },
           { title: 'Reason', show: (one) => one.reason.replace(/_/g, ' ') },
@@ -74,8 +74,7 @@ export const Balances = () => {
       >
         {entry && (
           <>
-            {signed(entry.amount)} {entry.currency_code} for “{entry.reason}” is taken back by another entry. That is
-            possible once.
+            {changeOf(entry)} for “{entry.reason}” is taken back by another entry. That is possible once.
           </>
         )}
       </Confirm>

@@ -34,6 +34,13 @@ export const GiveCurrency = ({
   const code = chosen ?? (all.find((one) => !one.regen) ?? all[0])?.code
   const now = code ? (balances?.[code] ?? 0) : 0
   const choices = all.map((one) => ({ value: one.code, label: one.name }))
+  // what was typed and left is not there the next time
+  const close = () => {
+    setChosen(undefined)
+    setAmount(100)
+    setReason('support')
+    onClose()
+  }
   return (
     <Confirm
       title={`Give currency to ${nameOf(user)}`}
@@ -43,7 +50,7 @@ export const GiveCurrency = ({
       said={`${amount > 0 ? '+' : ''}${count(amount)} ${code ?? ''} for ${nameOf(user)}.`}
       values={[chosen, amount, reason]}
       isOpen={isOpen}
-      onClose={onClose}
+      onClose={close}
       run={() =>
         call(createCurrencyTransaction, {
           path,
@@ -95,6 +102,11 @@ export const GiveXp = ({ user, isOpen, onClose }: DialogProps) => {
   const [reason, setReason] = useState('')
   const grant = (by: number) =>
     call(grantXp, { path, body: { app_user_id: user.id, amount: by, ...(reason ? { reason } : {}) } })
+  const close = () => {
+    setAmount(100)
+    setReason('')
+    onClose()
+  }
   return (
     <Confirm
       title={`Give XP to ${nameOf(user)}`}
@@ -106,7 +118,7 @@ export const GiveXp = ({ user, isOpen, onClose }: DialogProps) => {
         `${data.amount > 0 ? '+' : ''}${count(data.amount)} XP for ${nameOf(user)}, now ${count(data.total_after)}.`
       }
       isOpen={isOpen}
-      onClose={onClose}
+      onClose={close}
       run={() => grant(amount)}
       undo={({ data }) => grant(-data.amount)}
     >

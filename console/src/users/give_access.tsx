@@ -39,6 +39,11 @@ export const GiveEntitlement = ({ user, isOpen, onClose }: DialogProps) => {
   const known = [...new Set([...(data ?? []), ...held.map((one) => String(one['entitlement_id']))])]
   const hadIt = held.some((one) => one['entitlement_id'] === key)
   const userPath = { ...path, userId: user.id }
+  const close = () => {
+    setKey('')
+    setDays('30')
+    onClose()
+  }
   return (
     <Confirm
       title={`Give an entitlement to ${nameOf(user)}`}
@@ -48,7 +53,7 @@ export const GiveEntitlement = ({ user, isOpen, onClose }: DialogProps) => {
       said={`${nameOf(user)} has ${key}.`}
       values={[key, days]}
       isOpen={isOpen}
-      onClose={onClose}
+      onClose={close}
       run={() =>
         call(grantUserEntitlement, {
           path: userPath,
@@ -89,6 +94,10 @@ export const GiveRole = ({ user, isOpen, onClose }: DialogProps) => {
   const roles = (data ?? []).filter((role) => !role.is_default)
   const role = roles.find((one) => one.key === key) ?? roles[0]
   const at = { ...path, idOrKey: role?.key ?? '' }
+  const close = () => {
+    setKey(null)
+    onClose()
+  }
   return (
     <Confirm
       title={`Give a role to ${nameOf(user)}`}
@@ -98,7 +107,7 @@ export const GiveRole = ({ user, isOpen, onClose }: DialogProps) => {
       said={`${nameOf(user)} is ${role?.name ?? ''} now.`}
       values={key}
       isOpen={isOpen}
-      onClose={onClose}
+      onClose={close}
       run={() => call(createRoleAssignment, { path: at, body: { app_user_id: user.id } })}
       undo={() => call(deleteRoleAssignment, { path: { ...at, userId: user.id } })}
     >

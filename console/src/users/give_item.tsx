@@ -21,6 +21,11 @@ export const GiveItem = ({ user, isOpen, onClose }: DialogProps) => {
   const items = data?.data ?? []
   const item = items.find((one) => one.key === key) ?? items[0]
   const body = { app_user_id: user.id, catalog_item_key: item?.key ?? '', quantity, reason: 'support' }
+  const close = () => {
+    setKey(null)
+    setQuantity(1)
+    onClose()
+  }
   return (
     <Confirm
       title={`Give an item to ${nameOf(user)}`}
@@ -30,7 +35,7 @@ export const GiveItem = ({ user, isOpen, onClose }: DialogProps) => {
       values={[key, quantity]}
       said={`${quantity} × ${item?.name ?? ''} for ${nameOf(user)}.`}
       isOpen={isOpen}
-      onClose={onClose}
+      onClose={close}
       run={() => call(adminGrantInventory, { path, body })}
       // a bundle is unpacked: its parts are taken one by one, in the inventory
       {...(item && item.item_type !== 'bundle' && item.item_type !== 'currency_pack'
