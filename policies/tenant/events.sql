@@ -30,8 +30,9 @@ grant select on app.user_event_counters to app_user, app_admin;
 grant select, delete on app.event_ids to app_worker;
 grant execute on function api.events_post, internal.events_single, internal.events_batch, internal.ingest_event,
   internal.ingest_events, internal.event_source, internal.is_historical, internal.event_by_id, internal.event_json,
-  internal.effects_json, internal.effects_noted, internal.effects_of,
+  internal.effects_json, internal.effects_noted, internal.effects_of, internal.event_answer,
   internal.collect_effects to app_user, app_server, app_admin;
+grant execute on function api.events_post_together, internal.events_together to app_server;
 grant execute on function api.events_maintain, internal.make_event_partition,
   internal.events_purge_replays to app_worker;
 

@@ -319,7 +319,8 @@ export const createDatabase = (options: DatabaseOptions): Database => {
     })
     const unavailable = () => {
       const of = place.kind === 'tenant' ? 'TENANT_UNAVAILABLE' : 'SERVICE_UNAVAILABLE'
-      return refusal(503, of, sentenceOfUnavailable(error), null, { 'Retry-After': '2' })
+      const told = refusal(503, of, sentenceOfUnavailable(error), null, { 'Retry-After': '2' })
+      return Object.assign(told, { cause: error })
     }
     // a server that has become a standby; the next call finds the primary
     if (isOfStandby(error, settings)) return unavailable()

@@ -60,6 +60,12 @@ export const failureOf = (error: unknown): Failure => {
   return { kind: 'defect' }
 }
 
+/** Whether a call that failed may have been committed all the same: its connection was lost before the answer came. */
+export const mayBeCommitted = (error: unknown): boolean => {
+  const failure = failureOf(error instanceof ApiError ? error.cause : error)
+  return failure.kind === 'unavailable' && failure.connectionLost
+}
+
 /** The refusal that internal.fail raised. */
 const raised = (message: string, detail: string | undefined): ApiError => {
   const { status, code, details, headers } = JSON.parse(detail ?? '{}') as Refusal

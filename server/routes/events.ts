@@ -1,5 +1,6 @@
 import { z } from 'zod'
 import { dataOf } from '#server/database/database.ts'
+import { together } from '#server/events/together.ts'
 import { administrator, endUserOrServer } from '#server/http/callers.ts'
 import { definitions } from '#server/http/definitions.ts'
 import { idempotencyKey } from '#server/http/idempotency.ts'
@@ -89,11 +90,13 @@ const Documented = z.union([
 const post = (context: HandlerContext) => {
   const key = idempotencyKey(context)
   const body = context.text || '{}'
-  return context.call('events_post', {
-    body,
-    idempotency_key: key,
-    body_hash: key === undefined ? undefined : sha256(body),
-  })
+  const alone = () =>
+    context.call('events_post', {
+      body,
+      idempotency_key: key,
+      body_hash: key === undefined ? undefined : sha256(body),
+    })
+  return key === undefined && !body.includes('"events"') ? together(context, alone) : alone()
 }
 
 /** The project's database checks what is asked for, control keeps the operation: its job does the work. */
@@ -168,7 +171,7 @@ export const events = area({
     ...group('/client/events', endUserOrServer, [
       route('POST /', 'Record one event, or a batch, and return its effects', {
         handle: post,
-        calls: ['events_post'],
+        calls: ['events_post', 'events_post_together'],
         operationId: 'sendEvents',
         // SQL validates every item on its own, so that valid items of a batch are stored
         body: z.looseObject({}),

@@ -69,7 +69,8 @@ comment on function internal.event_verdict is
   'The first rule of form or time that an item of POST events violates, or null. Single items and batches share it:
    Postgres inlines it into the calling statement.';
 
-create or replace function internal.validate_events(items json, historical boolean) returns internal.validated_event[]
+create or replace function internal.validate_events(items json, historical boolean, users uuid[] default null)
+returns internal.validated_event[]
 language sql volatile as $$
   with item as materialized (
     select i.n::int - 1 as index, json_typeof(i.item) = 'object' as is_object, f.id, f.properties, f.occurred_at,
@@ -99,7 +100,9 @@ language sql volatile as $$
            case when f.is_now then c.now else internal.as_time(f.occurred_at) end as occurred_at,
            f.session_id as session_text, internal.as_uuid(f.session_id) as session_id,
            f.app_user_id is not null as is_user_named,
-           case when f.app_user_id is null then c.user_id else internal.as_uuid(f.app_user_id) end as app_user_id,
+           case when f.app_user_id is not null then internal.as_uuid(f.app_user_id)
+                when validate_events.users is null then c.user_id
+                else validate_events.users[f.index + 1] end as app_user_id,
            c.is_server, c.now
       from field f
      cross join claims c
@@ -117,7 +120,8 @@ language sql volatile as $$
     from value v
 $$;
 comment on function internal.validate_events is
-  'The items of POST events against the rules of form and time, in order, with ids where none were sent.';
+  'The items of POST events against the rules of form and time, in order, with ids where none were sent. users are whose
+   credentials they came with, where these are several.';
 
 create or replace function internal.events_caller_check() returns void
 language plpgsql stable as $$
@@ -232,14 +236,28 @@ create or replace function internal.ingest_events(items json, historical boolean
                                                  out validated internal.validated_event[], out violating uuid[])
 language plpgsql volatile security definer set search_path = '' as $$
 declare
+  stored record;
+begin
+  perform internal.events_caller_check();
+  stored := internal.ingest_validated(internal.validate_events(ingest_events.items, ingest_events.historical),
+                                      ingest_events.historical, ingest_events.source);
+  validated := stored.validated;
+  violating := stored.violating;
+end $$;
+comment on function internal.ingest_events is
+  'Stores the valid items of a request, deduplicated by client-chosen id, and returns the result of every item, in
+   order: no problem (accepted), DUPLICATE, or rejected; and the ids of items that violate their schema. The pipeline
+   runs in the triggers of the single insert. Locks the users, then ids, each in order.';
+
+create or replace function internal.ingest_validated(inout validated internal.validated_event[], historical boolean,
+                                                    source text, out violating uuid[])
+language plpgsql volatile as $$
+declare
   known uuid[];
   fresh uuid[];
   has_rules boolean;
   unseen uuid[];
 begin
-  perform internal.events_caller_check();
-  validated := internal.validate_events(ingest_events.items, ingest_events.historical);
-
   -- most projects have no definitions: one read of an empty table
   has_rules := exists (select from app.event_definitions);
   if has_rules then
@@ -275,15 +293,15 @@ begin
   if has_rules then
     violating := internal.events_violating(validated);
   end if;
-  if ingest_events.historical then
+  if ingest_validated.historical then
     perform set_config('app.is_history', 'true', true);
   end if;
   insert into app.engagement_events
     (id, app_user_id, event_name, properties, occurred_at, received_at, source, session_id, is_historical,
      clock_adjusted, schema_violation)
-  select e.id, e.app_user_id, e.event_name, e.properties, e.occurred_at, internal.now(), ingest_events.source,
+  select e.id, e.app_user_id, e.event_name, e.properties, e.occurred_at, internal.now(), ingest_validated.source,
          e.session_id,
-         ingest_events.historical, e.clock_adjusted, coalesce(e.id = any (violating), false)
+         ingest_validated.historical, e.clock_adjusted, coalesce(e.id = any (violating), false)
     from unnest(validated) e
    where e.problem is null
    order by e.app_user_id, e.occurred_at, e.index;
@@ -302,10 +320,8 @@ begin
     update app.users u set last_seen_at = internal.now() where u.id = any (unseen);
   end if;
 end $$;
-comment on function internal.ingest_events is
-  'Stores the valid items of a request, deduplicated by client-chosen id, and returns the result of every item, in
-   order: no problem (accepted), DUPLICATE, or rejected; and the ids of items that violate their schema. The pipeline
-   runs in the triggers of the single insert. Locks the users, then ids, each in order.';
+comment on function internal.ingest_validated is
+  'internal.ingest_events for items that internal.validate_events has looked at. Granted to nobody.';
 
 create or replace function internal.event_with_problem(event internal.validated_event, code text)
 returns internal.validated_event

@@ -104,29 +104,89 @@ begin
     end if;
     -- the id is known, but the log does not contain the event: it was deleted, or excluded by its sample_rate
   end if;
-  stored.id := validated.id;
-  stored.app_user_id := validated.app_user_id;
-  stored.event_name := validated.event_name;
-  stored.properties := validated.properties;
-  stored.occurred_at := validated.occurred_at;
-  stored.source := source;
-  stored.session_id := validated.session_id;
-  if problem.code is not null then
-    return internal.reply(200, json_build_object('event', internal.event_json(stored), 'effects', json_build_object()));
-  elsif not validated.clock_adjusted and not ingested.violates then
-    return internal.reply(201, json_build_object('event', internal.event_json(stored),
-                                                 'effects', internal.effects_json(validated.app_user_id)));
-  end if;
-  return internal.reply(201, internal.json_merge(
-    json_build_object('event', internal.event_json(stored)),
-    internal.json_merge(
-      json_strip_nulls(json_build_object('clock_adjusted', case when validated.clock_adjusted then true end,
-                                         'schema_violation', case when ingested.violates then true end)),
-      json_build_object('effects', internal.effects_json(validated.app_user_id)))));
+  return internal.reply(case when problem.code is null then 201 else 200 end,
+                        internal.event_answer(validated, ingested.violates, source));
 end $$;
 comment on function internal.events_single is
   'Stores one event and returns it with its effects. For a known id of the same user, returns the stored event with 200
    and without effects; when the log no longer contains it, the event as sent.';
+
+create or replace function internal.event_answer(validated internal.validated_event, violates boolean, source text)
+returns json
+language plpgsql stable as $$
+declare
+  v constant internal.validated_event := event_answer.validated;
+  stored app.engagement_events;
+begin
+  stored.id := v.id;
+  stored.app_user_id := v.app_user_id;
+  stored.event_name := v.event_name;
+  stored.properties := v.properties;
+  stored.occurred_at := v.occurred_at;
+  stored.source := event_answer.source;
+  stored.session_id := v.session_id;
+  if (v.problem).code is not null then
+    return json_build_object('event', internal.event_json(stored), 'effects', json_build_object());
+  elsif not v.clock_adjusted and not event_answer.violates then
+    return json_build_object('event', internal.event_json(stored), 'effects', internal.effects_json(v.app_user_id));
+  end if;
+  return internal.json_merge(
+    json_build_object('event', internal.event_json(stored)),
+    internal.json_merge(
+      json_strip_nulls(json_build_object('clock_adjusted', case when v.clock_adjusted then true end,
+                                         'schema_violation', case when event_answer.violates then true end)),
+      json_build_object('effects', internal.effects_json(v.app_user_id))));
+end $$;
+comment on function internal.event_answer is
+  'What POST events answers for one event: {event, clock_adjusted?, schema_violation?, effects}; without effects when
+   its id was known.';
+
+create or replace function internal.events_together(users uuid[], bodies json) returns json
+language plpgsql volatile security definer set search_path = '' as $$
+declare
+  validated internal.validated_event[];
+  free uuid[];
+  ingested record;
+begin
+  perform internal.events_caller_check();
+  -- nobody waits for what another transaction does with the row of somebody else
+  free := array(select u.id from app.users u
+                 where u.id = any (events_together.users)
+                 order by u.id
+                   for no key update skip locked);
+  validated := array(
+    select v
+      from unnest(internal.validate_events(events_together.bodies, false, events_together.users)) v
+      join json_array_elements(events_together.bodies) with ordinality b (body, n) on b.n = v.index + 1
+     where v.problem is null and v.app_user_id = any (free)
+       and v.index + 1 = array_position(events_together.users, v.app_user_id)
+       -- a batch, or what a server alone may say
+       and b.body -> 'events' is null and b.body -> 'historical' is null
+     order by v.index);
+  if validated = '{}' then
+    return '[]';
+  end if;
+  perform internal.collect_effects();
+  ingested := internal.ingest_validated(validated, false, 'client');
+  return (
+    select json_agg(json_build_object(
+             'index', v.index,
+             'answer', internal.event_answer(v, coalesce(v.id = any (ingested.violating), false), 'client')::text))
+      from unnest(ingested.validated) v
+     where v.problem is null);
+end $$;
+comment on function internal.events_together is
+  'api.events_post_together without its frame.';
+
+create or replace function api.events_post_together(users uuid[], bodies json) returns api.reply
+language sql volatile as $$
+  select internal.reply(200, internal.events_together(events_post_together.users, events_post_together.bodies))
+$$;
+comment on function api.events_post_together is
+  'Records single events of several users at once, each with the body of POST events that came with the credential of
+   its user, and one for each user: [{index, answer}], answer being the text of what 201 has as data. Events that are
+   not in it changed nothing: a refusal, a known id, a batch, or a user whose row somebody holds. Locks the users, then
+   ids. For the server, which has checked the credentials.';
 
 create or replace function internal.event_by_id(id uuid, app_user_id uuid) returns setof app.engagement_events
 language sql stable security definer set search_path = '' rows 1 as $$

@@ -123,33 +123,25 @@ begin
    where (r.app_user_id, r.streak_definition_id) = (streak.app_user_id, d.id)
      and r.source is null and r.count = 0;
 
-  -- a chain that stays as it was is no change: its time of change stays, whichever path looked at it
   update app.user_streaks s
-     set (current_count, longest_count, started_on, last_period, covered_through, freezes, lapsed_count, lapsed_through,
-          first_qualified_at, last_qualified_at)
-           = (f.current_count, f.longest_count, f.started_on, f.last_period, f.covered_through, f.freezes,
-              f.lapsed_count, f.lapsed_through, f.first_qualified_at, f.last_qualified_at),
+     set current_count = (folded.chain).current_count,
+         longest_count = (folded.chain).longest_count,
+         started_on = internal.period_date(d.period, d.week_starts_on, (folded.chain).started_on),
+         last_period = internal.period_date(d.period, d.week_starts_on, (folded.chain).last_period),
+         covered_through = internal.period_date(d.period, d.week_starts_on, (folded.chain).covered_through),
+         freezes = (folded.chain).freezes,
+         lapsed_count = (folded.chain).lapsed_count,
+         lapsed_through = internal.period_date(d.period, d.week_starts_on, (folded.chain).lapsed_through),
+         first_qualified_at = case when (folded.chain).last_period is not null then coalesce(s.first_qualified_at,
+                                        internal.now()) end,
+         last_qualified_at = (select r.qualified_at
+                                from app.streak_periods r
+                               where (r.app_user_id, r.streak_definition_id) = (streak.app_user_id, d.id)
+                                 and r.starts_on = internal.period_date(d.period, d.week_starts_on,
+                                                                        (folded.chain).last_period)),
          updated_at = internal.now()
-    from (select c.current_count, c.longest_count, internal.period_date(d.period, d.week_starts_on, c.started_on),
-                 internal.period_date(d.period, d.week_starts_on, c.last_period),
-                 internal.period_date(d.period, d.week_starts_on, c.covered_through), c.freezes, c.lapsed_count,
-                 internal.period_date(d.period, d.week_starts_on, c.lapsed_through),
-                 case when c.last_period is not null then coalesce(streak.first_qualified_at, internal.now()) end,
-                 (select r.qualified_at
-                    from app.streak_periods r
-                   where (r.app_user_id, r.streak_definition_id) = (streak.app_user_id, d.id)
-                     and r.starts_on = internal.period_date(d.period, d.week_starts_on, c.last_period))
-            from (select (folded.chain).*) c) f (current_count, longest_count, started_on, last_period, covered_through,
-                                                 freezes, lapsed_count, lapsed_through, first_qualified_at,
-                                                 last_qualified_at)
    where (s.app_user_id, s.streak_definition_id) = (streak.app_user_id, d.id)
-     and (s.current_count, s.longest_count, s.started_on, s.last_period, s.covered_through, s.freezes, s.lapsed_count,
-          s.lapsed_through, s.first_qualified_at, s.last_qualified_at) is distinct from
-         (f.current_count, f.longest_count, f.started_on, f.last_period, f.covered_through, f.freezes, f.lapsed_count,
-          f.lapsed_through, f.first_qualified_at, f.last_qualified_at);
-  select s.* into streak
-    from app.user_streaks s
-   where (s.app_user_id, s.streak_definition_id) = (streak_refold.app_user_id, d.id);
+  returning s.* into streak;
   return internal.streak_reschedule(streak, d);
 end $$;
 comment on function internal.streak_refold is
@@ -393,8 +385,10 @@ begin
   -- a separate statement, because the next one must see the rows that this one inserts
   select array_agg(f) into fed from internal.streaks_store(streaks_count.acts) f;
   with fed as (
+    -- a period that has already qualified by events of its own only counts
     select f as period, f.*, count(*) over (partition by f.app_user_id, f.streak_definition_id) as periods
       from unnest(fed) f
+     where f.source is distinct from 'event' or f.count_before - f.taken < f.needed or f.open_1 > 0
   ), evaluated as (
     select f.*,
            -- not qualified by events of its own before: nothing, a freeze or later events covered it
@@ -417,7 +411,6 @@ begin
       from fed f
       join app.user_streaks s on (s.app_user_id, s.streak_definition_id) = (f.app_user_id, f.streak_definition_id)
       join app.streak_definitions d on d.id = f.streak_definition_id
-     where f.source is distinct from 'event' or f.count_before - f.taken < f.needed or f.open_1 > 0
   )
   select array_agg(j.period order by j.app_user_id,
                    j.streak_definition_id) filter (where j.is_next and not j.may_fill_earlier),
