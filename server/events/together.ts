@@ -2,8 +2,9 @@ import { availableParallelism } from 'node:os'
 import { type Database, dataOf, type Reply } from '#server/database/database.ts'
 import { mayBeCommitted } from '#server/database/failures.ts'
 import type { HandlerContext } from '#server/http/route.ts'
+import { uuidPattern } from '#server/http/schemas.ts'
 
-/** A user's event that waits until a place is free. */
+/** An event that waits until a place is free. */
 type Waiting = {
   readonly userId: string
   readonly context: HandlerContext
@@ -12,8 +13,8 @@ type Waiting = {
   readonly resolve: (reply: Reply | Promise<Reply>) => void
 }
 
-/** One project's: how many calls run, and what arrived meanwhile. */
-type Queue = { running: number; readonly waiting: Waiting[] }
+/** Of one project, and one kind of credential: how many calls run, and what arrived meanwhile. */
+type Queue = { running: number; readonly waiting: Waiting[]; readonly forget: () => void }
 
 /** While so many calls of a project run, what arrives waits: where a core is free, an event by itself is answered sooner. */
 const atOnce = Math.max(1, Math.floor(availableParallelism() / 2))
@@ -23,11 +24,11 @@ const mostTogether = 16
 
 const queues = new WeakMap<Database, Map<string, Queue>>()
 
-const queueOf = ({ database }: HandlerContext['services'], projectId: string): Queue => {
+const queueOf = ({ database }: HandlerContext['services'], key: string): Queue => {
   const known = queues.get(database) ?? new Map<string, Queue>()
   queues.set(database, known)
-  const queue = known.get(projectId) ?? { running: 0, waiting: [] }
-  known.set(projectId, queue)
+  const queue = known.get(key) ?? { running: 0, waiting: [], forget: () => known.delete(key) }
+  known.set(key, queue)
   return queue
 }
 
@@ -54,10 +55,17 @@ const recorded = async (group: readonly Waiting[]): Promise<ReadonlyMap<number, 
     users: `{${group.map(({ userId }) => userId).join(',')}}`,
     bodies: `[${group.map(({ context }) => context.text || '{}').join(',')}]`,
   }
-  const claims = { caller: 'user', projectId: resolved.claims.projectId ?? null }
+  const { caller = '', projectId = null } = resolved.claims
   try {
     const reply = await accounted((settings) =>
-      services.database.call(resolved.place, 'app_server', claims, 'events_post_together', args, settings),
+      services.database.call(
+        resolved.place,
+        'app_server',
+        { caller, projectId },
+        'events_post_together',
+        args,
+        settings,
+      ),
     )
     const answers = dataOf<readonly { index: number; answer: string }[]>(reply)
     return new Map(answers.map(({ index, answer }) => [index, { ...reply, status: 201, body: `{"data":${answer}}` }]))
@@ -77,6 +85,7 @@ const run = async (queue: Queue, calls: () => Promise<void>): Promise<void> => {
     isCounted = false
     queue.running -= 1
     next(queue)
+    if (queue.running === 0) queue.forget()
   }
   const patience = setTimeout(free, patienceMs)
   await calls()
@@ -102,15 +111,26 @@ const next = (queue: Queue): void => {
   })
 }
 
+const callers = new Set(['user', 'server_key', 'server_key_user'])
+
+/** Whose event it is: a server says so in the body. The database looks again. */
+const userOf = ({ resolved, text = '' }: HandlerContext): string | null => {
+  const { caller, userId = null } = resolved.claims
+  if (caller === 'user' || !text.includes('app_user_id')) return userId
+  const { app_user_id: named } = JSON.parse(text) as { readonly app_user_id?: unknown }
+  return typeof named === 'string' && uuidPattern.test(named) ? named.toLowerCase() : null
+}
+
 /**
- * Records a user's single event. While other events of the project are recorded, what arrives waits, and is recorded in one call: each event under its own
- * user, with its own answer. What is refused, known, or would wait for somebody's lock is recorded alone, and answered as if nobody else had been there.
+ * Records a single event. While other events of the project are recorded, what arrives waits, and is recorded in one call: one event of each user, each
+ * with its own answer. What is refused, known, or would wait for somebody's lock is recorded alone, and answered as if nobody else had been there.
  */
 export const together = (context: HandlerContext, alone: () => Promise<Reply>): Promise<Reply> => {
-  const { userId, caller } = context.resolved.claims
+  const { caller = '' } = context.resolved.claims
   const projectId = context.resolved.project?.projectId
-  if (caller !== 'user' || !userId || !projectId) return alone()
-  const queue = queueOf(context.services, projectId)
+  const userId = projectId && callers.has(caller) ? userOf(context) : null
+  if (!userId) return alone()
+  const queue = queueOf(context.services, `${projectId} ${caller}`)
   return new Promise((resolve) => {
     queue.waiting.push({ userId, context, alone, resolve })
     next(queue)

@@ -96,7 +96,7 @@ const post = (context: HandlerContext) => {
       idempotency_key: key,
       body_hash: key === undefined ? undefined : sha256(body),
     })
-  return key === undefined && !body.includes('"events"') ? together(context, alone) : alone()
+  return key === undefined && !/"(events|historical)"/.test(body) ? together(context, alone) : alone()
 }
 
 /** The project's database checks what is asked for, control keeps the operation: its job does the work. */
@@ -171,7 +171,7 @@ export const events = area({
     ...group('/client/events', endUserOrServer, [
       route('POST /', 'Record one event, or a batch, and return its effects', {
         handle: post,
-        calls: ['events_post', 'events_post_together'],
+        calls: ['events_post'],
         operationId: 'sendEvents',
         // SQL validates every item on its own, so that valid items of a batch are stored
         body: z.looseObject({}),

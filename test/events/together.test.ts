@@ -112,6 +112,43 @@ test('what is refused, known, or no single event is answered as alone, and what 
   expect(await recordedAs('good')).toHaveLength(21)
 })
 
+test('events of a server go together by the users that it names, and never with those of devices', async () => {
+  const { server } = project
+  const named =
+    (n: number, more: object = {}): Send =>
+    () =>
+      server.post('/client/events', { event_name: 'served', app_user_id: users[n]?.id, ...more })
+  const [unknown, nobody, twice, history, behalf, ...rest] = await atOnce([
+    named(0, { app_user_id: randomUUID() }),
+    () => server.post('/client/events', { event_name: 'served' }),
+    // the last one counts, whoever reads it
+    () =>
+      server.post(
+        '/client/events',
+        `{"event_name": "served", "app_user_id": "${users[1]?.id}", "app_user_id": "${users[2]?.id}"}`,
+      ),
+    named(3, { historical: true, occurred_at: '2020-01-01T00:00:00Z' }),
+    () => project.onBehalfOf(users[4]?.id as string).post('/client/events', { event_name: 'served' }),
+    ...Array.from({ length: 20 }, (_, n) => named(n + 10)),
+    ...Array.from({ length: 10 }, (_, n) => event(n + 30, { event_name: 'served' })),
+  ])
+  expectRefusal(unknown as Answer, 404, 'USER_NOT_FOUND')
+  expectRefusal(nobody as Answer, 400, 'INVALID_INPUT')
+  expect(twice?.data.event).toMatchObject({ app_user_id: users[2]?.id, source: 'server' })
+  expect(history?.data.event).toMatchObject({ app_user_id: users[3]?.id, source: 'server' })
+  expect(behalf?.data.event).toMatchObject({ app_user_id: users[4]?.id, source: 'server' })
+  rest.forEach(({ status, data, text }, n) => {
+    expect(status, text).toBe(201)
+    expect(data.event).toMatchObject({ app_user_id: users[n + 10]?.id, source: n < 20 ? 'server' : 'client' })
+  })
+  const rows = await recordedAs('served')
+  expect(rows).toHaveLength(33)
+  const sources = new Map<string, Set<string>>()
+  for (const { tx, source } of rows) sources.set(tx, (sources.get(tx) ?? new Set()).add(source))
+  expect([...sources.values()].every(({ size }) => size === 1)).toBe(true)
+  expect(sources.size).toBeLessThan(30)
+})
+
 test('nobody waits for the row of somebody else', async () => {
   const [held, ...others] = users
   await holder.query(`begin; select from app.users where id = '${held?.id}' for update`)

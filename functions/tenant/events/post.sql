@@ -144,6 +144,7 @@ comment on function internal.event_answer is
 create or replace function internal.events_together(users uuid[], bodies json) returns json
 language plpgsql volatile security definer set search_path = '' as $$
 declare
+  source constant text := internal.event_source();
   validated internal.validated_event[];
   free uuid[];
   ingested record;
@@ -160,18 +161,18 @@ begin
       join json_array_elements(events_together.bodies) with ordinality b (body, n) on b.n = v.index + 1
      where v.problem is null and v.app_user_id = any (free)
        and v.index + 1 = array_position(events_together.users, v.app_user_id)
-       -- a batch, or what a server alone may say
+       -- a batch, and an import of history, go their own way
        and b.body -> 'events' is null and b.body -> 'historical' is null
      order by v.index);
   if validated = '{}' then
     return '[]';
   end if;
   perform internal.collect_effects();
-  ingested := internal.ingest_validated(validated, false, 'client');
+  ingested := internal.ingest_validated(validated, false, source);
   return (
     select json_agg(json_build_object(
              'index', v.index,
-             'answer', internal.event_answer(v, coalesce(v.id = any (ingested.violating), false), 'client')::text))
+             'answer', internal.event_answer(v, coalesce(v.id = any (ingested.violating), false), source)::text))
       from unnest(ingested.validated) v
      where v.problem is null);
 end $$;
@@ -183,9 +184,9 @@ language sql volatile as $$
   select internal.reply(200, internal.events_together(events_post_together.users, events_post_together.bodies))
 $$;
 comment on function api.events_post_together is
-  'Records single events of several users at once, each with the body of POST events that came with the credential of
-   its user, and one for each user: [{index, answer}], answer being the text of what 201 has as data. Events that are
-   not in it changed nothing: a refusal, a known id, a batch, or a user whose row somebody holds. Locks the users, then
+  'Records single events of several users at once, by the bodies of POST events that came with credentials of one kind,
+   one for each user: [{index, answer}], answer being the text of what 201 has as data. Events that are not in it
+   changed nothing: a refusal, a known id, a batch, history, or a user whose row somebody holds. Locks the users, then
    ids. For the server, which has checked the credentials.';
 
 create or replace function internal.event_by_id(id uuid, app_user_id uuid) returns setof app.engagement_events
