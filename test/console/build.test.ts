@@ -1,3 +1,4 @@
+import type { Request } from 'playwright-core'
 import { expect, test } from 'vitest'
 import { fill, settled, startConsole } from '#test/support/console.ts'
 import { filterOf, readConditions, writeConditions } from '../../console/src/collections/filters.ts'
@@ -202,6 +203,26 @@ test('a flag goes to 10 % with three clicks from the overview, and Undo brings t
   await expect.poll(async () => (await flagOf('new_checkout')).rules[0].percentage).toBe(10)
   await page.getByRole('button', { name: 'Undo' }).last().click()
   await expect.poll(async () => (await flagOf('new_checkout')).rules[0].percentage).toBe(20)
+})
+
+test('a share that arrow keys moved is stored once, when the keys rest', async () => {
+  await go(page, 'flags/new_checkout')
+  const stored: number[] = []
+  const note = (request: Request) => {
+    if (request.method() === 'PATCH') stored.push(request.postDataJSON().rules[0].percentage)
+  }
+  page.on('request', note)
+  const slider = page.getByRole('slider', { name: 'Share of rule 1' })
+  await slider.focus()
+  for (let n = 0; n < 5; n += 1) await slider.press('ArrowLeft')
+  await expect.poll(async () => (await flagOf('new_checkout')).rules[0].percentage).toBe(15)
+  expect(stored).toEqual([15])
+  await slider.press('ArrowRight')
+  // who leaves the slider before that does not lose what it shows
+  await slider.blur()
+  await expect.poll(async () => (await flagOf('new_checkout')).rules[0].percentage).toBe(16)
+  expect(stored).toEqual([15, 16])
+  page.off('request', note)
 })
 
 test('a flag is switched in the list', async () => {

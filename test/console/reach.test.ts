@@ -35,6 +35,9 @@ test('without a provider push says so before anything is written, and then goes 
   await page.getByRole('textbox', { name: 'Whom it reaches' }).or(page.getByLabel('Whom it reaches')).first().click()
   await page.getByRole('option', { name: 'Pro users' }).click()
   await page.getByRole('button', { name: 'Next' }).click()
+  await page.getByLabel('Title').fill('{{display_name|friend}}, come')
+  // as a user without a name reads it
+  expect(await page.getByRole('figure', { name: 'On a phone' }).textContent()).toContain('friend, come')
   await page.getByLabel('Title').fill('Time to practise')
   await page.getByLabel('Text').fill('Ten minutes keep your streak alive.')
   expect(await page.getByRole('figure', { name: 'On a phone' }).textContent()).toContain('Time to practise')
@@ -71,6 +74,7 @@ test('a key is rotated in three clicks: the new one is shown once, the former on
   await go(page, '')
   await navigation.getByRole('link', { name: 'Keys', exact: true }).click()
   await page.getByRole('button', { name: 'Rotate', exact: true }).first().click()
+  await page.getByText('86,400 a day').waitFor()
   await page.getByRole('button', { name: 'Make the new key' }).click()
   const dialog = page.getByRole('dialog', { name: 'The new key' })
   const text = (await dialog.locator('code').first().textContent()) ?? ''

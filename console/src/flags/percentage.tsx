@@ -1,9 +1,11 @@
 import { Button, Group, Slider, Text } from '@mantine/core'
-import { useEffect, useState } from 'react'
+import { useEffect, useRef, useState } from 'react'
 
+/** Whoever holds an arrow key down or presses it ten times means the share at the end. */
+const keysRestMs = 600
 const steps = [0, 1, 5, 10, 25, 50, 100]
 
-/** A share of users: by sliding, or one of the usual steps by one click. It is told when the hand lets go. */
+/** A share of users: by sliding, or one of the usual steps by one click. It is told when the hand lets go, or the keys rest. */
 export const Percentage = ({
   value,
   onCommit,
@@ -16,20 +18,46 @@ export const Percentage = ({
   isDisabled?: boolean
 }) => {
   const [draft, setDraft] = useState(value)
-  useEffect(() => setDraft(value), [value])
+  const isByKey = useRef(false)
+  const timer = useRef<ReturnType<typeof setTimeout>>(undefined)
+  const waiting = useRef<() => void>(undefined)
+  useEffect(() => {
+    if (!waiting.current) setDraft(value)
+  }, [value])
   const commit = (next: number) => {
+    clearTimeout(timer.current)
+    waiting.current = undefined
     setDraft(next)
     if (next !== value) onCommit(next)
   }
+  const flush = () => waiting.current?.()
+  const settle = (next: number) => {
+    if (!isByKey.current) return commit(next)
+    clearTimeout(timer.current)
+    waiting.current = () => commit(next)
+    timer.current = setTimeout(flush, keysRestMs)
+  }
+  useEffect(() => flush, [])
   return (
     <div>
-      <Group gap="md" wrap="nowrap" mb={10}>
+      <Group
+        gap="md"
+        wrap="nowrap"
+        mb={10}
+        onKeyDownCapture={() => {
+          isByKey.current = true
+        }}
+        onPointerDownCapture={() => {
+          isByKey.current = false
+        }}
+        onBlur={flush}
+      >
         <Slider
           flex={1}
           thumbLabel={label}
           value={draft}
           onChange={setDraft}
-          onChangeEnd={commit}
+          onChangeEnd={settle}
           min={0}
           max={100}
           step={1}

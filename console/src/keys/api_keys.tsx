@@ -144,6 +144,12 @@ export const Page = () => {
             operation={`POST ${keysPath}/{keyId}/rotate`}
             path={{ keyId: rotated.id }}
             verb="Make the new key"
+            words={{
+              grace_seconds: {
+                title: 'The former key works for another',
+                help: 'Seconds: 3,600 are an hour, 86,400 a day. 0 ends it at once.',
+              },
+            }}
             onCancel={() => setRotated(undefined)}
             onDone={(key) => {
               setRotated(undefined)
