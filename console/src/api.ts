@@ -17,11 +17,12 @@ export type Reply = {
 const url = location.origin
 // in memory alone: a script of another page or a later visitor finds nothing
 let token: string | undefined
-const listeners = new Set<(isSignedIn: boolean) => void>()
+type Listener = (isSignedIn: boolean, isByChoice: boolean) => void
+const listeners = new Set<Listener>()
 const tabs = new BroadcastChannel('trellis-console')
 
-const tell = (isSignedIn: boolean) => {
-  for (const listener of listeners) listener(isSignedIn)
+const tell = (isSignedIn: boolean, isByChoice = false) => {
+  for (const listener of listeners) listener(isSignedIn, isByChoice)
 }
 tabs.onmessage = () => {
   token = undefined
@@ -29,8 +30,8 @@ tabs.onmessage = () => {
 }
 
 export const hasSession = (): boolean => token !== undefined
-/** Calls the listener when a session begins or ends, in this tab or in another one. */
-export const onSession = (listener: (isSignedIn: boolean) => void): (() => void) => {
+/** Calls the listener when a session begins or ends, in this tab or in another one; by choice is a sign-out in this tab. */
+export const onSession = (listener: Listener): (() => void) => {
   listeners.add(listener)
   return () => listeners.delete(listener)
 }
@@ -86,9 +87,8 @@ export const signIn = async (way: 'signup' | 'login' | 'code' | 'github', body: 
 export const signOut = async (): Promise<void> => {
   await send(visitor.call, 'POST /console/session/logout', { body: {} })
   token = undefined
-  queries.clear()
   tabs.postMessage('signed out')
-  tell(false)
+  tell(false, true)
 }
 
 export const queries = new QueryClient({

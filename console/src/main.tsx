@@ -43,10 +43,12 @@ const Frame = ({ children }: { children: ReactNode }) => (
   </MantineProvider>
 )
 
-onSession((isSignedIn) => {
+onSession(async (isSignedIn, isByChoice) => {
   if (isSignedIn) return
   const to = location.pathname.startsWith('/console/sign-in') ? undefined : location.pathname.slice('/console'.length)
-  void router.navigate({ to: '/sign-in', search: { to, ended: true } as never })
+  await router.navigate({ to: '/sign-in', search: (isByChoice ? {} : { to, ended: true }) as never })
+  // what is shown would be asked for again, without a session; and whoever signs in next may be somebody else
+  queries.clear()
 })
 // a server that cannot be reached is told by the page that asks it
 await renew().catch(() => undefined)

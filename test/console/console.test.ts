@@ -33,6 +33,10 @@ test('somebody signs up, is still there after a reload and in another tab, and s
   await page.getByRole('button', { name: 'Account' }).click()
   await page.getByRole('menuitem', { name: 'Sign out' }).click()
   for (const tab of [page, other]) await tab.getByRole('heading', { name: 'Sign in' }).waitFor()
+  // where somebody chose to sign out nothing has ended by itself
+  await other.getByText('Your session has ended').waitFor()
+  expect(await page.getByText('Your session has ended').count()).toBe(0)
+  expect(new URL(page.url()).search).toBe('')
   await page.reload()
   await page.getByRole('heading', { name: 'Sign in' }).waitFor()
 })

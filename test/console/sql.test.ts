@@ -30,6 +30,19 @@ const button = (name: string) => page.getByRole('button', { name, exact: true })
 const result = () => page.getByRole('region', { name: 'Result' })
 const clipboard = () => page.evaluate('navigator.clipboard.readText()') as Promise<string>
 
+test('what is typed over a selected query takes its place, and writes no style into the page', async () => {
+  await go(page, 'sql')
+  await write('select count(*) from users')
+  const before = [...complaints]
+  await page.keyboard.press('Control+a')
+  await page.keyboard.type('select 7 as seven')
+  await expect.poll(() => new URL(page.url()).searchParams.get('q')).toBe('select 7 as seven')
+  expect(complaints).toEqual(before)
+  await page.keyboard.press('Control+z')
+  await expect.poll(() => new URL(page.url()).searchParams.get('q')).toBe('select count(*) from users')
+  await anew()
+})
+
 test('an example is chosen and run with the keyboard alone: a table with its head, numbers at the right', {
   timeout: 120_000,
 }, async () => {

@@ -19,6 +19,17 @@ const look = EditorView.theme({
   '.cm-placeholder': { color: 'var(--mantine-color-placeholder)' },
 })
 
+/** A browser that replaces selected text by itself writes its colours into the page as styles, which the policy refuses and reports. */
+const typeOver = EditorView.domEventHandlers({
+  beforeinput(event, view) {
+    const { state } = view
+    if (event.inputType !== 'insertText' || !event.data || state.selection.main.empty || state.readOnly) return false
+    event.preventDefault()
+    view.dispatch({ ...state.replaceSelection(event.data), userEvent: 'input.type', scrollIntoView: true })
+    return true
+  },
+})
+
 type Code = {
   /** The text that the editor begins with. */
   readonly value: string
@@ -59,6 +70,7 @@ export const useCodeMirror = (
         bracketMatching(),
         syntaxHighlighting(colours),
         look,
+        typeOver,
         extensions,
         ghost(placeholder),
         EditorState.readOnly.of(onChange === undefined),
