@@ -1,7 +1,9 @@
 import type { Page } from 'playwright-core'
 import { expect, test } from 'vitest'
 import { fill, settled, startConsole } from '#test/support/console.ts'
-import { groupOf, leafWords, newLeaf, placesOf, rulesOf } from '../../console/src/segments/rules.ts'
+import { leafWords } from '../../console/src/segments/leaf_words.ts'
+import { newLeaf } from '../../console/src/segments/leaves.ts'
+import { groupOf, placesOf, rulesOf } from '../../console/src/segments/rules.ts'
 
 /** Users, segments, moderation and events in the console, by the jobs that people come for. */
 const { project, signedIn, go, complaints, url } = await startConsole()

@@ -56,7 +56,7 @@ export const typeWords: Readonly<Record<ColumnType, string>> = {
   'boolean[]': 'List of yes or no',
   'uuid[]': 'List of identifiers',
 }
-export const typeChoices: readonly { readonly group: string; readonly items: readonly ColumnType[] }[] = [
+const typeChoices: readonly { readonly group: string; readonly items: readonly ColumnType[] }[] = [
   { group: 'Common', items: ['text', 'integer', 'numeric', 'boolean', 'date', 'timestamptz', 'uuid'] },
   { group: 'Lists', items: ['text[]', 'integer[]', 'bigint[]', 'numeric[]', 'boolean[]', 'uuid[]'] },
   { group: 'Special', items: ['jsonb', 'vector', 'bigint', 'double'] },

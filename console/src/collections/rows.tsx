@@ -1,4 +1,4 @@
-import { Alert, Button, Group, Menu, Text } from '@mantine/core'
+import { Button, Group, Menu, Text } from '@mantine/core'
 import { useLocalStorage } from '@mantine/hooks'
 import { useQueryClient } from '@tanstack/react-query'
 import { Columns3, Plus, RefreshCw, Rows3 } from 'lucide-react'
@@ -8,14 +8,15 @@ import { call, type Row } from '../api.ts'
 import { SearchBox } from '../parts/list.tsx'
 import { useAddress, useProject } from '../parts/page.tsx'
 import { count, counted, Empty, Failure, failed, Rows } from '../parts/states.tsx'
+import { AsUser, seenBy } from './as_user.tsx'
 import { ColumnDrawer } from './column_drawer.tsx'
-import { type Collection, type CollectionColumn, columnsOf, policySentence, policyWord } from './data.ts'
+import { type Collection, type CollectionColumn, columnsOf, policyWord } from './data.ts'
 import { deleteRows, usePending } from './deletion.ts'
 import { FilterBar } from './filter_bar.tsx'
-import { type Condition, filterOf, orderOf, readConditions, writeConditions } from './filters.ts'
+import { filterOf, orderOf, readConditions, writeConditions } from './filters.ts'
 import { Frame } from './frame.tsx'
 import { Grid } from './grid/grid.tsx'
-import { UserName, UserSelect } from './names.tsx'
+import { UserSelect } from './names.tsx'
 import { PlanDrawer } from './plan.tsx'
 import { RowPanel } from './row_panel.tsx'
 import { exportRows, ImportDialog } from './transfer.tsx'
@@ -24,24 +25,6 @@ import { useUndo } from './use_undo.ts'
 import { rowTitle, shownText } from './values.ts'
 
 type Keys = 'q' | 'where' | 'sort' | 'row' | 'column' | 'as' | 'plan' | 'import'
-
-/** What a user of the app is let see, where that is known without the server. */
-const seenBy = ({ read_policy, owner_scope }: Collection, userId: string): readonly Condition[] | undefined => {
-  if (read_policy === 'public') return []
-  if (read_policy === 'owner' && owner_scope === 'user') return [{ column: 'user_id', op: 'eq', value: userId }]
-  return undefined
-}
-
-const AsUser = ({ collection, userId }: { collection: Collection; userId: string }) => (
-  <Alert color="gray" py={8}>
-    <Text size="sm">
-      As <UserName id={userId} />:{' '}
-      {seenBy(collection, userId) === undefined
-        ? `${policySentence('read', collection.read_policy, collection.owner_scope)}, so that these rows may be more than they see. “How it is found” has the rule that the database applies.`
-        : `${policySentence('read', collection.read_policy, collection.owner_scope)}. These are the rows that they see.`}
-    </Text>
-  </Alert>
-)
 
 const short = (text: string) => (text.length > 40 ? `${text.slice(0, 39)}…` : text)
 

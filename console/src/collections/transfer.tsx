@@ -6,6 +6,7 @@ import { accessToken, callAny, type Row } from '../api.ts'
 import { useProject } from '../parts/page.tsx'
 import { count, counted, done, Failure, failed, useRefresh } from '../parts/states.tsx'
 import type { Collection } from './data.ts'
+import { type Prepared, prepared } from './import_records.ts'
 import { UserSelect } from './names.tsx'
 
 const pathOf = (projectId: string, name: string) => `/v1/admin/projects/${projectId}/collections/${name}`
@@ -30,52 +31,6 @@ export const exportRows = async (projectId: string, name: string, format: 'csv' 
   } catch (error) {
     failed(error)
   }
-}
-
-type Prepared = {
-  readonly text: string
-  readonly format: 'csv' | 'ndjson'
-  readonly lines: number
-  readonly hasOwner: boolean
-}
-
-/** The ends of the records of a CSV file: a line break inside quotes is none. */
-const recordsOf = (text: string): readonly string[] => {
-  const records: string[] = []
-  let [from, isQuoted] = [0, false]
-  for (let at = 0; at < text.length; at += 1) {
-    if (text[at] === '"') isQuoted = !isQuoted
-    else if (text[at] === '\n' && !isQuoted) {
-      records.push(text.slice(from, at).replace(/\r$/, ''))
-      from = at + 1
-    }
-  }
-  if (from < text.length) records.push(text.slice(from))
-  return records.filter((record) => record !== '')
-}
-
-/** Reads a file of CSV, JSON lines or a JSON list, and gives every row an owner where it has none. */
-export const prepared = (name: string, text: string, owner: string | undefined, key = 'user_id'): Prepared => {
-  const isJson = /^\s*[[{]/.test(text)
-  if (isJson) {
-    const rows = (
-      text.trim().startsWith('[')
-        ? JSON.parse(text)
-        : text
-            .split('\n')
-            .filter((line) => line.trim() !== '')
-            .map((line) => JSON.parse(line))
-    ) as Row[]
-    const hasOwner = rows.every((row) => row[key])
-    const owned = rows.map((row) => (owner && !row[key] ? { ...row, [key]: owner } : row))
-    return { text: owned.map((row) => JSON.stringify(row)).join('\n'), format: 'ndjson', lines: rows.length, hasOwner }
-  }
-  const [head, ...records] = recordsOf(text)
-  if (!head) throw new Error(`${name} is empty.`)
-  const hasOwner = head.split(',').some((cell) => cell.replace(/"/g, '').trim() === key)
-  if (hasOwner || !owner) return { text, format: 'csv', lines: records.length, hasOwner }
-  const owned = [`${head},${key}`, ...records.map((record) => `${record},${owner}`)]
-  return { text: owned.join('\n'), format: 'csv', lines: records.length, hasOwner }
 }
 
 type Result = {
@@ -128,6 +83,7 @@ const Outcome = ({ operationId, onClose }: { operationId: string; onClose: () =>
     </Stack>
   )
 }
+
 const isOver = (operation: Row | undefined) =>
   ['succeeded', 'failed', 'cancelled'].includes(String(operation?.['status']))
 

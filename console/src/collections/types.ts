@@ -7,7 +7,7 @@ export const isNumeric = (type: ColumnType): boolean => ['integer', 'bigint', 'n
 export const isList = (type: ColumnType): boolean => type.endsWith('[]')
 
 export const isSystem = ({ name }: CollectionColumn): boolean => systemTitles[name] !== undefined
-export const systemTitles: Readonly<Record<string, string>> = {
+const systemTitles: Readonly<Record<string, string>> = {
   user_id: 'Owner',
   group_id: 'Group',
   created_at: 'Created',

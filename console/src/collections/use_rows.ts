@@ -13,7 +13,7 @@ export const mostRows = 900_000
 type Question = { readonly filter: object | undefined; readonly order: readonly object[] | undefined }
 
 /** The row that a reference leads to is answered beside it, under the name without `_id`. */
-export const includeOf = ({ columns }: Collection): readonly string[] =>
+const includeOf = ({ columns }: Collection): readonly string[] =>
   columns.flatMap(({ name, references }) => (references && name.endsWith('_id') ? [name.slice(0, -3)] : []))
 
 /** Rows by their place: only the pages around what is looked at are asked for. */

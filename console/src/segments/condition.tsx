@@ -4,7 +4,7 @@ import { useState } from 'react'
 import { FilterEditor } from '../parts/form/filter_editor.tsx'
 import { Subject } from './condition_subject.tsx'
 import { type ConditionProps, Value } from './condition_value.tsx'
-import { fitting, newLeaf, operatorsOf, sources, takesList } from './rules.ts'
+import { fitting, newLeaf, operatorsOf, sources, takesList } from './leaves.ts'
 
 /** A condition as a line: what it asks about, how it compares, and with what. */
 export const Condition = ({

@@ -2,7 +2,7 @@ import { Autocomplete, Select } from '@mantine/core'
 import { ReferenceInput } from '../parts/form/reference_input.tsx'
 import type { ConditionProps } from './condition_value.tsx'
 import { useNumbers, useProperties } from './known.ts'
-import { columns, fitting, isMeasured, keyOf, measures, sources } from './rules.ts'
+import { columns, fitting, isMeasured, keyOf, measures, sources } from './leaves.ts'
 
 /** What exactly a condition asks about: the property, field, event or definition. */
 export const Subject = ({ leaf, place, onChange }: ConditionProps) => {

@@ -3,7 +3,8 @@ import { useState } from 'react'
 import { isObject } from '../parts/form/schema.ts'
 import { asPlain, type Plain, plainOf, TypedValue, TypeSelect } from '../parts/form/typed_value.tsx'
 import { useProperties } from './known.ts'
-import { type Leaf, shapeOf, takesList, takesNone } from './rules.ts'
+import { shapeOf, takesList, takesNone } from './leaves.ts'
+import type { Leaf } from './rules.ts'
 
 export type ConditionProps = { readonly leaf: Leaf; readonly place: string; readonly onChange: (next: Leaf) => void }
 

@@ -1,7 +1,8 @@
 import { Button, Group as Line, SegmentedControl, Stack } from '@mantine/core'
 import { FolderPlus, Plus } from 'lucide-react'
 import { Condition } from './condition.tsx'
-import { type Group, isGroup, type Join, type Node, newLeaf } from './rules.ts'
+import { newLeaf } from './leaves.ts'
+import { type Group, isGroup, type Join, type Node } from './rules.ts'
 
 const joins = [
   { value: 'and', label: 'All hold' },

@@ -8,7 +8,8 @@ import { call } from '../api.ts'
 import { Card, useProject } from '../parts/page.tsx'
 import { Failure } from '../parts/states.tsx'
 import { UserSelect } from '../parts/users.tsx'
-import { groupOf, leafWords, placesOf } from './rules.ts'
+import { leafWords } from './leaf_words.ts'
+import { groupOf, placesOf } from './rules.ts'
 import { useNames } from './words.tsx'
 
 const shownActual = (value: unknown): string => {

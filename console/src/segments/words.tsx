@@ -3,7 +3,8 @@ import { Fragment } from 'react'
 import { listChallengeDefinitions, listSegments } from '../../../sdk/src/generated/admin.ts'
 import { call } from '../api.ts'
 import { useProject } from '../parts/page.tsx'
-import { type Group, groupOf, isGroup, leafWords } from './rules.ts'
+import { leafWords } from './leaf_words.ts'
+import { type Group, groupOf, isGroup } from './rules.ts'
 
 /** Names of what conditions refer to by an identifier; keys are words already. */
 export const useNames = (group: Group) => {

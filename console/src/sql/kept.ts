@@ -1,7 +1,7 @@
 import { useState } from 'react'
 
 /** Queries that this browser keeps, for each project: the last that were run, and those with a name. */
-export type Ran = { readonly sql: string; readonly at: string }
+type Ran = { readonly sql: string; readonly at: string }
 export type Named = { readonly name: string; readonly sql: string }
 
 const mostRan = 20

@@ -2,7 +2,7 @@ import { useQuery } from '@tanstack/react-query'
 import { callAny, type Row } from '../../api.ts'
 import { useProject } from '../page.tsx'
 
-export type Choice = { readonly value: string; readonly label: string }
+type Choice = { readonly value: string; readonly label: string }
 
 /** Where the values of a reference come from, so that nobody types an identifier. */
 type Source = {
