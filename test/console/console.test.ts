@@ -1,6 +1,7 @@
 import type { Page } from 'playwright-core'
 import { expect, test } from 'vitest'
 import { startConsole } from '#test/support/console.ts'
+import { enrol } from '#test/support/organizations.ts'
 import { newEmail } from '#test/support/sign_in.ts'
 
 /** Sessions, refusals and hostile names, in a real browser. */
@@ -124,6 +125,23 @@ test('a stranger’s project is refused as the API refuses it', async () => {
   await page.goto(at('users'))
   await page.getByRole('alert').filter({ hasText: 'PROJECT_FORBIDDEN' }).first().waitFor()
   expect(await page.getByRole('table').count()).toBe(0)
+})
+
+test('a viewer is told before a form that nothing can be changed; a developer is not', async () => {
+  const developer = await harness.developer()
+  const organization = (await project.admin.get('')).data.organization_id
+  const note = 'You are a viewer of this project'
+  for (const role of ['viewer', 'developer'] as const) {
+    await enrol(harness, organization, developer, role)
+    const page = await signedIn(undefined, developer.email)
+    await go(page, 'leaderboards')
+    if (role === 'viewer') await page.getByRole('note').filter({ hasText: note }).waitFor()
+    else {
+      await page.getByRole('button', { name: 'New leaderboard' }).first().waitFor()
+      expect(await page.getByText(note).count()).toBe(0)
+    }
+    await page.context().close()
+  }
 })
 
 test('nothing of this broke the policy of the page, threw, or left the origin', () => {

@@ -6,7 +6,7 @@ import { useQuery } from '@tanstack/react-query'
 import { Link, Outlet, useLocation, useNavigate } from '@tanstack/react-router'
 import { Menu as Burger, ChevronsUpDown, Moon, Search, Sprout, Sun, UserRound, X } from 'lucide-react'
 import { type ReactNode, useEffect, useState } from 'react'
-import { listProjects } from '../../../sdk/src/generated/admin.ts'
+import { getDeveloper, getProject, listProjects } from '../../../sdk/src/generated/admin.ts'
 import { call, signOut } from '../api.ts'
 import { groups } from '../areas.ts'
 import { usePlace, useProject } from '../parts/page.tsx'
@@ -43,6 +43,24 @@ const ProjectSwitch = () => {
         <Menu.Item onClick={() => go({ to: '/' as never })}>All projects</Menu.Item>
       </Menu.Dropdown>
     </Menu>
+  )
+}
+
+/** Who may only read is told before a form is filled in. */
+const Reader = () => {
+  const { path } = useProject()
+  const { data: project } = useQuery({
+    queryKey: ['project', path.projectId],
+    queryFn: () => call(getProject, { path }),
+  })
+  const { data: me } = useQuery({ queryKey: ['me'], queryFn: () => call(getDeveloper) })
+  const owner = project?.data.organization_id
+  if (me?.data.organizations.find(({ id }) => id === owner)?.role !== 'viewer') return null
+  return (
+    <Text size="sm" c="dimmed" className="reader" role="note">
+      You are a viewer of this project: you may read all of it, and change nothing. An owner or admin can give you
+      another role.
+    </Text>
   )
 }
 
@@ -120,7 +138,7 @@ const Account = () => {
   )
 }
 
-const Frame = ({ side, finder }: { side?: ReactNode; finder?: ReactNode }) => {
+const Frame = ({ side, note, finder }: { side?: ReactNode; note?: ReactNode; finder?: ReactNode }) => {
   const [isOpen, setOpen] = useState(false)
   const { pathname } = useLocation()
   useEffect(() => setOpen(false), [pathname])
@@ -176,6 +194,7 @@ const Frame = ({ side, finder }: { side?: ReactNode; finder?: ReactNode }) => {
         </header>
         <main className="main" id="content" tabIndex={-1}>
           <Offline />
+          {note}
           <Outlet />
         </main>
       </div>
@@ -196,6 +215,7 @@ export const Shell = () => (
         <Navigation />
       </>
     }
+    note={<Reader />}
     finder={<Finder />}
   />
 )

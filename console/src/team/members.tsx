@@ -93,7 +93,7 @@ export const Team = ({ orgId }: { orgId: string }) => {
             { title: 'Address', show: (invite) => invite.email },
             { title: 'Role', show: (invite) => invite.role },
             { title: 'Status', show: (invite) => <Status value={invite.status} /> },
-            { title: 'Ends', show: (invite) => <When at={invite.expires_at} /> },
+            { title: 'Ends', show: (invite) => invite.status === 'pending' && <When at={invite.expires_at} /> },
             {
               title: 'Actions',
               show: (invite) =>
