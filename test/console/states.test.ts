@@ -3,7 +3,7 @@ import { expect, test } from 'vitest'
 import { fill, phone, startConsole, wide } from '#test/support/console.ts'
 import { pagesOf } from '#test/support/console_pages.ts'
 
-/** What every page shows while it loads, where the server fails, where nothing is there yet, and how it moves. */
+/** What every page shows while it loads, where the server fails, where nothing is there yet, how it moves, and at twice the size. */
 const { harness, project, signedIn, go, context, complaints, at } = await startConsole()
 const filled = await fill(project)
 const empty = await harness.project({ developer: project.developer })
@@ -123,6 +123,64 @@ test('every list of a project that has nothing yet says what to do first', { tim
   }
   await page.setViewportSize(wide)
   expect(wrong).toEqual([])
+})
+
+/** Runs in the page: the fields of a form that its foot, or what stands above, hides as they get the focus. */
+const hidden = `(inside) => {
+  const root = document.querySelector(inside)
+  // a drawer is above the bar at the top
+  const above = inside === 'main' ? document.querySelector('header')?.getBoundingClientRect().bottom ?? 0 : 0
+  const bar = root?.querySelector('.savebar')
+  if (!bar) return []
+  const found = []
+  for (const field of root.querySelectorAll('input, textarea, select, button, [contenteditable=true]')) {
+    if (!field.offsetParent || bar.contains(field) || field.disabled || field.tabIndex < 0) continue
+    field.focus()
+    const { top, bottom, height } = field.getBoundingClientRect()
+    const foot = bar.getBoundingClientRect()
+    const beneath = Math.min(bottom, foot.bottom) - Math.max(top, foot.top)
+    if (height > 0 && (beneath > height / 2 || top + height / 2 < above))
+      found.push((field.labels?.[0] ?? field).textContent || field.ariaLabel || field.name)
+  }
+  return found
+}`
+
+/** Drawers with a form, by the address that opens them. */
+const drawers = [
+  ...[
+    'users?add=yes',
+    'events?send=yes',
+    'collections/songs/columns?column=%2B',
+    'collections/songs/indexes?add=index',
+  ],
+  ...['onboarding/codes?defaults=yes', 'subscriptions/entitlements?grant=yes'],
+]
+
+test('at twice the size no page is wider than the screen, and the foot of a form hides none of its fields', {
+  timeout: 400_000,
+}, async () => {
+  // a screen of 1440 x 900 at 200 %
+  await page.setViewportSize({ width: 720, height: 450 })
+  await page.goto(at('sql'))
+  const wrong: string[] = []
+  let forms = 0
+  for (const path of [...paths.map((one) => one.path), ...drawers]) {
+    await page.locator('main h1').evaluate((one: any) => one.setAttribute('data-before', ''))
+    await go(page, path)
+    await page.locator('main h1:not([data-before])').waitFor()
+    const isDrawer = path.includes('=')
+    if (isDrawer) await page.getByRole('dialog').waitFor()
+    // a list that opens beside a field is in its place a moment later
+    if (!(await soon(expect.poll(tooWide, { timeout: 2000 }).toBeLessThanOrEqual(0)))) wrong.push(`${path}: too wide`)
+    const inside = isDrawer ? '[role=dialog]' : 'main'
+    forms += await page.locator(`${inside} .savebar`).count()
+    const out = (await page.evaluate(`(${hidden})('${inside}')`)) as string[]
+    wrong.push(...out.map((field) => `${path}: hides ${field}`))
+    if (isDrawer) await page.keyboard.press('Escape')
+  }
+  await page.setViewportSize(wide)
+  expect(wrong).toEqual([])
+  expect(forms).toBeGreaterThan(25)
 })
 
 test('what moves does so for those who did not ask for less motion alone', async () => {
