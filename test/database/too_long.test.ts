@@ -3,9 +3,10 @@ import { expect, inject, test } from 'vitest'
 import { startHarness } from '#test/support/harness.ts'
 import { expectRefusal } from '#test/support/refusals.ts'
 
+const harness = await startHarness({ env: { STATEMENT_TIMEOUT_MS: '1000' } })
+const project = await harness.project()
+
 test('a call that takes too long is cancelled, changes nothing, and is told so', async () => {
-  const harness = await startHarness({ env: { STATEMENT_TIMEOUT_MS: '1000' } })
-  const project = await harness.project()
   const user = await project.user()
   const url = new URL(inject('dsn'))
   url.pathname = `/${project.database}`
