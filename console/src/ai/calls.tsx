@@ -8,6 +8,7 @@ import { useChosen } from '../parts/chosen.ts'
 import { Drawer } from '../parts/drawer.tsx'
 import { List } from '../parts/list.tsx'
 import { Facts, PageHead, ProjectLink, useAddress, useProject } from '../parts/page.tsx'
+import { RowButton } from '../parts/row_button.tsx'
 import { count, Empty, When } from '../parts/states.tsx'
 import { Status } from '../parts/status.tsx'
 import { UserName } from '../parts/users.tsx'
@@ -124,9 +125,7 @@ export const Page = () => {
             title: 'Call',
             show: (one) => (
               <>
-                <button type="button" className="linklike" onClick={() => show(one)}>
-                  {one.prompt ?? kinds[one.kind]}
-                </button>
+                <RowButton onClick={() => show(one)}>{one.prompt ?? kinds[one.kind]}</RowButton>
                 <span className="cell-sub">
                   {kinds[one.kind]}
                   {one.version !== null && `, version ${one.version}`}

@@ -8,7 +8,7 @@ import {
 } from '../../../sdk/src/generated/admin.ts'
 import type { AiPromptDetail } from '../../../sdk/src/generated/schemas.ts'
 import { call } from '../api.ts'
-import type { FieldWords } from '../parts/form/fields.tsx'
+import type { FieldWords } from '../parts/form/field.ts'
 import { useProject } from '../parts/page.tsx'
 
 export type Prompt = AiPromptDetail

@@ -1,7 +1,7 @@
 import { Badge, Group, Stack } from '@mantine/core'
 import type { ReactNode } from 'react'
 import type { Row } from '../api.ts'
-import { factsOf } from '../parts/definitions.tsx'
+import { factsOf } from '../parts/facts.tsx'
 import { rewardWords } from '../parts/form/reward.ts'
 import { Card, Facts, useAddress, Views } from '../parts/page.tsx'
 import { Empty, When } from '../parts/states.tsx'

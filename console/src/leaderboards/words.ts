@@ -1,4 +1,4 @@
-import type { Kind } from '../parts/definitions.tsx'
+import type { Kind } from '../parts/definitions/kind.ts'
 import { periods, sources } from './data.ts'
 
 /** The fields of a board in the words of its form. */

@@ -4,7 +4,7 @@ import { declareArea } from '../areas.ts'
 export const area = declareArea({
   group: 'Engage',
   order: 6,
-  title: 'Onboarding and referrals',
+  title: 'Onboarding, referrals',
   icon: Milestone,
   words: 'flows funnel invite promo codes',
   pages: [

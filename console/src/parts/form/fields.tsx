@@ -21,8 +21,6 @@ import { Pairs } from './pairs.tsx'
 import { isObject, resolved, type Schema, typeOf, wordsOf } from './schema.ts'
 import { TextField } from './text_field.tsx'
 
-export type { FieldWords } from './field.ts'
-
 /** The words of a path, whichever item of a list it is in. */
 const wordsAt = (words: FormProps['words'], path: string): FieldWords => words[path.replace(/\.\d+/g, '')] ?? {}
 const within = (path: string, name: string) => (path ? `${path}.${name}` : name)

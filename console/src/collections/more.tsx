@@ -1,1 +1,0 @@
-export { More } from '../parts/more.tsx'

@@ -1,5 +1,0 @@
-export { activeColumn, changedColumn, named } from './definitions/columns.tsx'
-export type { Kind } from './definitions/kind.ts'
-export { pagesOf } from './definitions/pages.tsx'
-export { factsOf } from './facts.tsx'
-export { RowActions } from './row_actions.tsx'
