@@ -74,7 +74,12 @@ test('a key is rotated in three clicks: the new one is shown once, the former on
   await go(page, '')
   await navigation.getByRole('link', { name: 'Keys', exact: true }).click()
   await page.getByRole('button', { name: 'Rotate', exact: true }).first().click()
-  await page.getByText('86,400 a day').waitFor()
+  const another = 'The former key works for another'
+  const unit = page.getByRole('combobox', { name: `Unit of ${another}` })
+  expect([await page.getByLabel(another, { exact: true }).inputValue(), await unit.inputValue()]).toEqual(['1', 'days'])
+  await unit.click()
+  await page.getByRole('option', { name: 'hours' }).click()
+  await page.getByLabel(another, { exact: true }).fill('2')
   await page.getByRole('button', { name: 'Make the new key' }).click()
   const dialog = page.getByRole('dialog', { name: 'The new key' })
   const text = (await dialog.locator('code').first().textContent()) ?? ''
@@ -86,7 +91,11 @@ test('a key is rotated in three clicks: the new one is shown once, the former on
     key_prefix: string
     expires_at: string | null
   }[]
-  expect(keys.filter(({ expires_at }) => expires_at !== null)).toHaveLength(1)
+  const ending = keys.flatMap(({ expires_at }) =>
+    expires_at ? [(Date.parse(expires_at) - Date.now()) / 3_600_000] : [],
+  )
+  expect(ending).toHaveLength(1)
+  expect(ending[0]).toBeCloseTo(2, 1)
   expect(keys.some(({ key_prefix }) => text.startsWith(key_prefix))).toBe(true)
 })
 

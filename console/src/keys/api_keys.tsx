@@ -147,7 +147,7 @@ export const Page = () => {
             words={{
               grace_seconds: {
                 title: 'The former key works for another',
-                help: 'Seconds: 3,600 are an hour, 86,400 a day. 0 ends it at once.',
+                help: '0 ends it at once.',
               },
             }}
             onCancel={() => setRotated(undefined)}

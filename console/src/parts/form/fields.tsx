@@ -19,6 +19,7 @@ import { Listed } from './listed.tsx'
 import { OneOf, tagOf } from './one_of.tsx'
 import { Pairs } from './pairs.tsx'
 import { isObject, resolved, type Schema, typeOf, wordsOf } from './schema.ts'
+import { SecondsField } from './seconds_field.tsx'
 import { TextField } from './text_field.tsx'
 
 /** The words of a path, whichever item of a list it is in. */
@@ -134,6 +135,7 @@ const Field = (props: FieldProps) => {
     const { required: _, placeholder: __, ...rest } = common
     return <Switch {...rest} checked={value === true} onChange={(event) => set(event.currentTarget.checked)} mt={4} />
   }
+  if (type === 'integer' && name.endsWith('_seconds')) return <SecondsField {...control} />
   if (type === 'integer' || type === 'number')
     return (
       <NumberInput
