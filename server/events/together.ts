@@ -16,8 +16,11 @@ type Waiting = {
 /** Of one project, and one kind of credential: how many calls run, and what arrived meanwhile. */
 type Queue = { running: number; readonly waiting: Waiting[]; readonly forget: () => void }
 
-/** While so many calls of a project run, what arrives waits: where a core is free, an event by itself is answered sooner. */
-const atOnce = Math.max(1, Math.floor(availableParallelism() / 2))
+/**
+ * While so many calls of a project run, what arrives waits: where a core is free, an event by itself is answered sooner. A project has few connections, and
+ * other callers need some.
+ */
+const atOnce = Math.min(4, Math.max(1, Math.floor(availableParallelism() / 2)))
 /** A call that takes longer waits for something, and nobody waits for that call. */
 const patienceMs = 20
 const mostTogether = 16

@@ -6,7 +6,7 @@ import { startHarness } from '#test/support/harness.ts'
 import { expectRefusal } from '#test/support/refusals.ts'
 
 /** Single events of several users that arrive at once are recorded in one call: each is answered as if it had come alone. */
-const harness = await startHarness()
+const harness = await startHarness({ env: { STATEMENT_TIMEOUT_MS: '30000' } })
 const project = await harness.project()
 const { admin } = project
 const users = await Promise.all(Array.from({ length: 40 }, () => project.user()))
@@ -24,17 +24,24 @@ const event =
   () =>
     (users[n] as (typeof users)[number]).post('/client/events', body)
 
-/** Calls for several that wait. Within a transaction the answer would stay what it was at first. */
-const waiting = `from pg_stat_activity where datname = '${project.database}' and wait_event_type = 'Lock'
-                   and query like '%events_post_together%'`
+const waiting = `from pg_stat_activity where datname = '${project.database}' and wait_event_type = 'Lock'`
+const together = `${waiting} and query like '%events_post_together%'`
+// within the transaction that holds the lock the answer would stay what it was at first
+const count = async (what: string) => (await watcher.query(`select ${what}`)).rowCount ?? 0
 
-/** Sends while nothing can be counted, so that all but the first ones wait together, and lets go when they do. */
+/** Sends while nothing can be counted, until no more of them come, and lets go. */
 const atOnce = async (sends: readonly Send[], during?: () => Promise<unknown>): Promise<Answer[]> => {
   await holder.query('begin; lock table app.user_event_counters in share mode')
   const answers = Promise.all(sends.map((send) => send()))
+  let [before, quiet] = [0, 0]
+  const isQuiet = async () => {
+    const now = await count(waiting)
+    quiet = now > 0 && now === before ? quiet + 1 : 0
+    before = now
+    return quiet >= 10
+  }
   try {
-    const isWaiting = async () => (await watcher.query(`select ${waiting}`)).rowCount !== 0
-    await expect.poll(isWaiting, { interval: 10, timeout: 4000 }).toBe(true)
+    await expect.poll(isQuiet, { interval: 20, timeout: 20_000 }).toBe(true)
     await during?.()
   } finally {
     await holder.query('commit')
@@ -179,7 +186,8 @@ test('a lost connection is told, and nothing is recorded twice', async () => {
   const answers = await atOnce(
     users.map((_, n) => event(n, { event_name: 'cut' })),
     async () => {
-      await watcher.query(`select pg_terminate_backend(pid) ${waiting}`)
+      expect(await count(together)).toBeGreaterThan(0)
+      await watcher.query(`select pg_terminate_backend(pid) ${together}`)
     },
   )
   const lost = answers.filter(({ status }) => status === 503)
