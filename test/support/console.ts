@@ -71,11 +71,11 @@ export const startConsole = async (options: HarnessOptions = {}) => {
   return { harness, project, browser, url, complaints, context, open, signedIn, at, go }
 }
 
-/** Waits until no part of the page is loading. */
-export const settled = (page: Page): Promise<void> =>
-  expect
-    .poll(() => page.locator('[aria-busy=true], .mantine-Skeleton-root').count(), { timeout: 30_000 })
-    .toBe(0) as unknown as Promise<void>
+/** Waits until no part of the page is loading, and what was drawn last has its final colours. */
+export const settled = async (page: Page): Promise<void> => {
+  await expect.poll(() => page.locator('[aria-busy=true], .mantine-Skeleton-root').count(), { timeout: 30_000 }).toBe(0)
+  await page.evaluate(`new Promise((resolve) => requestAnimationFrame(() => requestAnimationFrame(resolve)))`)
+}
 
 /** Fills a project through its developer, and through its users. */
 export const fill = async (project: Project, size?: number, rows?: number): Promise<Filled> => {
@@ -91,13 +91,22 @@ export const fill = async (project: Project, size?: number, rows?: number): Prom
   return filled
 }
 
-/** What axe-core finds on the page, one line each. */
+/**
+ * What axe-core finds on the page, one line each. It reads the styles of a page in many steps: an answer that arrives between two of
+ * them enables a button that it takes for an enabled one in the colours of a disabled one. What is wrong is so a second time.
+ */
 export const violations = async (page: Page): Promise<string[]> => {
   await page.evaluate(axe.source)
-  const found = (await page.evaluate(`axe.run(document, ${JSON.stringify(rules)})`)) as axe.AxeResults
-  return found.violations.flatMap(({ id, nodes }) =>
-    nodes.slice(0, 3).map(({ html }) => `${id}: ${html.slice(0, 200)}`),
-  )
+  const run = async () => {
+    const found = (await page.evaluate(`axe.run(document, ${JSON.stringify(rules)})`)) as axe.AxeResults
+    return found.violations.flatMap(({ id, nodes }) =>
+      nodes.slice(0, 3).map(({ html }) => `${id}: ${html.slice(0, 200)}`),
+    )
+  }
+  if ((await run()).length === 0) return []
+  await page.waitForLoadState('networkidle')
+  await settled(page)
+  return run()
 }
 
 /** A picture of the page in the folder that CONSOLE_PICTURES names. */
