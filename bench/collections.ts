@@ -188,14 +188,15 @@ const planAims = async (plans: Plans): Promise<{ text: string; aims: Aim[] }> =>
     const shared = await plans.indexesOf('board', filter)
     const own = await plans.indexesOf('notes', filter)
     const costs = [await plans.policyCost('board', filter), await plans.policyCost('notes', filter)]
-    lines.push([op, shared.join(', ') || 'none', own.join(', ') || 'none', ...costs.map(figure)])
+    lines.push([op, shared.join(', ') || 'none', own.join(', ') || 'none', ...costs.map(({ times }) => figure(times))])
     aims.push({
       text: `${op}: an index serves it on the public collection (${shared.join(', ') || 'none'}), and an index on one's own rows (${own.join(', ') || 'none'})`,
       isMet: shared.length > 0 && own.length > 0,
     })
+    const told = costs.map(({ times, more }) => `${figure(times)} times (${figure(more * 1000)} us more)`)
     aims.push({
-      text: `${op}: the policy costs ${figure(costs[0] ?? 0)} (public) and ${figure(costs[1] ?? 0)} (own) times the query without it (aim: at most 1.15)`,
-      isMet: Math.max(...costs) <= 1.15,
+      text: `${op}: with the policy the query takes ${told[0]} on the public collection, ${told[1]} on own rows (aim: at most 1.15 times, or 100 us more)`,
+      isMet: costs.every(({ times, more }) => times <= 1.15 || more <= 0.1),
     })
   }
   const depth = await plans.depthCost('board', rows - 100)

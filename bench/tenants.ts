@@ -309,8 +309,10 @@ const aimsOf = (stagesMeasured: readonly Stage[], measured: readonly Reload[], s
     ...ready,
     ...reloading,
     {
-      text: `an empty tenant has ${megabytes(disk?.disk.databaseSize ?? 0)} MB, and ${megabytes(reloaded?.disk.databaseSize ?? 0)} MB as the mean after these reloads (aim: under 12)`,
-      isMet: (disk?.disk.databaseSize ?? 0) < 12 * 2 ** 20,
+      text: `an empty tenant has ${megabytes(disk?.disk.databaseSize ?? 0)} MB, and ${megabytes(reloaded?.disk.databaseSize ?? 0)} MB as the mean after these reloads (aim: under 24)`,
+      isMet: (disk?.disk.databaseSize ?? 0) < 24 * 2 ** 20,
+      floor:
+        '7.5 MB are the catalog of an empty database; the functions and their text are most of the rest, as the table shows',
     },
   ]
 }

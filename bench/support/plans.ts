@@ -4,14 +4,17 @@ import { adminConfig } from '#server/database/cluster.ts'
 import type { Installation, Scenario } from './installation.ts'
 import { median } from './numbers.ts'
 
+/** How many times the milliseconds of the other statement, and how many more. */
+export type Cost = { readonly times: number; readonly more: number }
+
 export type Plans = {
   /**
    * Names of the indexes that find the rows of a filter, as an end user, newest first. One that only brings all rows in some
    * order finds none: it would walk them all where few fit.
    */
   indexesOf(collection: string, filter: object): Promise<readonly string[]>
-  /** Milliseconds of a find as an end user, over those of the same without row-level security and with the owner named. */
-  policyCost(collection: string, filter: object): Promise<number>
+  /** A find as an end user, beside the same without row-level security and with the owner named. */
+  policyCost(collection: string, filter: object): Promise<Cost>
   /** Milliseconds of a page far behind over those of the first. */
   depthCost(collection: string, depth: number): Promise<number>
   end(): Promise<void>
@@ -39,13 +42,14 @@ const milliseconds = async (work: () => Promise<unknown>) => {
 }
 
 /** Turns about, so that both meet the same minute of the machine. */
-const ratio = async (one: () => Promise<unknown>, other: () => Promise<unknown>, turns: number) => {
+const compared = async (one: () => Promise<unknown>, other: () => Promise<unknown>, turns: number): Promise<Cost> => {
   const times: [number[], number[]] = [[], []]
   for (let turn = 0; turn < turns; turn += 1) {
     times[0].push(await milliseconds(one))
     times[1].push(await milliseconds(other))
   }
-  return median(times[0].slice(10)) / median(times[1].slice(10))
+  const [first, second] = [median(times[0].slice(10)), median(times[1].slice(10))]
+  return { times: first / second, more: first - second }
 }
 
 export const readPlans = async ({ cluster }: Installation, scenario: Scenario): Promise<Plans> => {
@@ -89,7 +93,7 @@ export const readPlans = async ({ cluster }: Installation, scenario: Scenario): 
         `from collections.${collection} t where `,
         `from collections.${collection} t where${own}`,
       )
-      return ratio(
+      return compared(
         runner(asUser, compiled.text, bind(compiled, request)),
         runner(asOwner, bare, bind(compiled, request)),
         210,
@@ -102,7 +106,9 @@ export const readPlans = async ({ cluster }: Installation, scenario: Scenario): 
       const first = { limit: 50 }
       const deep = { limit: 50, after: { key: rows[0].key, id: rows[0].id } }
       const [one, other] = [await compile(collection, deep), await compile(collection, first)]
-      return ratio(runner(asUser, one.text, bind(one, deep)), runner(asUser, other.text, bind(other, first)), 410)
+      return (
+        await compared(runner(asUser, one.text, bind(one, deep)), runner(asUser, other.text, bind(other, first)), 410)
+      ).times
     },
     async end() {
       await Promise.all([asUser.end(), asOwner.end()])

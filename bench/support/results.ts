@@ -5,11 +5,17 @@ import { join } from 'node:path'
 import { root } from '#server/root.ts'
 import { type KeptRatios, type Ratio, regressions, toKeep } from './ratios.ts'
 
-export type Aim = { readonly text: string; readonly isMet: boolean | null; readonly ratios?: readonly Ratio[] }
+/** What was measured and wanted. `floor` is what keeps it from less, named where the aim is out of reach of what the first design hoped for. */
+export type Aim = {
+  readonly text: string
+  readonly isMet: boolean | null
+  readonly floor?: string
+  readonly ratios?: readonly Ratio[]
+}
 
 /** One line of an aim: what was measured, what was wanted. Null is an aim that could not be measured here. */
-export const aimLine = ({ text, isMet }: Aim): string =>
-  `- ${isMet === null ? '**not measured**' : isMet ? 'met' : '**missed**'}: ${text}`
+export const aimLine = ({ text, isMet, floor }: Aim): string =>
+  `- ${isMet === null ? '**not measured**' : isMet ? 'met' : '**missed**'}: ${text}${floor ? `. Floor: ${floor}` : ''}`
 
 const run = (command: string, args: readonly string[]): string | null => {
   try {
