@@ -179,8 +179,12 @@ const report = (figures: Figures): { text: string; aims: Aim[] } => {
       ...aims.map(({ size, definitions, most: wanted }) => {
         const way = plain(definitions)
         const cost = way === undefined ? Number.NaN : times(way, size, (round) => round.cpu)
+        const subject = size === 1 ? 'a single event' : `an event of a batch of ${size}`
         return {
-          text: `with ${definitions} definitions that match, ${size === 1 ? 'a single event' : `an event of a batch of ${size}`} costs ${figure(cost)} times the CPU of a bare insert (aim: at most ${wanted})`,
+          ratios: [
+            { name: `${subject}, ${definitions} definitions, to a bare insert`, value: cost, better: 'lower' } as const,
+          ],
+          text: `with ${definitions} definitions that match, ${subject} costs ${figure(cost)} times the CPU of a bare insert (aim: at most ${wanted})`,
           isMet: cost <= wanted,
         }
       }),
@@ -193,6 +197,9 @@ const report = (figures: Figures): { text: string; aims: Aim[] } => {
             of(without, batch).map(({ cpu }) => cpu),
           )
           return {
+            ratios: [
+              { name: `effects of a batch, ${way.definitions} definitions`, value: cost, better: 'lower' } as const,
+            ],
             text: `with ${way.definitions} definitions and include_effects an event of a batch of ${batch} costs ${figure(cost)} times the CPU of one without (aim: at most ${mostWithEffects})`,
             isMet: cost <= mostWithEffects,
           }
