@@ -250,7 +250,7 @@ const main = async () => {
       beside.text,
       [...costs, ...posts.aims, ...beside.aims].map(aimLine).join('\n'),
     ]
-    await publish({ name: 'bench:events', isShort, text: parts.join('\n\n') })
+    await publish({ name: 'bench:events', isShort, text: parts.join('\n\n'), aims: costs })
   } finally {
     await client?.end()
     await installation.end()
