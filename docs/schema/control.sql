@@ -777,6 +777,8 @@ create table app.projects (
   user_search_enabled boolean not null default false,
   -- Whether {root_url}/rest/v1 serves the project's collections as PostgREST does.
   rest_enabled boolean not null default false,
+  -- Whether a client key without a session reads public collections and files there.
+  anonymous_reads boolean not null default false,
   -- Whether the project's developers may query its database with GraphQL.
   graphql_enabled boolean not null default false,
   organization_id uuid,

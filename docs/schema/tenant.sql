@@ -3138,7 +3138,10 @@ create table app.realtime_rooms (
   pattern text not null,
   publish text not null,
   presence boolean not null,
+  listen text,
   constraint realtime_rooms_pkey PRIMARY KEY ("position"),
+  -- 400 VALIDATION_ERROR listen: must be authenticated or role:<key>.
+  constraint realtime_rooms_listen_known CHECK ((listen ~ '^(authenticated|role:[a-z][a-z0-9_-]{0,127})$'::text)),
   -- 400 VALIDATION_ERROR pattern: must have 1 to 64 letters, digits and _.:-, and * for any characters.
   constraint realtime_rooms_pattern_form CHECK ((pattern ~ '^[A-Za-z0-9_.:*-]{1,64}$'::text)),
   -- 400 VALIDATION_ERROR publish: must be authenticated, server or role:<key>.

@@ -30,7 +30,7 @@ language sql stable as $$
            'effective_tier', internal.effective_tier(p.tier, p.comped), 'comped', p.comped,
            'user_search_enabled', p.user_search_enabled,
            'graphql_enabled', p.graphql_enabled,
-           'rest_enabled', p.rest_enabled,
+           'rest_enabled', p.rest_enabled, 'anonymous_reads', p.anonymous_reads,
            'signing_keys', (select json_agg(json_build_object('key_id', s.key_id, 'public_jwk', s.public_jwk,
                                                               'sealed', s.sealed,
                                                               'use_from', internal.iso(s.use_from))

@@ -237,14 +237,16 @@ begin
   perform internal.check_found(owner is not null, 'organization');
   insert into app.projects (id, developer_id, organization_id, name, bundle_id, google_oauth_client_id, platform,
                             environment, magic_link_redirect_url,
-                            auth_email_brand_name, user_search_enabled, rest_enabled, graphql_enabled)
+                            auth_email_brand_name, user_search_enabled, rest_enabled, anonymous_reads, graphql_enabled)
   select operator_project_copied.id, owner, operator_project_copied.organization_id, s.name, s.bundle_id,
          s.google_oauth_client_id, s.platform, s.environment,
-         s.magic_link_redirect_url, s.auth_email_brand_name, s.user_search_enabled, s.rest_enabled, s.graphql_enabled
+         s.magic_link_redirect_url, s.auth_email_brand_name, s.user_search_enabled, s.rest_enabled,
+         -- a copy that was made before the setting is one in which it is off
+         coalesce(s.anonymous_reads, false), s.graphql_enabled
     from json_to_record(operator_project_copied.source)
       as s (name text, bundle_id text, google_oauth_client_id text, platform text, environment text,
             magic_link_redirect_url text, auth_email_brand_name text,
-            user_search_enabled boolean, rest_enabled boolean, graphql_enabled boolean)
+            user_search_enabled boolean, rest_enabled boolean, anonymous_reads boolean, graphql_enabled boolean)
   returning * into made;
   insert into app.project_signing_keys (project_id, key_id, public_jwk, sealed)
   values (made.id, operator_project_copied.signing ->> 'key_id',

@@ -65,6 +65,7 @@ language sql stable as $$
     'user_search_enabled', (project_json.p).user_search_enabled,
     'graphql_enabled', (project_json.p).graphql_enabled,
     'rest_enabled', (project_json.p).rest_enabled,
+    'anonymous_reads', (project_json.p).anonymous_reads,
     'created_at', internal.iso((project_json.p).created_at), 'updated_at', internal.iso((project_json.p).updated_at))
 $$;
 comment on function internal.project_json is 'A project as responses show it.';
@@ -322,6 +323,9 @@ begin
                                             else p.auth_email_brand_name end,
            rest_enabled = case when project_patch.patch ? 'rest_enabled'
                                  then (project_patch.patch ->> 'rest_enabled')::boolean else p.rest_enabled end,
+           anonymous_reads = case when project_patch.patch ? 'anonymous_reads'
+                                    then (project_patch.patch ->> 'anonymous_reads')::boolean
+                                      else p.anonymous_reads end,
            user_search_enabled = case when project_patch.patch ? 'user_search_enabled'
                                         then (project_patch.patch ->> 'user_search_enabled')::boolean
                                           else p.user_search_enabled end,

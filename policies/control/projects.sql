@@ -35,7 +35,7 @@ grant insert (id, developer_id, organization_id, name, bundle_id, google_oauth_c
       update (name, bundle_id, google_oauth_client_id, platform, environment, default_from_email, default_from_name,
               default_reply_to,
               magic_link_redirect_url, auth_email_brand_name, user_search_enabled, graphql_enabled, rest_enabled,
-              updated_at)
+              anonymous_reads, updated_at)
    on app.projects to control_developer;
 grant insert on app.project_signing_keys to control_developer;
 grant insert (project_id, key_prefix, key_hash, key_type, environment),

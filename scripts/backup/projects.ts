@@ -89,7 +89,8 @@ export const foundProject = async (
             json_build_object('id', p.id, 'name', p.name, 'organization_id', p.organization_id, 'bundle_id', p.bundle_id,
                               'google_oauth_client_id', p.google_oauth_client_id, 'platform', p.platform, 'environment', p.environment,
                               'magic_link_redirect_url', p.magic_link_redirect_url, 'auth_email_brand_name', p.auth_email_brand_name,
-                              'user_search_enabled', p.user_search_enabled, 'rest_enabled', p.rest_enabled, 'graphql_enabled', p.graphql_enabled) as project
+                              'user_search_enabled', p.user_search_enabled, 'rest_enabled', p.rest_enabled,
+                              'anonymous_reads', p.anonymous_reads, 'graphql_enabled', p.graphql_enabled) as project
        from app.tenants t join app.projects p on p.id = t.project_id and p.deleted_at is null where t.project_id = $1`,
     [projectId],
   )

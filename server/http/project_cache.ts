@@ -26,6 +26,8 @@ export type CachedProject = {
   readonly userSearchEnabled: boolean
   readonly graphqlEnabled: boolean
   readonly restEnabled: boolean
+  /** Whether a client key without a session reads public collections and files through the REST access. */
+  readonly anonymousReads: boolean
   /** The keys of session tokens, newest first; the newest whose time has come signs. */
   readonly signing: readonly SigningKey[]
   /** Null while the database is being created, and while it is held. */
@@ -61,6 +63,7 @@ type CachedProjectRow = {
   user_search_enabled: boolean
   graphql_enabled: boolean
   rest_enabled: boolean
+  anonymous_reads: boolean
   signing_keys: { key_id: string; public_jwk: JsonWebKey; sealed: string; use_from: string }[]
   tenant: {
     status: string
@@ -127,6 +130,7 @@ export const createProjectCache = (
       userSearchEnabled: row.user_search_enabled,
       graphqlEnabled: row.graphql_enabled,
       restEnabled: row.rest_enabled,
+      anonymousReads: row.anonymous_reads,
       signing: row.signing_keys.map(({ key_id, public_jwk, sealed, use_from }) => ({
         keyId: key_id,
         publicJwk: public_jwk,

@@ -26,6 +26,7 @@ export const Project = z.strictObject({
   user_search_enabled: z.boolean(),
   graphql_enabled: z.boolean(),
   rest_enabled: z.boolean(),
+  anonymous_reads: z.boolean(),
   created_at: Time,
   updated_at: Time,
 })

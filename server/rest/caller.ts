@@ -1,7 +1,9 @@
 import type { FastifyRequest } from 'fastify'
 import { refusal } from '#server/errors.ts'
-import { appKey, endUser, endUserOrServer } from '#server/http/callers.ts'
+import { appKey, appOrUser, endUser, endUserOrServer } from '#server/http/callers.ts'
 import { bearer } from '#server/http/credentials.ts'
+import type { CachedKey } from '#server/http/project_cache.ts'
+import { addressKey } from '#server/http/rate_limiter.ts'
 import { area, complete, type Resolved, route } from '#server/http/route.ts'
 import type { Services } from '#server/services.ts'
 
@@ -62,25 +64,40 @@ const socket = complete(
   }),
   appKey,
 )
+const broadcast = complete(
+  route('POST /realtime/v1/api/broadcast', 'Messages to rooms, in the form of realtime-js', {
+    handle: elsewhere('broadcasts'),
+    replies: {},
+    failure: null,
+    refusals: {
+      400: ['INVALID_INPUT', 'INVALID_JSON'],
+      403: [...refusals[403], 'FORBIDDEN', 'USER_MUTED'],
+      404: [...refusals[404], 'NOT_FOUND'],
+      413: refusals[413],
+    },
+  }),
+  endUserOrServer,
+)
 export const restArea = area({
   stem: 'rest',
   title: 'supabase-js',
   unversioned: true,
-  routes: [served, written, signIn, socket],
+  routes: [served, written, signIn, socket, broadcast],
 })
 
 /**
  * Reads the credentials of a request of supabase-js into the headers of our own routes, and refuses a project whose REST access is off. It sends the API
  * key as `apikey` and, until somebody is signed in, as the Bearer too; some clients send it as the Bearer alone. The Bearer of a signed-in user is
- * their session token.
+ * their session token. Returns what the key is, null of none.
  */
-export const readCredentials = async (request: FastifyRequest, services: Services): Promise<void> => {
+export const readCredentials = async (request: FastifyRequest, services: Services): Promise<CachedKey | null> => {
   const { headers } = request
   const key = headers['x-api-key'] ?? headers['apikey'] ?? bearer(request) ?? undefined
   headers['x-api-key'] = key
   if (headers.authorization && bearer(request) === key) delete headers.authorization
   const found = typeof key === 'string' && key.length <= 200 ? await services.projectCache.byKey(key) : null
   if (found && !found.project.restEnabled) throw disabled()
+  return found
 }
 
 export const disabled = () =>
@@ -90,18 +107,34 @@ export const disabled = () =>
     'The REST access of this project is off: its developer switches it on with rest_enabled.',
   )
 
-const isRead = ({ method }: FastifyRequest) => method === 'GET' || method === 'HEAD'
+/** So many reads without a session of one address, and of all addresses with one key: signed-in users are not among them. */
+const strangersLimits = (key: CachedKey, request: FastifyRequest) => [
+  { key: `stranger ${key.project.projectId} ${addressKey(request.ip)}`, perSecond: 20, burst: 60 },
+  { key: `strangers ${key.keyId}`, perSecond: 200, burst: 400 },
+]
 
-/** The caller of a request of PostgREST: without a session a server key is itself, and a client key nobody. `reads`: whether the request only reads. */
+export const isRead = ({ method }: FastifyRequest) => method === 'GET' || method === 'HEAD'
+
+type CallerOptions = {
+  /** Whether the request only reads. */
+  readonly reads?: boolean
+  /** Whether it may come without a session, where the project lets strangers read: as `app_anon`, caller `client_key`. */
+  readonly takesStrangers?: boolean
+}
+
+/** The caller of a request of PostgREST: without a session a server key is itself, and a client key a stranger, or refused. */
 export const callerOf = async (
   request: FastifyRequest,
   services: Services,
-  reads = isRead(request),
+  { reads = isRead(request), takesStrangers = false }: CallerOptions = {},
 ): Promise<Resolved> => {
-  await readCredentials(request, services)
+  const key = await readCredentials(request, services)
   const { headers } = request
   const at = { ...served, reads }
-  return headers.authorization === undefined && headers['x-on-behalf-of'] === undefined
-    ? endUserOrServer.resolve(request, services, at)
-    : endUser.resolve(request, services, at)
+  if (headers.authorization !== undefined || headers['x-on-behalf-of'] !== undefined)
+    return endUser.resolve(request, services, at)
+  if (!takesStrangers || key?.keyType !== 'client' || !key.project.anonymousReads)
+    return endUserOrServer.resolve(request, services, at)
+  services.rateLimiter.take(strangersLimits(key, request))
+  return appOrUser.resolve(request, services, at)
 }

@@ -28,12 +28,14 @@ const readFailure = (text: string): Failure | null => {
   }
 }
 
-/** Whether a write was refused for a table, column or relationship that PostgREST may not have read yet. Nothing has been written then. */
+const staleCodes = ['PGRST200', 'PGRST204', 'PGRST205']
+
+/** Whether a request was refused for a table, column or relationship that PostgREST may not have read yet. Nothing has been written then. */
 export const mayBeStale = (status: number, text: string): boolean => {
   if (status !== 404 && status !== 400) return false
   const failure = readFailure(text)
   if (!failure) return false
-  return failure.code === undefined ? status === 404 : ['PGRST200', 'PGRST204', 'PGRST205'].includes(failure.code)
+  return failure.code === undefined ? status === 404 : staleCodes.includes(failure.code)
 }
 
 /** The collection and the foreign key of a reference that no row has; null of other errors. */
@@ -52,11 +54,22 @@ export const referenceTold = (column: string, collection: string): Told => {
 
 /** The names of a message in the schema that clients know. Only messages about the schema are changed: others may quote values. */
 const inPublic = (code: string, text: string) => {
-  if (code === '42P01') return text.replace(/"rest\./g, '"public.')
+  if (code === '42P01' || code === '42883') return text.replace(/\brest\.(?=[\w"])/g, 'public.')
   if (code === 'PGRST106') return text.replace(/: rest$/, ': public')
   return code.startsWith('PGRST20')
     ? text.replace(/\brest\.(?=[\w"])/g, 'public.').replace("schema 'rest'", "schema 'public'")
     : text
+}
+
+/** As current releases of PostgREST say it, which look for a table before they ask for it. */
+const missingTable = (table: string): Told =>
+  told(404, 'PGRST205', `Could not find the table 'public.${table}' in the schema cache`)
+
+/** Why something of PostgREST is not served, and what is in its place. */
+const refusedFor: Readonly<Record<string, string>> = {
+  PGRST122: 'maxAffected needs PostgREST 13: count the rows that a filter means first, or write them by their ids.',
+  PGRST123:
+    'An aggregate reads every row that a filter means: POST /v1/client/collections/:name/aggregate does so within bounds.',
 }
 
 const tooLong = 'It took longer than a request may: ask for less, by filters and orders that an index serves.'
@@ -70,10 +83,8 @@ export const failureTold = (status: number, text: string, table: string, isWrite
   // an exception of PostgREST itself, which it answers as text
   if (!failure) return told(status, 'INTERNAL_ERROR', 'Something went wrong here.')
   const { code, message = '', details = null, hint = null } = failure
-  if (code === undefined)
-    return status === 404
-      ? told(status, 'PGRST205', `Could not find the table 'public.${table}' in the schema cache`)
-      : { status, body: text }
+  if (code === undefined) return status === 404 ? missingTable(table) : { status, body: text }
+  if (code === '42P01' && message === `relation "rest.${table}" does not exist`) return missingTable(table)
   if (code === 'TR000') {
     const raised = JSON.parse(String(details ?? '{}')) as { status: number; code: string; details?: unknown }
     return told(raised.status, raised.code, message, raised.details ?? null)
@@ -83,5 +94,12 @@ export const failureTold = (status: number, text: string, table: string, isWrite
   if (code === '42883' && message.includes('st_asgeojson'))
     return told(406, 'PGRST107', 'None of these media types are available: application/geo+json')
   const words = (value: unknown) => (typeof value === 'string' ? inPublic(code, value) : value)
-  return told(status, code, inPublic(code, message), words(details), words(hint) as string | null)
+  const why = Object.hasOwn(refusedFor, code) ? (refusedFor[code] as string) : hint
+  return told(status, code, inPublic(code, message), words(details), words(why) as string | null)
 }
+
+/** What a stranger may not read is refused as PostgREST refuses it to whoever has not signed in: with 401. */
+export const strangerTold = (refused: Told): Told =>
+  refused.status === 403 && readFailure(refused.body)?.code === '42501'
+    ? { ...refused, status: 401, headers: { 'www-authenticate': 'Bearer' } }
+    : refused

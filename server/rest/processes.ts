@@ -7,44 +7,12 @@ import type { Database } from '#server/database/database.ts'
 import { keysChanged } from '#server/database/keys.ts'
 import { refusal } from '#server/errors.ts'
 import { findPostgrest } from '#server/rest/binary.ts'
+import { createNotices, type Notices } from '#server/rest/notices.ts'
 import { type Postgrest, startPostgrest } from '#server/rest/process.ts'
+import { createQueue, type Queue } from '#server/rest/queue.ts'
 import { createRestTokens, type RestTokens } from '#server/rest/tokens.ts'
+import type { RestProcesses } from '#server/rest/types.ts'
 import type { Secrets } from '#server/secrets.ts'
-
-/** The use of a project's PostgREST for one request. Released when the response has been sent. */
-export type Lease = Pick<Postgrest, 'http' | 'pid' | 'loads'> &
-  RestTokens & {
-    /**
-     * After an answer that a change of a collection may have made wrong: waits until PostgREST has read the schema more often than `seen` times. False
-     * when no collection has changed in the last seconds.
-     */
-    readAgain(seen: number): Promise<boolean>
-    release(): void
-  }
-
-/** The processes of PostgREST of one server process: one for each project that uses its REST access. */
-export type RestProcesses = {
-  /** Starts the project's PostgREST if it does not run. Refuses 503 REST_UNAVAILABLE, REST_BUSY. */
-  lease(projectId: string, place: Place, organizationId?: string): Promise<Lease>
-  /**
-   * `project:<id>` and `tenant:<id>`: what runs for it ends once it serves no request, and its sockets are checked. `collection:<project id>/<name>`:
-   * PostgREST will read the schema again.
-   */
-  drop(changed: string): void
-  /** A socket of the project is open: `check` is called when the project may have changed. Returns what ends that. */
-  watch(projectId: string, check: () => void): () => void
-  /** Changes may have been missed: every socket is checked. */
-  checkAll(): void
-  /** Projects whose PostgREST runs, with its process. */
-  running(): ReadonlyMap<string, number>
-  stop(): Promise<void>
-}
-
-declare module '#server/services.ts' {
-  interface Services {
-    readonly rest: RestProcesses
-  }
-}
 
 export type RestProcessesOptions = {
   readonly config: Pick<
@@ -70,15 +38,15 @@ type RestProcess = {
   process: Postgrest | null
   leases: number
   usedAt: number
-  /** When a collection of the project was changed last: PostgREST reads the schema again some moments later. */
-  changedAt: number
+  readonly notices: Notices
+  readonly strangersTurn: Queue
   /** Not for new requests: its database is another one, or it has ended. */
   isStale: boolean
   idle: NodeJS.Timeout | undefined
 }
 
-/** The longest that PostgREST takes until it has read the schema again after a change. */
-const reloadMs = 5_000
+/** So many requests without a session wait for their turn. */
+const mostStrangers = 100
 
 /** After a start that failed: the next one may be tried. */
 const pauseMs = 2_000
@@ -131,7 +99,8 @@ export const createRestProcesses = ({ config, database, secrets, log, clock }: R
       process: null,
       leases: 0,
       usedAt: performance.now(),
-      changedAt: Number.NEGATIVE_INFINITY,
+      notices: createNotices(),
+      strangersTurn: createQueue(Math.max(1, Math.floor(config.REST_CONNECTIONS / 2)), mostStrangers),
       isStale: false,
       idle: undefined,
     }
@@ -205,10 +174,8 @@ export const createRestProcesses = ({ config, database, secrets, log, clock }: R
           http,
           pid,
           loads,
-          readAgain: (seen) => {
-            const left = entry.changedAt + reloadMs - performance.now()
-            return left > 0 ? loadedAfter(seen, left) : Promise.resolve(false)
-          },
+          readAgain: (seen) => entry.notices.readAgain((ms) => loadedAfter(seen, ms)),
+          strangersTurn: entry.strangersTurn,
           tokenFor: (claims) => entry.tokens.tokenFor(claims),
           release() {
             if (isReleased) return
@@ -231,10 +198,7 @@ export const createRestProcesses = ({ config, database, secrets, log, clock }: R
           entry.isStale = true
           if (entry.leases === 0) void end(projectId, entry)
         }
-      if (kind === 'collection') {
-        const changed = processes.get(id.split('/')[0] ?? '')
-        if (changed) changed.changedAt = performance.now()
-      }
+      if (kind === 'collection') processes.get(id.split('/')[0] ?? '')?.notices.changed()
       if (kind !== 'project' && kind !== 'tenant') return
       for (const check of checks.get(id) ?? []) check()
       const entry = processes.get(id)

@@ -6,11 +6,18 @@ import { answerOf } from '#server/http/errors.ts'
 import { mostBytes } from '#server/http/json.ts'
 import { addressKey } from '#server/http/rate_limiter.ts'
 import { sendStream } from '#server/http/stream.ts'
-import { callerOf } from '#server/rest/caller.ts'
+import { callerOf, isRead } from '#server/rest/caller.ts'
 import { type Exchanged, exchange } from '#server/rest/exchange.ts'
-import { failureTold, mayBeStale, missingReference, referenceTold, type Told } from '#server/rest/failure.ts'
-import type { Lease } from '#server/rest/processes.ts'
+import {
+  failureTold,
+  mayBeStale,
+  missingReference,
+  referenceTold,
+  strangerTold,
+  type Told,
+} from '#server/rest/failure.ts'
 import { checkBody, checkFilter, checkSelect, headersFor, pathFor } from '#server/rest/request.ts'
+import type { Lease } from '#server/rest/types.ts'
 import type { Services } from '#server/services.ts'
 
 const methods = ['GET', 'HEAD', 'POST', 'PATCH', 'PUT', 'DELETE'] as const
@@ -41,7 +48,8 @@ const sendRefusal = (reply: FastifyReply, { status, code, message, details, head
 
 const answer = async (services: Services, request: FastifyRequest, reply: FastifyReply) => {
   services.rateLimiter.take([{ key: `ip ${addressKey(request.ip)}`, perSecond: 60, burst: 200 }])
-  const resolved = await callerOf(request, services)
+  const table = (request.params as { '*'?: string })['*'] ?? ''
+  const resolved = await callerOf(request, services, { takesStrangers: isRead(request) || isCall(request, table) })
   const { claims, place, project } = resolved
   const projectId = project?.projectId ?? ''
   request.trellisProject = projectId
@@ -49,10 +57,11 @@ const answer = async (services: Services, request: FastifyRequest, reply: Fastif
   takeRateLimits({}, resolved, services)
   const asked = askedFor(request)
   const lease = await services.rest.lease(projectId, place, project?.organizationId)
-  reply.raw.once('close', lease.release)
-  const isWrite = request.method !== 'GET' && request.method !== 'HEAD'
+  whenClosed(reply, lease.release)
+  const isWrite = !isRead(request)
   if (isWrite) services.waker.written(projectId)
-  const role = resolved.role === 'app_server' ? 'app_server' : 'app_rest'
+  const role = resolved.role === 'app_server' || resolved.role === 'app_anon' ? resolved.role : 'app_rest'
+  if (role === 'app_anon') whenClosed(reply, await lease.strangersTurn())
   const response = await ask(lease, asked, lease.tokenFor({ ...claims, role }))
   if (isWrite && response.status < 400) {
     // what triggers queued and published is not in the response of PostgREST
@@ -69,13 +78,19 @@ const answer = async (services: Services, request: FastifyRequest, reply: Fastif
       constraint_name: reference.key,
     }))
   const { data } = (found ? JSON.parse(found.body.toString()) : {}) as { data?: { column: string; collection: string } }
-  const table = (request.params as { '*'?: string })['*'] ?? ''
-  return fail(
-    response,
-    reply,
-    data ? referenceTold(data.column, data.collection) : failureTold(status, body.toString(), table, isWrite),
-  )
+  if (data) return fail(response, reply, referenceTold(data.column, data.collection))
+  const told = failureTold(status, body.toString(), table, isWrite)
+  return fail(response, reply, role === 'app_anon' ? strangerTold(told) : told)
 }
+
+/** When the response has been sent, or its client is gone, which it may be already. */
+const whenClosed = ({ raw }: FastifyReply, work: () => void) => {
+  if (raw.destroyed) work()
+  else raw.once('close', work)
+}
+
+/** A call of a function that a DBA has granted: clients send it by POST, also where it only reads. */
+const isCall = ({ method }: FastifyRequest, path: string) => method === 'POST' && /^rpc\/[^/]+$/.test(path)
 
 const fail = (response: Exchanged, reply: FastifyReply, { status, body, headers = {} }: Told) => {
   passHeaders(response, reply)

@@ -352,7 +352,7 @@ const answer = async (services: Services, request: FastifyRequest, reply: Fastif
     return getSigned(services, request, reply, signed)
   // lists and signed URLs are asked for with POST, and read
   const reads = !['POST', 'PUT', 'DELETE'].includes(request.method) || /^object\/(list|sign)\//.test(path)
-  const resolved = await callerOf(request, services, reads)
+  const resolved = await callerOf(request, services, { reads })
   request.trellisProject = resolved.project?.projectId
   request.trellisCaller = resolved.claims.caller
   takeRateLimits({}, resolved, services)

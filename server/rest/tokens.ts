@@ -4,7 +4,7 @@ import { createLru } from '#server/lru.ts'
 
 /** Who a request of PostgREST runs as: the role, and what internal.rest_begin sets. */
 export type RestClaims = Pick<Claims, 'caller' | 'userId' | 'sessionId' | 'projectId'> & {
-  readonly role: 'app_rest' | 'app_server'
+  readonly role: 'app_rest' | 'app_server' | 'app_anon'
 }
 
 export type RestTokens = { tokenFor(claims: RestClaims): string }

@@ -71,6 +71,10 @@ export const projects = area({
     user_search_enabled: ['Search for users', 'Users find each other by name.'],
     graphql_enabled: ['GraphQL', 'Your team queries the database by GraphQL.'],
     rest_enabled: ['REST', 'Collections are served to supabase-js and other clients of PostgREST.'],
+    anonymous_reads: [
+      'Reads without signing in',
+      'By REST the client key alone reads public collections and public files.',
+    ],
     key_type: ['Kind', 'Client keys are public and go into apps; server keys are secret.'],
     grace_seconds: [
       'Grace period',
@@ -138,6 +142,7 @@ export const projects = area({
           user_search_enabled: z.boolean('must be true or false').optional(),
           graphql_enabled: z.boolean('must be true or false').optional(),
           rest_enabled: z.boolean('must be true or false').optional(),
+          anonymous_reads: z.boolean('must be true or false').optional(),
         }),
         example: { name: 'My other app' },
         patch: true,

@@ -1,7 +1,7 @@
 -- Roles belong to the cluster, not to a database. Run in the maintenance database, under the bootstrap lock, by the
 -- role of DATABASE_URL: a superuser, or one with CREATEDB and CREATEROLE. Safe to run again. The setting
 -- trellis.verifiers holds {role: SCRAM verifier}: one login for each trust level, which may become exactly that role
--- (PostgREST's: one of two) and is powerless by itself.
+-- (PostgREST's: one of three) and is powerless by itself.
 do $$
 declare
   role_name text;
@@ -72,17 +72,17 @@ begin
     end if;
   end loop;
 
-  -- PostgREST has one login and two kinds of callers: users, as app_rest, which has what app_user has and what the
-  -- views of schema rest need, and server keys
+  -- PostgREST has one login and three kinds of callers: users, as app_rest, which has what app_user has and what the
+  -- views of schema rest need, server keys, and client keys without a session
   if exists (select from json_each(current_setting('trellis.verifiers')::json) v where v.key = 'app_rest') then
     if is_16_or_newer then
       -- by execute: Postgres 15 would not read these words
       execute 'grant app_user to app_rest with inherit true, set false';
-      execute 'grant app_server to login_app_rest with inherit false, set true';
+      execute 'grant app_server, app_anon to login_app_rest with inherit false, set true';
     else
       alter role app_rest inherit;
       grant app_user to app_rest;
-      grant app_server to login_app_rest;
+      grant app_server, app_anon to login_app_rest;
     end if;
   end if;
 end $$;

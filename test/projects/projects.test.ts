@@ -44,6 +44,7 @@ describe('creating a project', () => {
       user_search_enabled: false,
       graphql_enabled: false,
       rest_enabled: false,
+      anonymous_reads: false,
       created_at: expect.stringMatching(time),
       updated_at: data.project.created_at,
     })
@@ -174,6 +175,7 @@ describe('changing a project', () => {
       user_search_enabled: true,
       graphql_enabled: true,
       rest_enabled: true,
+      anonymous_reads: true,
     }
     const { status, data } = await developer.patch(path, patch)
     expect([status, data]).toEqual([200, { id, name: 'Orchard', updated_at: '2026-11-21T11:00:00.123Z' }])
@@ -232,6 +234,8 @@ describe('changing a project', () => {
     [{ user_search_enabled: null }, 'user_search_enabled'],
     [{ graphql_enabled: 'yes' }, 'graphql_enabled'],
     [{ rest_enabled: 'yes' }, 'rest_enabled'],
+    [{ anonymous_reads: 'yes' }, 'anonymous_reads'],
+    [{ anonymous_reads: null }, 'anonymous_reads'],
     [{ default_reply_to: 'a@example.org, b@example.org' }, 'default_reply_to'],
     [{ magic_link_redirect_url: 'no url' }, 'magic_link_redirect_url'],
     [{ magic_link_redirect_url: 'javascript:alert(1)' }, 'magic_link_redirect_url'],

@@ -2,6 +2,7 @@ import { request } from 'node:http'
 import { createClient } from '@supabase/supabase-js'
 import { describe, expect, test } from 'vitest'
 import { startCollections } from '#test/support/definitions.ts'
+import { startSecond } from '#test/support/second.ts'
 
 /** What the REST access refuses before PostgREST, or says in other words than PostgREST does. */
 const { harness, project, define } = await startCollections()
@@ -178,11 +179,25 @@ test('messages name the schema that clients know', async () => {
     expect(error).toMatch(/public/)
     expect(error).not.toMatch(/\brest\b/)
   }
-  expect((await client.from('nothing').insert({ a: 1 })).error).toEqual({
-    code: 'PGRST205',
-    message: "Could not find the table 'public.nothing' in the schema cache",
-    details: null,
-    hint: null,
+  for (const asked of [client.from('nothing').insert({ a: 1 }), client.from('nothing').select()])
+    expect(await asked).toMatchObject({
+      status: 404,
+      error: {
+        code: 'PGRST205',
+        message: "Could not find the table 'public.nothing' in the schema cache",
+        details: null,
+        hint: null,
+      },
+    })
+})
+
+test('what is not served is refused by name, with what is in its place', async () => {
+  const counted = await client.from(name).select('n.sum()')
+  expect(counted).toMatchObject({ status: 400, error: { code: 'PGRST123', hint: expect.stringMatching('/aggregate') } })
+  const few = (client.from(name).update({ n: 1 }).eq('title', 'q') as any).maxAffected(1)
+  expect(await few).toMatchObject({
+    status: 400,
+    error: { code: 'PGRST122', hint: expect.stringMatching('maxAffected') },
   })
 })
 
@@ -198,6 +213,22 @@ test('a collection, a column and a reference can be used as soon as they are mad
       references: { collection: name, on_delete: 'set_null' },
     })
     expect((await client.from(made).select(`a, ${name}(title)`)).error).toBeNull()
+  }
+})
+
+test('what another server process has made is written to, embedded and read at the first request', async () => {
+  const elsewhere = (await startSecond(harness)).as(project.developer.headers)
+  for (let round = 0; round < 3; round += 1) {
+    const made = `elsewhere_${round}`
+    const columns = [
+      { name: 'a', type: 'integer' },
+      { name: 'of', type: 'uuid', references: { collection: name, on_delete: 'set_null' } },
+    ]
+    expect((await elsewhere.post(`/admin/projects/${project.id}/collections`, { name: made, columns })).status).toBe(
+      201,
+    )
+    expect((await client.from(made).insert({ a: 1 }).select(`a, ${name}(title)`)).error).toBeNull()
+    expect((await client.from(made).select('a')).data).toEqual([{ a: 1 }])
   }
 })
 

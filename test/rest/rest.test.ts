@@ -103,7 +103,7 @@ test('the REST access is off until the developer switches it on', async () => {
   expect(answer).toMatchObject({ status: 403, error: { code: 'REST_DISABLED' } })
   expect((await closed.admin.patch('', { rest_enabled: null })).error?.code).toBe('INVALID_INPUT')
   await closed.admin.patch('', { rest_enabled: true })
-  expect((await clientOf(closed.serverKey).from('anything').select()).error?.code).toBe('42P01')
+  expect((await clientOf(closed.serverKey).from('anything').select()).error?.code).toBe('PGRST205')
   await closed.admin.patch('', { rest_enabled: false })
   expect((await clientOf(closed.serverKey).from('anything').select()).status).toBe(403)
   expect(rest.running().has(closed.id)).toBe(false)

@@ -62,6 +62,9 @@ const byHand = `
   comment on aggregate extra.sentence(text) is 'Words';
   create view extra.seen as select p.n from extra.plain p;
   create view app.user_counts as select count(*) as users from app.users;
+  create function rest.notes_of(topic uuid) returns setof rest.notes language sql stable
+    begin atomic select n.* from rest.notes n where n.topic_id = topic; end;
+  grant execute on function rest.notes_of to app_rest;
   create index users_by_day on app.users (date_trunc('day', created_at at time zone 'UTC'));
   refresh materialized view crm.counted;`
 
@@ -171,6 +174,8 @@ export const useEverything = async (
     status: 200,
     body: [{ title: 'before', tags: ['a', 'b'] }],
   })
+  const called = await ask(url, 'GET', `/rest/v1/rpc/notes_of?topic=${note.topic_id}&select=title`, undefined, rest)
+  expect(called, JSON.stringify(called.body)).toMatchObject({ status: 200, body: [{ title: 'before' }] })
   const twice = await ask(url, 'POST', '/rest/v1/notes', { title: 'before', kind: 'b' }, rest)
   expect(twice, JSON.stringify(twice.body)).toMatchObject({ status: 409 })
   const wrong = await ask(url, 'POST', '/v1/client/collections/notes', { title: 'x', kind: 'c' }, story.user)

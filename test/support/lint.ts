@@ -116,12 +116,12 @@ export const rules: readonly Rule[] = [
     bad: 'create table app.lint_bad (id int)',
   },
   {
-    name: 'serving roles have no powers of their own, and each login may become one role (PostgREST: app_rest, a member of app_user, or app_server)',
+    name: 'serving roles have no powers of their own, and each login may become one role (PostgREST: app_rest, a member of app_user, app_server or app_anon)',
     find: `select r.rolname as offender from pg_roles r
             where r.rolname ~ '^(login_)?(app|control)_'
               and (r.rolsuper or r.rolbypassrls or r.rolcreatedb or r.rolcreaterole or (r.rolinherit and r.rolname <> 'app_rest')
-                   or (r.rolname like 'login\\_%' and (select array_agg(m.roleid::regrole::text order by 1) from pg_auth_members m where m.member = r.oid)
-                       is distinct from case r.rolname when 'login_app_rest' then '{app_rest,app_server}' else array[substr(r.rolname, 7)] end)
+                   or (r.rolname like 'login\\_%' and (select array_agg(m.roleid::regrole::text order by m.roleid::regrole::text) from pg_auth_members m where m.member = r.oid)
+                       is distinct from case r.rolname when 'login_app_rest' then '{app_anon,app_rest,app_server}' else array[substr(r.rolname, 7)] end)
                    or (r.rolname not like 'login\\_%' and (r.rolcanlogin or exists (select from pg_auth_members m where m.member = r.oid
                                                                                         and (r.rolname, m.roleid::regrole::text) <> ('app_rest', 'app_user')))))`,
     bad: 'create role app_lint_bad createdb',

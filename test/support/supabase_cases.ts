@@ -113,7 +113,7 @@ const reads: Case[] = [
     call: ".rpc('anything')",
     run: (c) => c.rpc('anything'),
     refuses: 'PGRST202',
-    note: 'no function is exposed',
+    note: 'a function that nobody has [made](#functions-and-computed-columns)',
   },
   {
     part: 'Not served',
@@ -149,9 +149,9 @@ const reads: Case[] = [
     call: "computed columns: .select('full_title')",
     run: (c) => c.from('books').select('full_title'),
     refuses: '42703',
-    note: 'no function is exposed; a generated value is a column that the app writes',
+    note: 'a column that no [function](#functions-and-computed-columns) computes',
   },
-  { part: 'Not served', call: "from('nothing')", run: (c) => c.from('nothing').select(), refuses: '42P01' },
+  { part: 'Not served', call: "from('nothing')", run: (c) => c.from('nothing').select(), refuses: 'PGRST205' },
 ]
 
 const writes: Case[] = [

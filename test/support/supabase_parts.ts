@@ -233,7 +233,7 @@ export const channels: Pick<Case, 'part' | 'call' | 'refuses' | 'note'>[] = [
   {
     part: 'Channels',
     call: "channel.send({ type: 'broadcast', event, payload })",
-    note: 'JSON and ArrayBuffer; `self` and `ack`; only on a channel that is joined',
+    note: 'JSON and ArrayBuffer; `self` and `ack`',
   },
   {
     part: 'Channels',
@@ -252,5 +252,15 @@ export const channels: Pick<Case, 'part' | 'call' | 'refuses' | 'note'>[] = [
     refuses: 'INVALID_INPUT',
     note: 'one table each',
   },
-  { part: 'Channels', call: 'channel.httpSend(), `private`, replay', refuses: 'NOT_FOUND', note: 'not served' },
+  {
+    part: 'Channels',
+    call: 'channel.httpSend(event, payload)',
+    note: 'without a connection: a message of at most 32 KB, 20 a second of one user',
+  },
+  {
+    part: 'Channels',
+    call: 'channel(name, { config: { private: true } }) without a rule',
+    refuses: 'FORBIDDEN',
+    note: 'a [rule](realtime.md#channels) for the room says who listens',
+  },
 ]

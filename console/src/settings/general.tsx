@@ -22,6 +22,7 @@ const words: Readonly<Record<string, FieldWords>> = {
   user_search_enabled: { section: 'Ways in' },
   graphql_enabled: { section: 'Ways in' },
   rest_enabled: { section: 'Ways in' },
+  anonymous_reads: { section: 'Ways in' },
 }
 
 /** What a project is called, how its users sign in, who its mail is from, and which ways in are open. */

@@ -24,6 +24,7 @@ create table app.projects (
   updated_at              timestamptz not null default internal.now(),
   user_search_enabled     boolean not null default false,
   rest_enabled            boolean not null default false,
+  anonymous_reads         boolean not null default false,
   graphql_enabled         boolean not null default false,
   organization_id         uuid,
   development_since       timestamptz,
@@ -36,6 +37,8 @@ create table app.projects (
 comment on column app.projects.user_search_enabled is 'Whether the project''s users may search for each other by name.';
 comment on column app.projects.rest_enabled is
   'Whether {root_url}/rest/v1 serves the project''s collections as PostgREST does.';
+comment on column app.projects.anonymous_reads is
+  'Whether a client key without a session reads public collections and files there.';
 comment on column app.projects.graphql_enabled is
   'Whether the project''s developers may query its database with GraphQL.';
 comment on column app.projects.development_since is

@@ -1,8 +1,8 @@
 -- migrate:up
 create schema rest;
 comment on schema rest is
-  'What PostgREST serves: a view of each collection. Views that a DBA adds here, granted to app_rest or app_server, are
-   served too.';
+  'What PostgREST serves: a view of each collection. Views and functions that a DBA adds here, granted to app_rest,
+   app_server or app_anon, are served too.';
 
 create table app.rest_access (
   id          boolean primary key default true constraint rest_access_one_row check (id),

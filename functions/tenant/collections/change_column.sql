@@ -206,7 +206,10 @@ begin
   if to_jsonb(after) = to_jsonb(before) then
     return internal.reply(200, internal.collection_column_json(before));
   end if;
-  perform internal.collection_execute(internal.rest_view_drop_sql(c.name) || plan.statements);
+  perform internal.collection_execute(
+    -- a view keeps the names and the types of its columns
+    case when (after.name, after.sql_type) is distinct from (before.name, before.sql_type)
+         then internal.rest_view_drop_sql(c.name) else '{}' end || plan.statements);
   update app.collection_columns k
      set name = after.name, type = after.type, sql_type = after.sql_type, nullable = after.nullable,
        default_value = after.default_value,

@@ -149,8 +149,8 @@ begin
       when feature_not_supported or dependent_objects_still_exist or datatype_mismatch or undefined_function
         or invalid_object_definition then
         perform internal.fail(409, 'CONFLICT',
-                              'An object that was added to the table by hand, such as a view or a policy, prevents '
-                              'the change.');
+                              'An object that was added to the table by hand, such as a view, a policy or a '
+                              'function, prevents the change.');
     end;
     perform pg_sleep(0.05 + random() * 0.1);
   end loop;

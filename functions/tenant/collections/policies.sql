@@ -3,7 +3,7 @@
 
 create or replace function internal.collection_generator() returns int
 language sql immutable parallel safe
-return 5;
+return 6;
 comment on function internal.collection_generator is
   'The version of internal.collection_policies_sql, internal.collection_size_sql, internal.collection_trigger_sql and
    internal.collection_publish_sql. If you change their output, increase it here and in
@@ -78,6 +78,9 @@ language sql stable as $$
     select 10, 'administrators delete rows', 'delete', 'app_admin', 'true', null
     union all
     select 11, 'dashboards read every row', 'select', 'app_dashboard', 'true', null
+    union all
+    select 12, 'callers without a session read what everybody may', 'select', 'app_anon', 'deleted_at is null', null
+     where (collection_policies_sql.c).read_policy = 'public'
   )
   select s.statement
     from (
@@ -128,6 +131,15 @@ language sql stable as $$
   select format('grant insert, update on collections.%I to app_server', (collection_grants_sql.c).name)
   union all
   select format('grant insert, update, delete on collections.%I to app_admin', (collection_grants_sql.c).name)
+  union all
+  -- the project's setting anonymous_reads decides whether anybody comes without a session
+  select format('grant select on collections.%I to app_anon', (collection_grants_sql.c).name)
+   where (collection_grants_sql.c).read_policy = 'public'
+  union all
+  select format('revoke select on collections.%I from app_anon', (collection_grants_sql.c).name)
+   where (collection_grants_sql.c).read_policy <> 'public'
+     and has_table_privilege('app_anon', to_regclass(format('collections.%I', (collection_grants_sql.c).name)),
+                             'select')
 $$;
 comment on function internal.collection_grants_sql is
   'The grants on a collection''s table. Columns that nobody may write are in none.';

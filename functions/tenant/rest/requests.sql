@@ -13,8 +13,9 @@ language sql volatile as $$
            set_config('statement_timeout', c.timeout_ms, true),
            -- a request could name another one (Prefer: timezone), and times without a zone are UTC
            set_config('timezone', 'UTC', true),
-           -- the aggregates that bound an answer come before those of Postgres
-           set_config('search_path', 'rest_answers, pg_catalog, pg_temp', true))
+           -- the aggregates that bound an answer come before those of Postgres; Postgres looks for the function of a
+           -- computed column by its name alone
+           set_config('search_path', 'rest_answers, pg_catalog, rest, pg_temp', true))
     from json_to_record(current_setting('request.jwt.claims')::json)
          as c (caller text, user_id text, session_id text, project_id text, clock text, timeout_ms text)
 $$;

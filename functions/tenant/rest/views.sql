@@ -3,7 +3,7 @@
 
 create or replace function internal.rest_generator() returns int
 language sql immutable parallel safe
-return 1;
+return 2;
 comment on function internal.rest_generator is
   'The version of internal.rest_view_sql. If you change its output, increase it here.';
 
@@ -18,34 +18,48 @@ comment on function internal.rest_view_drop_sql is
   'The statement that drops the view of a collection, or none: a view would prevent changes of the columns that it
    shows. Granted to nobody.';
 
+create or replace function internal.rest_view_columns(c app.collections) returns text[]
+language sql stable as $$
+  select array['id', 'user_id']
+         || case (rest_view_columns.c).owner_scope when 'group' then array['group_id'] else '{}' end
+         || array['created_at', 'updated_at'] || internal.collection_column_names((rest_view_columns.c).id)
+$$;
+comment on function internal.rest_view_columns is 'The columns of a collection''s view, in their order.';
+
 create or replace function internal.rest_view_sql(c app.collections) returns setof text
 language sql stable as $$
+  -- a column that is added stands last: the view stays, and with it what a DBA has made for it. Columns that a view has
+  -- in another order are those of an older program
   select unnest(internal.rest_view_drop_sql((rest_view_sql.c).name))
+    from (select array_agg(a.attname::text order by a.attnum) as names
+            from pg_catalog.pg_attribute a
+           where a.attrelid = to_regclass(format('rest.%I', (rest_view_sql.c).name)) and a.attnum > 0) as former
+   where former.names <> (internal.rest_view_columns(rest_view_sql.c))[1:cardinality(former.names)]
   union all
   -- it has its reader's privileges and policies; deleted rows are neither shown nor reached by an upsert
-  select format('create view rest.%1$I with (security_invoker = true, check_option = local) as select %2$s from '
-                'collections.%1$I t where t.deleted_at is null',
+  select format('create or replace view rest.%1$I with (security_invoker = true, check_option = local) as select %2$s '
+                'from collections.%1$I t where t.deleted_at is null',
                 (rest_view_sql.c).name,
                 (select string_agg(format('t.%I', k.name), ', ' order by k.n)
-                   from unnest(array['id', 'user_id'] || case (rest_view_sql.c).owner_scope
-                                                              when 'group' then array['group_id'] else '{}' end
-                               || array['created_at', 'updated_at']
-                                 || internal.collection_column_names((rest_view_sql.c).id)) with ordinality as k (name,
-                                        n)))
+                   from unnest(internal.rest_view_columns(rest_view_sql.c)) with ordinality as k (name, n)))
   union all
   -- PostgREST reads the defaults of the view where a request asks for them (Prefer: missing=default)
-  select format('alter view rest.%I alter column %I set default %s', (rest_view_sql.c).name, k.name,
-                internal.collection_column_default(k))
+  select format('alter view rest.%I alter column %I %s', (rest_view_sql.c).name, k.name,
+                coalesce('set default ' || internal.collection_column_default(k), 'drop default'))
     from app.collection_columns k
-   where k.collection_id = (rest_view_sql.c).id and internal.collection_column_default(k) is not null
+   where k.collection_id = (rest_view_sql.c).id
   union all
   select format('comment on view rest.%I is %L', (rest_view_sql.c).name,
                 coalesce((rest_view_sql.c).description, 'A collection of the project''s own.'))
   union all
-  select format('create trigger rest_delete instead of delete on rest.%I for each row execute function '
+  select format('create or replace trigger rest_delete instead of delete on rest.%I for each row execute function '
                 'internal.tg_rest_rows__delete()', (rest_view_sql.c).name)
   union all
   select format('grant select, insert, update, delete on rest.%I to app_rest, app_server', (rest_view_sql.c).name)
+  union all
+  -- callers without a session read what everybody may
+  select format(case (rest_view_sql.c).read_policy when 'public' then 'grant select on rest.%I to app_anon'
+                     else 'revoke select on rest.%I from app_anon' end, (rest_view_sql.c).name)
   union all
   -- PostgREST names id in an upsert by id; whose row it is, the insert policies decide
   select format('grant insert (id, user_id), update (id) on collections.%I to app_rest', (rest_view_sql.c).name)

@@ -4612,6 +4612,7 @@ export type ProjectDetail = Project & ({
   user_search_enabled: boolean
   graphql_enabled: boolean
   rest_enabled: boolean
+  anonymous_reads: boolean
   updated_at: string
   api_keys: Array<RevokeApiKeyResult>
   integrations: Array<Integration>
@@ -4928,6 +4929,7 @@ export type RealtimeRooms = {
     pattern: string
     publish: string
     presence: boolean
+    listen?: string
   }>
 }
 export type RealtimeRoomsReply = {
@@ -5839,6 +5841,8 @@ export type SetRealtimeRoomsInput = {
     publish: string
     /** Presence. Who is there is shown to the others. Default: `true`. */
     presence?: boolean
+    /** Who listens. `authenticated` or `role:<key>`. */
+    listen?: string
   }>
 }
 export type SetSpendCeilingInput = {
@@ -6421,6 +6425,7 @@ export type TransferResult = {
   user_search_enabled: boolean
   graphql_enabled: boolean
   rest_enabled: boolean
+  anonymous_reads: boolean
   created_at: string
   updated_at: string
 }
@@ -6916,6 +6921,8 @@ export type UpdateProjectInput = {
   graphql_enabled?: boolean
   /** REST. Collections are served to supabase-js and other clients of PostgREST. */
   rest_enabled?: boolean
+  /** Reads without signing in. By REST the client key alone reads public collections and public files. */
+  anonymous_reads?: boolean
 }
 export type UpdateProjectReply = {
   data: UpdateProjectResult
