@@ -44,6 +44,7 @@ import type { ProjectFiles } from '#server/providers/project_files.ts'
 import { createUpstream } from '#server/providers/upstream.ts'
 import { announcePublished, createRealtime, type Realtime } from '#server/realtime/realtime.ts'
 import { serveAuth } from '#server/rest/auth.ts'
+import { serveBroadcasts } from '#server/rest/broadcasts.ts'
 import { restArea } from '#server/rest/caller.ts'
 import { createRestProcesses } from '#server/rest/processes.ts'
 import { serveChannels } from '#server/rest/realtime.ts'
@@ -373,6 +374,7 @@ export const assemble = async (
       void app.register(serveAuth(services))
       void app.register(serveStorage(services))
       void app.register(serveChannels(services))
+      void app.register(serveBroadcasts(services))
     }
     return app
   }

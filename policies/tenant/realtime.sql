@@ -20,6 +20,7 @@ grant execute on function internal.has_subscribers to app_anon, app_user, app_se
 
 grant execute on function internal.realtime_authorize, api.realtime_open, api.realtime_subscribe, api.realtime_leave,
   api.realtime_check, api.realtime_publish, api.presence_set, api.realtime_ticket_add to app_user;
+grant execute on function api.realtime_send to app_user, app_server;
 grant execute on function api.realtime_ticket_take to app_auth;
 grant execute on function internal.realtime_rooms_json, api.realtime_broadcast, api.realtime_rooms_put,
   api.realtime_stats to app_admin;

@@ -5,6 +5,7 @@ import { Text } from '#server/http/schemas.ts'
 export const closing = {
   badFrame: 4400,
   unauthorized: 4401,
+  forbidden: 4403,
   idle: 4408,
   tooFast: 4429,
   /** The server stops, or its tables are new: connect again, with `since`. */

@@ -1,11 +1,23 @@
 import { randomUUID } from 'node:crypto'
-import { z } from 'zod'
-import { ApiError, refusal } from '#server/errors.ts'
+import { refusal } from '#server/errors.ts'
 import { createPace } from '#server/realtime/connection.ts'
 import { type ClientFrame, closing, type Frame, limits } from '#server/realtime/protocol.ts'
 import type { Connection, Credential, Transport } from '#server/realtime/types.ts'
 import { invalid } from '#server/rest/auth_shapes.ts'
-import { Binding, type Change, changeOf, shownChange } from '#server/rest/changes.ts'
+import { changeOf } from '#server/rest/changes.ts'
+import { createDelivery, prefix, type Topic } from '#server/rest/delivery.ts'
+import {
+  Broadcast,
+  checked,
+  Join,
+  Presence,
+  read,
+  reasonOf,
+  refusedBy,
+  roomName,
+  Token,
+  type Told,
+} from '#server/rest/messages.ts'
 import type { Format, Message } from '#server/rest/phoenix.ts'
 
 /** The socket of one client of realtime-js. */
@@ -32,75 +44,6 @@ export type ChannelsOptions = {
   readonly now: () => Date
 }
 
-const Join = z.object({
-  access_token: z.string().max(4096).nullish(),
-  config: z
-    .object({
-      broadcast: z.object({ ack: z.boolean().nullish(), self: z.boolean().nullish() }).nullish(),
-      presence: z.object({ enabled: z.boolean().nullish() }).nullish(),
-      postgres_changes: z.array(Binding).max(100, 'must have at most 100 entries').nullish(),
-    })
-    .nullish(),
-})
-
-const Broadcast = z.object({
-  event: z.string().regex(/^[A-Za-z0-9_.:-]{1,64}$/, 'must have 1 to 64 letters, digits and _.:-'),
-  payload: z.unknown().optional(),
-})
-const Presence = z.object({ event: z.enum(['track', 'untrack']), payload: z.unknown().optional() })
-const Token = z.object({ access_token: z.string().min(1).max(4096) })
-
-type Topic = {
-  readonly topic: string
-  readonly joinRef: string | null
-  readonly changes: readonly Change[]
-  readonly isSelf: boolean
-  readonly hasPresence: boolean
-  /** The channel of ours for broadcasts and presence. */
-  room: string | null
-  isHere: boolean
-  /** Our channels that it listens to. */
-  readonly listens: Set<string>
-  /** What came before the answer to the join, which is the first that a client hears. */
-  held: (string | Buffer)[] | null
-}
-
-type Event = { readonly event: string; readonly payload: never; readonly at: string }
-type Here = { readonly user_id: string; readonly state: unknown }
-type Told = Event & {
-  readonly type: string
-  readonly ref?: string
-  readonly channel?: string
-  readonly code?: string
-  readonly message?: string
-  readonly state?: readonly Here[]
-  readonly joins: readonly Here[]
-  readonly leaves: readonly Here[]
-}
-
-const told = new WeakMap<Frame, Told>()
-/** Read once for all who get the frame. */
-const read = (frame: Frame): Told => {
-  const known = told.get(frame)
-  if (known) return known
-  const made = JSON.parse(frame.text) as Told
-  told.set(frame, made)
-  return made
-}
-
-/** By user, who is there once: the newest state takes the place of the one before. */
-const metasOf = (users: readonly Here[]) =>
-  Object.fromEntries(
-    users.map(({ user_id, state }) => {
-      const isObject = typeof state === 'object' && state !== null && !Array.isArray(state)
-      return [user_id, { metas: [{ ...(isObject ? state : { state }), phx_ref: user_id }] }]
-    }),
-  )
-
-const roomName = /^[A-Za-z0-9_.:-]{1,64}$/
-const prefix = 'realtime:'
-const mostTopics = limits.channels
-
 /** Channels of realtime-js over one connection of ours, which opens with the first session token that a join brings. */
 export const createChannels = (options: ChannelsOptions): Channels => {
   const { format, socket, credentialOf, open, opened, now } = options
@@ -115,12 +58,7 @@ export const createChannels = (options: ChannelsOptions): Channels => {
   /** Joins and leaves take effect one after the other. */
   let order: Promise<void> = Promise.resolve()
 
-  const push = (to: Topic, message: string | Buffer) => {
-    if (to.held) to.held.push(message)
-    else socket.send(message)
-  }
-  const message = (to: Topic, event: string, payload: unknown) =>
-    push(to, format.write({ joinRef: to.joinRef, ref: null, topic: to.topic, event, payload }))
+  const { message, tell } = createDelivery(format, socket, sender)
   const reply = ({ joinRef, ref, topic }: Message, error: unknown = null, response: object = {}) => {
     const payload = error === null ? { status: 'ok', response } : { status: 'error', response: reasonOf(error) }
     socket.send(format.write({ joinRef, ref, topic, event: 'phx_reply', payload }))
@@ -150,39 +88,6 @@ export const createChannels = (options: ChannelsOptions): Channels => {
     asked.delete(of.ref ?? '')
     settle?.(of)
   }
-
-  const tell = (to: Topic, channel: string, of: Told, frame: Frame) => {
-    switch (of.type) {
-      case 'event': {
-        if (channel === to.room) {
-          if (frame.sender !== sender || to.isSelf) push(to, format.broadcast(to.topic, of.event, of.payload))
-          return
-        }
-        const shown = shownChange(to.changes, channel.slice('collection:'.length), of.event, of.payload, of.at)
-        if (shown) message(to, 'postgres_changes', shown)
-        return
-      }
-      case 'presence':
-        if (!to.hasPresence || channel !== to.room) return
-        if (of.state) return message(to, 'presence_state', metasOf(of.state))
-        return message(to, 'presence_diff', { joins: metasOf(of.joins), leaves: metasOf(of.leaves) })
-      case 'resync':
-        return message(to, 'system', {
-          ...systemOf(to, channel),
-          status: 'error',
-          message: 'Events are missing: fetch again.',
-        })
-      case 'error':
-        // the client joins again, and is told by the answer what refuses it
-        to.listens.delete(channel)
-        message(to, 'system', { ...systemOf(to, channel), status: 'error', message: `${of.code}: ${of.message}` })
-        return message(to, 'phx_error', { reason: of.code })
-    }
-  }
-  const systemOf = (to: Topic, channel: string) => ({
-    channel: to.topic.slice(prefix.length),
-    extension: channel === to.room ? 'broadcast' : 'postgres_changes',
-  })
 
   const signIn = async (given: string | null | undefined): Promise<Connection> => {
     if (!given) throw refusal(401, 'UNAUTHORIZED', 'Sign in first: channels are for users.')
@@ -214,7 +119,8 @@ export const createChannels = (options: ChannelsOptions): Channels => {
   const listen = async (on: Connection, to: Topic, channel: string) => {
     const isNew = !isUsed(channel)
     to.listens.add(channel)
-    if (isNew) await on.subscribe(channel, {}, null)
+    const params = channel === to.room && to.isPrivate ? { private: true } : {}
+    if (isNew) await on.subscribe(channel, params, null)
   }
   const leave = async (to: Topic) => {
     topics.delete(to.topic)
@@ -230,8 +136,8 @@ export const createChannels = (options: ChannelsOptions): Channels => {
     const former = topics.get(of.topic)
     if (former) await leave(former)
     const { access_token, config } = checked(Join, of.payload)
-    if (topics.size >= mostTopics)
-      throw refusal(409, 'LIMIT_REACHED', `A connection has at most ${mostTopics} channels.`)
+    if (topics.size >= limits.channels)
+      throw refusal(409, 'LIMIT_REACHED', `A connection has at most ${limits.channels} channels.`)
     const changes = (config?.postgres_changes ?? []).map((one, index) => changeOf(one, index + 1))
     const name = of.topic.slice(prefix.length)
     const isRoom = roomName.test(name)
@@ -244,6 +150,7 @@ export const createChannels = (options: ChannelsOptions): Channels => {
       changes,
       isSelf: config?.broadcast?.self === true,
       hasPresence: config?.presence?.enabled === true,
+      isPrivate: config?.private === true,
       room: isRoom ? `room:${name}` : null,
       isHere: false,
       listens: new Set(),
@@ -346,20 +253,3 @@ export const createChannels = (options: ChannelsOptions): Channels => {
     },
   }
 }
-
-const refusedBy = ({ type, code, message }: Told): void => {
-  if (type === 'error') throw refusal(400, code ?? '', message ?? '')
-}
-
-const checked = <T extends z.ZodType>(shape: T, value: unknown): z.output<T> => {
-  const parsed = shape.safeParse(value)
-  if (parsed.success) return parsed.data
-  const [issue] = parsed.error.issues
-  throw invalid(issue?.path.join('.') || 'payload', issue?.message ?? 'is not valid')
-}
-
-/** realtime-js shows the texts of a refusal, joined: the code is the first. */
-const reasonOf = (error: unknown) =>
-  error instanceof ApiError && error.status < 500
-    ? { code: error.code, reason: error.message }
-    : { code: error instanceof ApiError ? error.code : 'INTERNAL_ERROR', reason: 'This did not work: try again.' }

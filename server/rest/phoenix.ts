@@ -10,7 +10,7 @@ export type Message = {
 const kinds = { push: 3, broadcast: 4 }
 const encodings = { bytes: 0, json: 1 }
 /** Bytes that are published, as JSON has them. */
-const bytesKey = '$base64'
+export const bytesKey = '$base64'
 
 const textOf = (value: unknown): string | null | undefined =>
   value === null || value === undefined ? null : typeof value === 'string' && value.length <= 255 ? value : undefined

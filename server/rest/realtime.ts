@@ -1,6 +1,6 @@
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
 import { WebSocketServer } from 'ws'
-import { refusal } from '#server/errors.ts'
+import { type ApiError, refusal } from '#server/errors.ts'
 import { keyOf } from '#server/http/client_credentials.ts'
 import { answerOf, envelopeOf, send } from '#server/http/errors.ts'
 import { addressKey } from '#server/http/rate_limiter.ts'
@@ -46,8 +46,58 @@ const connect = async (
   request: FastifyRequest,
   reply: FastifyReply,
 ) => {
+  services.rateLimiter.take([{ key: `ip ${addressKey(request.ip)}`, perSecond: 60, burst: 200 }])
+  const upgrade = upgradeOf(request.raw)
+  if (upgrade) checkHandshake(request)
+  try {
+    const admitted = await admit(services, strangers, request, upgrade)
+    reply.hijack()
+    takeOver(services, request, admitted)
+  } catch (error) {
+    if (!upgrade) throw error
+    reply.hijack()
+    refuse(upgrade, answerOf(error, request, services))
+  }
+  return reply
+}
+
+/** A browser is told nothing of an upgrade that fails: it is made, and closed with what refuses it. */
+const refuse = ({ request, socket, head }: Upgrade, { status, code, message }: ApiError) => {
+  takeUpgrade(request)
+  server.handleUpgrade(request, socket, head, (opened) => {
+    opened.on('error', () => undefined)
+    opened.close(closeCodes[status] ?? closing.failure, reasonOf(`${code}: ${message}`))
+    setTimeout(() => opened.terminate(), closeMs).unref()
+  })
+}
+
+const closeCodes: Readonly<Record<number, number>> = {
+  400: closing.badFrame,
+  401: closing.unauthorized,
+  403: closing.forbidden,
+  429: closing.tooFast,
+  // try again later
+  503: 1013,
+}
+
+/** The reason of a close frame has at most 123 bytes (RFC 6455, 5.5). */
+const reasonOf = (text: string) => {
+  const bytes = Buffer.from(text)
+  return bytes.length <= 123
+    ? text
+    : bytes
+        .subarray(0, 120)
+        .toString()
+        .replace(/\uFFFD*$/, '')
+}
+
+const admit = async (
+  services: Services,
+  strangers: Map<string, number>,
+  request: FastifyRequest,
+  upgrade: Upgrade | undefined,
+): Promise<UpgradeRequest> => {
   const address = addressKey(request.ip)
-  services.rateLimiter.take([{ key: `ip ${address}`, perSecond: 60, burst: 200 }])
   const { apikey, vsn } = request.query as { apikey?: unknown; vsn?: unknown }
   if (typeof apikey === 'string') request.headers['x-api-key'] = apikey
   delete request.headers.authorization
@@ -56,12 +106,10 @@ const connect = async (
   request.trellisProject = project.projectId
   const format = typeof vsn === 'string' && Object.hasOwn(formats, vsn) ? formats[vsn] : undefined
   if (!format) throw invalid('vsn', 'must be 2.0.0 or 1.0.0')
-  const upgrade = upgradeOf(request.raw)
   if (!upgrade)
     throw refusal(426, 'UPGRADE_REQUIRED', 'This path speaks WebSocket: send Upgrade: websocket.', null, {
       Upgrade: 'websocket',
     })
-  checkHandshake(request)
   const count = strangers.get(address) ?? 0
   if (count >= mostStrangers)
     throw refusal(429, 'RATE_LIMITED', 'Too many connections of this address have no user.', null, {
@@ -77,9 +125,7 @@ const connect = async (
     else strangers.delete(address)
   }
   upgrade.socket.once('close', known)
-  reply.hijack()
-  takeOver(services, request, { upgrade, projectId: project.projectId, format, known })
-  return reply
+  return { upgrade, projectId: project.projectId, format, known }
 }
 
 type UpgradeRequest = {

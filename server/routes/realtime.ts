@@ -28,6 +28,10 @@ const Rule = z.object({
     .string()
     .regex(/^(authenticated|server|role:[a-z][a-z0-9_-]{0,127})$/, 'must be authenticated, server or role:<key>'),
   presence: z.boolean().default(true),
+  listen: z
+    .string()
+    .regex(/^(authenticated|role:[a-z][a-z0-9_-]{0,127})$/, 'must be authenticated or role:<key>')
+    .optional(),
 })
 
 export const realtime = area({
@@ -42,6 +46,7 @@ export const realtime = area({
     rules: ['Rules', 'The first that matches the name of a room decides.'],
     'rules.pattern': ['Rooms', 'A name, with * for any characters.'],
     'rules.publish': ['Who sends', '`authenticated`, `server` or `role:<key>`.'],
+    'rules.listen': ['Who listens', '`authenticated` or `role:<key>`.', { unset: 'Every signed-in user' }],
     'rules.presence': ['Presence', 'Who is there is shown to the others.'],
   },
   routes: [

@@ -107,9 +107,38 @@ test('rules have a form and a limit', async () => {
     [{ publish: 'everybody' }, 'publish'],
     [{ publish: 'role:' }, 'publish'],
     [{ presence: 1 }, 'presence'],
+    [{ listen: 'server' }, 'listen'],
+    [{ listen: 'role:' }, 'listen'],
   ] as const)
     expectInvalid(await rooms([{ ...good, ...change }]), `rules.0.${field}`)
   expectInvalid(await rooms('x'), 'rules')
   expect((await rooms([{ pattern: 'a', publish: 'server' }])).data.rules).toEqual([good])
+  const bounded = { ...good, listen: 'role:host' }
+  expect((await rooms([bounded])).data.rules).toEqual([bounded])
+  await rooms([])
+})
+
+test('a rule says who listens, and a private room has one', async () => {
+  await admin.post('/roles', { key: 'crew', name: 'Crew', permissions: ['a'] })
+  const [ada, ben] = [await project.user(), await project.user()]
+  const [a, b] = [await connect(ada), await connect(ben)]
+  await admin.post('/roles/crew/assignments', { app_user_id: ada.id })
+  const subscribe = (socket: typeof a, room: string, params = {}) =>
+    socket.ask({ type: 'subscribe', channel: `room:${room}`, params })
+  const refused = { type: 'error', code: 'FORBIDDEN' }
+  expect(await subscribe(b, 'deck')).toMatchObject({ type: 'ack' })
+  await rooms([{ pattern: 'deck', publish: 'authenticated', listen: 'role:crew' }])
+  expect(await subscribe(a, 'deck', { private: true })).toMatchObject({ type: 'ack' })
+  // the subscription from before the rule has ended
+  await expect
+    .poll(() => b.frames.some(({ code, channel }) => code === 'FORBIDDEN' && channel === 'room:deck'))
+    .toBe(true)
+  expect(await subscribe(b, 'deck')).toMatchObject(refused)
+  const publish = { type: 'publish', channel: 'room:deck', event: 'e', payload: 1 }
+  expect(await b.ask(publish)).toMatchObject(refused)
+  expect(await a.ask(publish)).toMatchObject({ type: 'ack' })
+  expect(await subscribe(a, 'galley', { private: true })).toMatchObject(refused)
+  expect(await subscribe(a, 'galley', { private: 'x' })).toMatchObject({ type: 'ack' })
+  await admin.delete(`/roles/crew/assignments/${ada.id}`)
   await rooms([])
 })

@@ -47,7 +47,9 @@ describe('functions', () => {
       () => longer(1),
     )
     expect((await longer(50)).data).toEqual([{ title: 'a' }, { title: 'b' }])
-    expect((await client.rpc('longer', { at_least: 200 }, { get: true }).select('title')).data).toEqual([{ title: 'b' }])
+    expect((await client.rpc('longer', { at_least: 200 }, { get: true }).select('title')).data).toEqual([
+      { title: 'b' },
+    ])
     expect((await client.rpc('longer', { at_least: 1 }, { head: true, count: 'exact' })).count).toBe(2)
     const embedded = await client.rpc('longer', { at_least: 1 }).select(`title, ${chapters}(name)`).eq('title', 'a')
     expect(embedded.data).toEqual([{ title: 'a', [chapters]: [{ name: 'one' }] }])

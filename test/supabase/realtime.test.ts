@@ -183,25 +183,30 @@ test('what is refused', async () => {
   expect(await joined((await clientOf(project.clientKey)).channel('lobby'))).toMatch(/^UNAUTHORIZED/)
 })
 
-/** How an upgrade of this URL ends: the status, or `open`. */
-const opening = (query: string): Promise<number | string> =>
+/** How a socket of this URL ends, as a browser learns of it: the code and the reason, or `open` while it is served. */
+const opening = (query: string): Promise<string> =>
   new Promise((resolve) => {
     const socket = new WebSocket(`${harness.url.replace('http', 'ws')}/realtime/v1/websocket?${query}`)
     onTestFinished(() => socket.terminate())
-    socket.once('open', () => resolve('open'))
-    socket.once('unexpected-response', (_request, response) => resolve(response.statusCode ?? 0))
+    socket.once('open', () => socket.send(JSON.stringify([null, '1', 'phoenix', 'heartbeat', {}])))
+    socket.once('message', () => resolve('open'))
+    socket.once('close', (code, reason) => resolve(`${code} ${reason}`))
+    socket.once('unexpected-response', (_request, response) => resolve(`HTTP ${response.statusCode}`))
     socket.once('error', () => undefined)
   })
 
-test('the key, the version and the switch are checked before the upgrade', async () => {
+test('the key, the version and the switch: a refusal closes the socket with a code and a reason', async () => {
   const closed = await harness.project()
   expect(await opening(`apikey=${project.clientKey}&vsn=2.0.0`)).toBe('open')
-  expect(await opening(`apikey=${project.clientKey}&vsn=3.0.0`)).toBe(400)
-  expect(await opening('apikey=svc_nothing&vsn=2.0.0')).toBe(401)
-  expect(await opening('vsn=2.0.0')).toBe(401)
-  expect(await opening(`apikey=${closed.clientKey}&vsn=2.0.0`)).toBe(403)
-  const plain = await fetch(`${harness.url}/realtime/v1/websocket?apikey=${project.clientKey}&vsn=2.0.0`)
-  expect(plain.status).toBe(426)
+  expect(await opening(`apikey=${project.clientKey}&vsn=3.0.0`)).toMatch(/^4400 INVALID_INPUT: vsn/)
+  expect(await opening('apikey=svc_nothing&vsn=2.0.0')).toMatch(/^4401 UNAUTHORIZED: /)
+  expect(await opening('vsn=2.0.0')).toMatch(/^4401 UNAUTHORIZED: /)
+  expect(await opening(`apikey=${closed.clientKey}&vsn=2.0.0`)).toMatch(/^4403 REST_DISABLED: /)
+  // what speaks no WebSocket is told in HTTP
+  const plain = (query: string) => fetch(`${harness.url}/realtime/v1/websocket?${query}`)
+  expect((await plain(`apikey=${project.clientKey}&vsn=2.0.0`)).status).toBe(426)
+  expect((await plain('apikey=svc_nothing&vsn=2.0.0')).status).toBe(401)
+  expect((await plain(`apikey=${closed.clientKey}&vsn=2.0.0`)).status).toBe(403)
 })
 
 test('the socket of a session that ends is closed, and what is no message closes it too', async () => {
@@ -266,8 +271,8 @@ test('a join without a token is refused, and made again with it', async () => {
 })
 
 test('a socket on which nobody signs in has its end, and there are only so many of one address', async () => {
-  const results: (number | string)[] = []
+  const results: string[] = []
   for (let n = 0; n < 51; n += 1) results.push(await opening(`apikey=${project.clientKey}&vsn=2.0.0`))
   expect(results.filter((one) => one === 'open').length).toBeLessThanOrEqual(50)
-  expect(results.at(-1)).toBe(429)
+  expect(results.at(-1)).toMatch(/^4429 RATE_LIMITED: /)
 })

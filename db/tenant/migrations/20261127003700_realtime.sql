@@ -119,7 +119,9 @@ create table app.realtime_rooms (
   pattern  text not null constraint realtime_rooms_pattern_form check (pattern ~ '^[A-Za-z0-9_.:*-]{1,64}$'),
   publish  text not null constraint realtime_rooms_publish_known
     check (publish ~ '^(authenticated|server|role:[a-z][a-z0-9_-]{0,127})$'),
-  presence boolean not null
+  presence boolean not null,
+  listen   text constraint realtime_rooms_listen_known
+    check (listen ~ '^(authenticated|role:[a-z][a-z0-9_-]{0,127})$')
 );
 comment on table app.realtime_rooms is
   'Rules for rooms, in their order: the first whose pattern fits the name of a room holds for it.';

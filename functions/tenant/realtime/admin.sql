@@ -24,8 +24,9 @@ comment on function api.realtime_broadcast is
 
 create or replace function internal.realtime_rooms_json() returns json
 language sql stable security definer set search_path = ''
-return (select json_build_object('rules', coalesce(json_agg(json_build_object('pattern', r.pattern,
-                                        'publish', r.publish, 'presence', r.presence) order by r.position), '[]'))
+return (select json_build_object('rules', coalesce(json_agg(json_strip_nulls(json_build_object('pattern', r.pattern,
+                                        'publish', r.publish, 'presence', r.presence, 'listen', r.listen))
+                                          order by r.position), '[]'))
           from app.realtime_rooms r);
 comment on function internal.realtime_rooms_json is 'The rules for rooms, in their order.';
 
@@ -36,8 +37,8 @@ declare
 begin
   lock table app.realtime_rooms in exclusive mode;
   delete from app.realtime_rooms;
-  insert into app.realtime_rooms (position, pattern, publish, presence)
-  select e.n, e.value ->> 'pattern', e.value ->> 'publish', (e.value ->> 'presence')::boolean
+  insert into app.realtime_rooms (position, pattern, publish, presence, listen)
+  select e.n, e.value ->> 'pattern', e.value ->> 'publish', (e.value ->> 'presence')::boolean, e.value ->> 'listen'
     from jsonb_array_elements(realtime_rooms_put.rules) with ordinality as e (value, n);
   perform internal.audit_act('realtime.update', 'realtime', null,
                              json_build_object('rules', json_build_array(was -> 'rules',
@@ -56,6 +57,8 @@ comment on constraint realtime_rooms_pattern_form on app.realtime_rooms is
   '400 VALIDATION_ERROR pattern: must have 1 to 64 letters, digits and _.:-, and * for any characters.';
 comment on constraint realtime_rooms_publish_known on app.realtime_rooms is
   '400 VALIDATION_ERROR publish: must be authenticated, server or role:<key>.';
+comment on constraint realtime_rooms_listen_known on app.realtime_rooms is
+  '400 VALIDATION_ERROR listen: must be authenticated or role:<key>.';
 
 create or replace function api.realtime_stats() returns api.reply
 language plpgsql stable security definer set search_path = '' as $$

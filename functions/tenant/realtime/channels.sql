@@ -37,6 +37,11 @@ begin
     perform internal.fail(404, 'NOT_FOUND', 'There is no such room: names have 1 to 64 letters, digits and _.:-');
   end if;
   rule := internal.room_rule(channel__room.item);
+  if rule.pattern is null and channel__room.params -> 'private' = 'true' then
+    perform internal.fail(403, 'FORBIDDEN', 'No rule names this room: a private channel needs one.');
+  elsif rule.listen like 'role:%' and not internal.has_role(substr(rule.listen, 6)) then
+    perform internal.channel_refused();
+  end if;
   name := 'room:' || channel__room.item;
   -- who publishes is asked at each publication
   scope := json_build_object(
@@ -44,7 +49,11 @@ begin
     'publish', case when rule.publish is null or rule.publish = 'authenticated' then true
                     when rule.publish = 'server' then internal.caller() = 'server_key_user'
                     else internal.has_role(substr(rule.publish, 6)) end);
+  if rule.listen like 'role:%' then
+    scope := internal.json_merge(scope, internal.role_until());
+  end if;
 end $$;
 comment on function internal.channel__room is
-  'room:<name>: any signed-in user listens; who publishes, and whether there is presence, its rule says. Without a rule
-   everybody who listens may publish. Refuses 404 NOT_FOUND for a name that is none.';
+  'room:<name>, params {private}: who listens and publishes, and whether there is presence, its rule says. Without a
+   rule any signed-in user listens and may publish, but not where params say private. Refuses 404 NOT_FOUND for a name
+   that is none, 403 FORBIDDEN.';

@@ -226,13 +226,14 @@ comment on function api.realtime_matches is
   'For servers: for each row of collections whether it is what each filter of a subscriber means: a filter is asked once
    for a row, however many subscribers have it.';
 
-create or replace function api.realtime_publish(channel text, event text, payload json, sender uuid default null)
+create or replace function api.realtime_publish(channel text, event text, payload json, sender uuid default null,
+                                                params jsonb default '{}')
 returns api.reply
 language plpgsql volatile security definer set search_path = '' as $$
 declare
   allowed record;
 begin
-  allowed := internal.realtime_authorize(realtime_publish.channel, '{}');
+  allowed := internal.realtime_authorize(realtime_publish.channel, realtime_publish.params);
   if (allowed.scope ->> 'publish')::boolean is not true then
     perform internal.fail(403, 'FORBIDDEN', 'You may not publish to this channel.');
   end if;
@@ -248,6 +249,25 @@ end $$;
 comment on function api.realtime_publish is
   'The caller publishes to a channel whose scope says so: a room, by its rule. sender is for the servers: by it a client
    knows what it sent itself. Refuses as internal.realtime_authorize, and 403 FORBIDDEN, USER_MUTED.';
+
+create or replace function api.realtime_send(messages jsonb) returns api.reply
+language plpgsql volatile security definer set search_path = '' as $$
+declare
+  sent jsonb;
+begin
+  for sent in select m from jsonb_array_elements(realtime_send.messages) m loop
+    if internal.caller() = 'server_key' then
+      perform internal.publish(sent ->> 'channel', sent ->> 'event', (sent -> 'payload')::json);
+    else
+      perform api.realtime_publish(sent ->> 'channel', sent ->> 'event', (sent -> 'payload')::json, null,
+                                   jsonb_build_object('private', sent -> 'private'));
+    end if;
+  end loop;
+  return internal.reply(202, 'true');
+end $$;
+comment on function api.realtime_send is
+  'Publishes to rooms without a connection, all messages or none: {channel, event, payload, private}. Users as
+   api.realtime_publish lets them, a server key to every room. Refuses as that function does.';
 
 create or replace function internal.presence_entry(app_user_id uuid, state jsonb) returns json
 language sql stable
