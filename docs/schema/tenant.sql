@@ -962,6 +962,112 @@ create table app.config_versions (
 );
 alter table app.config_versions enable row level security;
 
+create table app.content_entries (
+  id uuid not null default internal.new_id(),
+  key text not null,
+  content_type text not null,
+  default_locale text not null,
+  tags text[] not null default '{}'::text[],
+  segment_id uuid,
+  starts_at timestamp with time zone,
+  ends_at timestamp with time zone,
+  sort_order integer not null default 0,
+  -- Counts the changes of the entry and of its locales.
+  version integer not null default 1,
+  created_at timestamp with time zone not null default internal.now(),
+  updated_at timestamp with time zone not null default internal.now(),
+  constraint content_entries_pkey PRIMARY KEY (id),
+  -- 409 CONFLICT key: An entry with this key exists.
+  constraint content_entries_key_unique UNIQUE (key),
+  constraint content_entries_segment_id_fkey FOREIGN KEY (segment_id) REFERENCES app.segments(id) ON DELETE RESTRICT,
+  -- 400 VALIDATION_ERROR content_type: must match ^[A-Za-z0-9_.-]{1,64}$.
+  constraint content_entries_content_type_form CHECK ((content_type ~ '^[A-Za-z0-9_.-]{1,64}$'::text)),
+  -- 400 VALIDATION_ERROR ends_at: must be after starts_at.
+  constraint content_entries_end_after_start CHECK ((ends_at > starts_at)),
+  -- 400 VALIDATION_ERROR key: must match ^[A-Za-z0-9_.-]{1,64}$.
+  constraint content_entries_key_form CHECK ((key ~ '^[A-Za-z0-9_.-]{1,64}$'::text)),
+  -- 400 VALIDATION_ERROR tags: must have at most 50 items.
+  constraint content_entries_tags_at_most_50 CHECK ((cardinality(tags) <= 50))
+);
+CREATE INDEX content_entries_in_order ON app.content_entries USING btree (sort_order, created_at DESC, id DESC);
+CREATE INDEX content_entries_of_segment ON app.content_entries USING btree (segment_id) WHERE (segment_id IS NOT NULL);
+CREATE INDEX content_entries_of_type ON app.content_entries USING btree (content_type, sort_order, created_at DESC, id DESC);
+alter table app.content_entries enable row level security;
+create policy "administrators read content" on app.content_entries for select to app_admin
+  using (true);
+create policy "dashboards read every row" on app.content_entries for select to app_dashboard
+  using (true);
+
+-- The languages of an entry. version numbers the saves and is that of the newest. A schedule that is due counts as
+-- published, whether its row says so yet or not: internal.content_state computes it.
+create table app.content_locales (
+  entry_id uuid not null,
+  locale text not null,
+  version integer not null default 1,
+  published_version integer,
+  published_at timestamp with time zone,
+  scheduled_version integer,
+  publish_at timestamp with time zone,
+  constraint content_locales_pkey PRIMARY KEY (entry_id, locale),
+  constraint content_locales_entry_id_fkey FOREIGN KEY (entry_id) REFERENCES app.content_entries(id) ON DELETE CASCADE,
+  constraint content_locales_published_whole CHECK (((published_version IS NULL) = (published_at IS NULL))),
+  constraint content_locales_scheduled_whole CHECK (((scheduled_version IS NULL) = (publish_at IS NULL)))
+);
+alter table app.content_locales enable row level security;
+create policy "administrators read languages of content" on app.content_locales for select to app_admin
+  using (true);
+create policy "dashboards read every row" on app.content_locales for select to app_dashboard
+  using (true);
+
+-- Tokens that show the newest versions of one entry, as their SHA-256.
+create table app.content_previews (
+  digest bytea not null,
+  entry_id uuid not null,
+  expires_at timestamp with time zone not null,
+  constraint content_previews_pkey PRIMARY KEY (digest),
+  constraint content_previews_entry_id_fkey FOREIGN KEY (entry_id) REFERENCES app.content_entries(id) ON DELETE CASCADE
+);
+CREATE INDEX content_previews_expired ON app.content_previews USING btree (expires_at);
+CREATE INDEX content_previews_of_entry ON app.content_previews USING btree (entry_id);
+alter table app.content_previews enable row level security;
+
+-- Schemas of content types, [{name, type, required, localized}]: saves of a type are checked against its own. A type
+-- without a row, or with an empty list, takes any fields.
+create table app.content_types (
+  id uuid not null default internal.new_id(),
+  type text not null,
+  fields jsonb not null default '[]'::jsonb,
+  created_at timestamp with time zone not null default internal.now(),
+  updated_at timestamp with time zone not null default internal.now(),
+  constraint content_types_pkey PRIMARY KEY (id),
+  constraint content_types_type_unique UNIQUE (type),
+  constraint content_types_fields_at_most_100 CHECK (((jsonb_typeof(fields) = 'array'::text) AND (jsonb_array_length(fields) <= 100))),
+  constraint content_types_type_form CHECK ((type ~ '^[A-Za-z0-9_.-]{1,64}$'::text))
+);
+alter table app.content_types enable row level security;
+create policy "administrators read content types" on app.content_types for select to app_admin
+  using (true);
+create policy "dashboards read every row" on app.content_types for select to app_dashboard
+  using (true);
+
+-- What each save of a language said. A row never changes.
+create table app.content_versions (
+  entry_id uuid not null,
+  locale text not null,
+  version integer not null,
+  fields jsonb not null,
+  author jsonb not null,
+  created_at timestamp with time zone not null default internal.now(),
+  constraint content_versions_pkey PRIMARY KEY (entry_id, locale, version),
+  constraint content_versions_of_locale FOREIGN KEY (entry_id, locale) REFERENCES app.content_locales(entry_id, locale) ON DELETE CASCADE,
+  constraint content_versions_fields_is_object CHECK ((jsonb_typeof(fields) = 'object'::text))
+);
+alter table app.content_versions enable row level security;
+create policy "administrators read versions of content" on app.content_versions for select to app_admin
+  using (true);
+create policy "dashboards read every row" on app.content_versions for select to app_dashboard
+  using (true);
+
 -- Who takes part in a conversation. Triggers on app.messages keep unread_count, mention_count and last_activity_at,
 -- which lists of one user are read by.
 create table app.conversation_participants (

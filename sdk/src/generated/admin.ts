@@ -246,6 +246,30 @@ export const createConfigKey = 'POST /v1/admin/projects/{projectId}/config' as O
 export const deleteConfigKey = 'DELETE /v1/admin/projects/{projectId}/config/{key}' as Operation<{ path: { projectId: string; key: string } }, S.RevokeDeveloperSessionReply>
 /** Change the given fields of a key */
 export const updateConfigKey = 'PATCH /v1/admin/projects/{projectId}/config/{key}' as Operation<{ path: { projectId: string; key: string }; body?: S.UpdateConfigKeyInput }, S.ConfigKeyReply>
+/** Entries with the newest save of each language */
+export const adminListContent = 'GET /v1/admin/projects/{projectId}/content' as Operation<{ path: { projectId: string }; query?: { limit?: number; offset?: number; content_type?: string; tag?: string; status?: "draft" | "published" | "scheduled"; locale?: string; search?: string } }, S.CreateContentPage>
+/** Add an entry; at most 10,000 */
+export const createContent = 'POST /v1/admin/projects/{projectId}/content' as Operation<{ path: { projectId: string }; body: S.CreateContentInput }, S.CreateContentReply>
+/** Set the schema of a content type */
+export const setContentType = 'PUT /v1/admin/projects/{projectId}/content-types/{type}' as Operation<{ path: { projectId: string; type: string }; body: S.SetContentTypeInput }, S.ContentTypeReply>
+/** Delete an entry with its languages and versions */
+export const deleteContent = 'DELETE /v1/admin/projects/{projectId}/content/{idOrKey}' as Operation<{ path: { projectId: string; idOrKey: string } }, S.RevokeDeveloperSessionReply>
+/** An entry with the newest save of each language */
+export const adminGetContent = 'GET /v1/admin/projects/{projectId}/content/{idOrKey}' as Operation<{ path: { projectId: string; idOrKey: string } }, S.CreateContentReply>
+/** Change the given properties of an entry */
+export const updateContent = 'PATCH /v1/admin/projects/{projectId}/content/{idOrKey}' as Operation<{ path: { projectId: string; idOrKey: string }; body?: S.UpdateContentInput }, S.CreateContentReply>
+/** Save a language of an entry as a new version */
+export const setContentLocale = 'PUT /v1/admin/projects/{projectId}/content/{idOrKey}/locales/{locale}' as Operation<{ path: { projectId: string; idOrKey: string; locale: string }; body: S.SetContentLocaleInput }, S.ContentVersionReply>
+/** Publish a language, at once or at a time */
+export const createContentLocalePublish = 'POST /v1/admin/projects/{projectId}/content/{idOrKey}/locales/{locale}/publish' as Operation<{ path: { projectId: string; idOrKey: string; locale: string }; body?: S.CreateContentLocalePublishInput }, S.CreateContentReply>
+/** Cancel the schedule of a language, or withdraw it */
+export const createContentLocaleUnpublish = 'POST /v1/admin/projects/{projectId}/content/{idOrKey}/locales/{locale}/unpublish' as Operation<{ path: { projectId: string; idOrKey: string; locale: string } }, S.CreateContentReply>
+/** A token that shows the newest versions of an entry for an hour */
+export const previewContentToken = 'POST /v1/admin/projects/{projectId}/content/{idOrKey}/preview-token' as Operation<{ path: { projectId: string; idOrKey: string } }, S.PreviewContentTokenReply>
+/** Save the fields of a former version as the newest one */
+export const rollbackContent = 'POST /v1/admin/projects/{projectId}/content/{idOrKey}/rollback' as Operation<{ path: { projectId: string; idOrKey: string }; body: S.RollbackContentInput }, S.CreateContentReply>
+/** The versions of a language, newest first */
+export const listContentVersions = 'GET /v1/admin/projects/{projectId}/content/{idOrKey}/versions' as Operation<{ path: { projectId: string; idOrKey: string }; query?: { limit?: number; offset?: number; locale?: string } }, S.ContentVersionPage>
 /** Currencies, newest first */
 export const listCurrencyDefinitions = 'GET /v1/admin/projects/{projectId}/currencies' as Operation<{ path: { projectId: string }; query?: { limit?: number; offset?: number } }, S.CurrencyDefinitionPage>
 /** Define a currency; at most 100 */

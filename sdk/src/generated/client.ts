@@ -94,6 +94,10 @@ export const updateRow = 'PATCH /v1/client/collections/{name}/{id}' as Operation
 export const restoreRow = 'POST /v1/client/collections/{name}/{id}/restore' as Operation<{ path: { name: string; id: string }; header?: { "X-Group-Context"?: string } }, S.RowReply>
 /** Every key with its value for the caller */
 export const getConfig = 'GET /v1/client/config' as Operation<{ header?: { "If-None-Match"?: string } }, S.GetConfigReply>
+/** The published entries that the caller may see, each in their language */
+export const listContent = 'GET /v1/client/content' as Operation<{ query?: { limit?: number; offset?: number; content_type?: string; tag?: string; locale?: string }; header?: { "If-None-Match"?: string; "Accept-Language"?: string } }, S.ContentPage>
+/** A published entry in the language of the caller */
+export const getContent = 'GET /v1/client/content/{idOrKey}' as Operation<{ path: { idOrKey: string }; query?: { locale?: string; preview_token?: string }; header?: { "If-None-Match"?: string; "Accept-Language"?: string } }, S.ContentReply>
 /** The caller's balances */
 export const listCurrencies = 'GET /v1/client/currencies' as Operation<Nothing, S.CurrencyList>
 /** Credit a user, by a server key on behalf of them */

@@ -1041,6 +1041,56 @@ export type ConsumeInventoryItemResult = {
   quantity: number
   effect: Record<string, unknown> | null
 }
+export type Content = {
+  id: string
+  key: string
+  content_type: string
+  locale: string
+  fallback: boolean
+  fields: Record<string, unknown>
+  tags: Array<string>
+  published_at: string | null
+  version: number
+}
+export type ContentPage = {
+  data: Array<Content>
+  total: number
+  offset: number
+  limit: number
+}
+export type ContentReply = {
+  data: Content
+}
+export type ContentType = {
+  type: string
+  fields: Array<{
+    name: string
+    type: "text" | "markdown" | "number" | "boolean" | "date" | "media" | "reference" | "json" | ((string & {}))
+    required: boolean
+    localized: boolean
+  }>
+  created_at: string
+  updated_at: string
+}
+export type ContentTypeReply = {
+  data: ContentType
+}
+export type ContentVersion = {
+  locale: string
+  version: number
+  fields: Record<string, unknown>
+  author: OrganizationAuditEventTarget
+  created_at: string
+}
+export type ContentVersionPage = {
+  data: Array<ContentVersion>
+  total: number
+  offset: number
+  limit: number
+}
+export type ContentVersionReply = {
+  data: ContentVersion
+}
 export type ControlPlaneWebhook = {
   id: string
   organization_id: string
@@ -1342,6 +1392,56 @@ export type CreateConfigKeyInput = UpdateConfigKeyInput & ({
     value: unknown
   } & Record<string, unknown>>
 })
+export type CreateContentInput = UpdateContentInput & ({
+  /** Key. The name in code, such as `welcome`: letters, digits, _, . and -. It never changes. */
+  key: string
+  /** Type. What kind of entry it is, such as `article`. It never changes. */
+  content_type: string
+  default_locale?: string
+  segment_id?: string | null
+  starts_at?: string | null
+  ends_at?: string | null
+  sort_order?: number
+  /** Fields. The texts and values in the default language. */
+  fields?: Record<string, unknown>
+})
+export type CreateContentLocalePublishInput = {
+  /** Version. The number of a version of this language. */
+  version?: number | null
+  /** Publish at. When it is published. */
+  publish_at?: string | null
+}
+export type CreateContentPage = {
+  data: Array<CreateContentResult>
+  total: number
+  offset: number
+  limit: number
+}
+export type CreateContentReply = {
+  data: CreateContentResult
+}
+export type CreateContentResult = {
+  id: string
+  key: string
+  content_type: string
+  default_locale: string
+  locales: Record<string, {
+    status: "draft" | "published" | "scheduled" | ((string & {}))
+    fields: Record<string, unknown>
+    version: number
+    published_version: number | null
+    published_at: string | null
+    publish_at: string | null
+  }>
+  tags: Array<string>
+  segment_id: string | null
+  starts_at: string | null
+  ends_at: string | null
+  sort_order: number
+  version: number
+  created_at: string
+  updated_at: string
+}
 export type CreateControlPlaneWebhookInput = {
   /** Address. A public https address of yours that takes a POST. */
   target_url: string
@@ -4387,10 +4487,7 @@ export type OrganizationAuditEvent = {
     label: string | null
   }
   action: string
-  target: {
-    type: string
-    id: string | null
-  }
+  target: OrganizationAuditEventTarget
   changes: Record<string, [unknown, unknown, ...Array<unknown>]>
   ip: string | null
   user_agent: string | null
@@ -4403,6 +4500,10 @@ export type OrganizationAuditEventCursorPage = {
 }
 export type OrganizationAuditEventReply = {
   data: OrganizationAuditEvent
+}
+export type OrganizationAuditEventTarget = {
+  type: string
+  id: string | null
 }
 export type OrganizationInvite = {
   id: string
@@ -4499,6 +4600,13 @@ export type PresignMediaUploadResult = {
   url: string
   expires_at: string
   asset_id?: string
+}
+export type PreviewContentTokenReply = {
+  data: PreviewContentTokenResult
+}
+export type PreviewContentTokenResult = {
+  token: string
+  expires_in: 3600
 }
 export type PreviewEmailCampaignInput = {
   /** User. For whom the message is shown. */
@@ -5372,6 +5480,12 @@ export type RollbackAiPromptInput = {
   /** Version. The version to go back to. */
   version: number
 }
+export type RollbackContentInput = {
+  /** Language. A tag such as `en` or `pt-BR`. */
+  locale: string
+  /** Version. The number of the version to go back to. */
+  version: number
+}
 export type RotateApiKeyInput = {
   /** Grace period. Seconds for which the former key is still accepted; 0 ends it at once. Default: `86400`. */
   grace_seconds?: number
@@ -5708,6 +5822,23 @@ export type SetCatalogItemPricesInput = {
     currency_code: string
     /** Price. How much of the currency it costs. */
     price: number
+  }>
+}
+export type SetContentLocaleInput = {
+  /** Fields. The texts and values by their names, whole: what is left out is gone in the new version. */
+  fields: Record<string, unknown>
+}
+export type SetContentTypeInput = {
+  /** Fields. The fields that entries of the type have, at most 100. */
+  fields: Array<{
+    /** Name. The name of the field, such as `title`. */
+    name: string
+    /** Type. What its value is. */
+    type: "text" | "markdown" | "number" | "boolean" | "date" | "media" | "reference" | "json"
+    /** Required. The default language must have it. Default: `false`. */
+    required?: boolean
+    /** Translated. Off: every language shows the value of the default language. Default: `true`. */
+    localized?: boolean
   }>
 }
 export type SetEmailPreferencesInput = {
@@ -6591,6 +6722,20 @@ export type UpdateConfigKeyInput = {
     /** Value. What these users get. */
     value: unknown
   } & Record<string, unknown>>
+}
+export type UpdateContentInput = {
+  /** Default language. The language that stands in for missing ones, such as `en` or `pt-BR`. */
+  default_locale?: string
+  /** Tags. Words to find it by. */
+  tags?: Array<string>
+  /** Segment. Only users in this segment. */
+  segment_id?: string | null
+  /** From. Apps do not see it before. */
+  starts_at?: string | null
+  /** Until. Apps do not see it from then on. */
+  ends_at?: string | null
+  /** Order. Lists begin with the lowest number. */
+  sort_order?: number
 }
 export type UpdateControlPlaneWebhookInput = {
   /** Address. A public https address of yours that takes a POST. */

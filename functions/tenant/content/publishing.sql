@@ -1,0 +1,210 @@
+-- Publishing. A schedule counts from its time on, by internal.content_state; the row follows when a worker, or the next
+-- write of the entry, settles it. Both hold the lock of the entry, so a publication is announced once.
+create or replace function internal.content_changed(entry app.content_entries, locale text) returns void
+language sql volatile as $$
+  select internal.publish('config', 'content.changed', json_build_object(
+    'key', (content_changed.entry).key, 'content_type', (content_changed.entry).content_type,
+    'locale', content_changed.locale))
+$$;
+comment on function internal.content_changed is
+  'Publishes content.changed {key, content_type, locale} to the channel config: what apps see of an entry has changed.';
+
+create or replace function internal.content_announce(entry app.content_entries, locale text, version int,
+                                                     at timestamptz)
+returns void
+language plpgsql volatile as $$
+begin
+  -- an event without a user is no row of the users' events: it goes to webhooks alone
+  perform internal.on_events__90_webhooks(array[jsonb_populate_record(null::app.engagement_events, jsonb_build_object(
+    'id', internal.new_id(), 'event_name', 'svc.content.published', 'occurred_at', content_announce.at,
+    'received_at', internal.now(), 'source', 'system', 'is_historical', false,
+    'properties', jsonb_build_object('entry_id', (content_announce.entry).id, 'key', (content_announce.entry).key,
+                                     'content_type', (content_announce.entry).content_type,
+                                     'locale', content_announce.locale, 'version', content_announce.version)))]);
+  perform internal.content_changed(content_announce.entry, content_announce.locale);
+end $$;
+comment on function internal.content_announce is
+  'Tells of a publication: svc.content.published to webhooks, content.changed to apps.';
+
+create or replace function internal.content_settle(entry app.content_entries) returns void
+language plpgsql volatile as $$
+declare
+  settled record;
+begin
+  for settled in
+    update app.content_locales l
+       set published_version = l.scheduled_version, published_at = l.publish_at, scheduled_version = null,
+           publish_at = null
+     where l.entry_id = (content_settle.entry).id and l.publish_at <= internal.now()
+    returning l.locale, l.published_version as version, l.published_at as at
+  loop
+    perform internal.content_announce(content_settle.entry, settled.locale, settled.version, settled.at);
+  end loop;
+end $$;
+comment on function internal.content_settle is
+  'Writes down the schedules of a locked entry that are due, and announces them. What reads show stays as it is.';
+
+create or replace function api.content_settle(entry_id uuid) returns api.reply
+language plpgsql volatile security definer set search_path = '' as $$
+declare
+  entry app.content_entries;
+begin
+  perform internal.check_caller('worker', 'schedules are settled by workers');
+  select e.* into entry from app.content_entries e where e.id = content_settle.entry_id for no key update;
+  if found then
+    perform internal.content_settle(entry);
+  end if;
+  return internal.reply(200, to_json(found));
+end $$;
+comment on function api.content_settle is
+  'For workers, at the time of a schedule: announces what of the entry is due. A schedule that was cancelled or moved is
+   passed over. Locks the entry.';
+
+create or replace function internal.content_is_live(entry app.content_entries) returns boolean
+language sql stable as $$
+  select exists (select from app.content_locales l
+                  cross join lateral internal.content_state(l) s
+                  where l.entry_id = (content_is_live.entry).id and s.live_version is not null)
+$$;
+comment on function internal.content_is_live is 'Whether apps can see an entry in some language.';
+
+create or replace function internal.content_place(entry app.content_entries, locale text) returns app.content_locales
+language plpgsql volatile as $$
+declare
+  tag constant text := internal.locale_checked(content_place.locale, 'locale');
+  place app.content_locales;
+begin
+  select l.* into place from app.content_locales l where l.entry_id = (content_place.entry).id and l.locale = tag;
+  perform internal.check_found(found, 'locale of the entry');
+  return place;
+end $$;
+comment on function internal.content_place is
+  'A language of an entry. Refuses 400 VALIDATION_ERROR for what is no tag, 404 NOT_FOUND.';
+
+create or replace function internal.content_version(place app.content_locales, version int)
+returns app.content_versions
+language plpgsql volatile as $$
+declare
+  found_one app.content_versions;
+begin
+  select v.* into found_one
+    from app.content_versions v
+   where v.entry_id = (content_version.place).entry_id and v.locale = (content_version.place).locale
+     and v.version = content_version.version;
+  perform internal.check_found(found, 'version of this locale');
+  return found_one;
+end $$;
+comment on function internal.content_version is 'A version of a language. Refuses 404 NOT_FOUND.';
+
+create or replace function internal.content_publish(entry app.content_entries, place app.content_locales, version int,
+                                                    publish_at timestamptz)
+returns app.content_entries
+language plpgsql volatile as $$
+declare
+  at constant timestamptz := content_publish.publish_at;
+  chosen constant int := content_publish.version;
+begin
+  if at > internal.now() then
+    if ((content_publish.place).scheduled_version, (content_publish.place).publish_at)
+       is not distinct from (chosen, at) then
+      return content_publish.entry;
+    end if;
+    update app.content_locales l
+       set scheduled_version = chosen, publish_at = at
+     where l.entry_id = (content_publish.place).entry_id and l.locale = (content_publish.place).locale;
+    perform internal.enqueue(
+      'content__publish',
+      concat_ws(':', (content_publish.entry).id, (content_publish.place).locale, extract(epoch from at)),
+      jsonb_build_object('entry_id', (content_publish.entry).id), at);
+    return internal.content_touch(content_publish.entry);
+  elsif (content_publish.place).published_version = chosen then
+    return content_publish.entry;
+  end if;
+  update app.content_locales l
+     set published_version = chosen, published_at = internal.now(), scheduled_version = null, publish_at = null
+   where l.entry_id = (content_publish.place).entry_id and l.locale = (content_publish.place).locale;
+  perform internal.content_announce(content_publish.entry, (content_publish.place).locale, chosen, internal.now());
+  return internal.content_touch(content_publish.entry);
+end $$;
+comment on function internal.content_publish is
+  'Publishes a version of a language at once, or schedules it in place of a former schedule. What is published, or
+   scheduled for that time, stays as it is. The entry is locked.';
+
+create or replace function api.content_publish(id_or_key text, locale text, version int default null,
+                                               publish_at timestamptz default null)
+returns api.reply
+language plpgsql volatile security definer set search_path = '' as $$
+declare
+  was constant app.content_entries := internal.content_lock(content_publish.id_or_key);
+  place constant app.content_locales := internal.content_place(was, content_publish.locale);
+  chosen constant int := (internal.content_version(place, coalesce(content_publish.version, place.version))).version;
+  entry app.content_entries;
+begin
+  entry := internal.content_publish(was, place, chosen, content_publish.publish_at);
+  if entry.version > was.version then
+    perform internal.audit_act('content.publish', 'content', entry.id::text, json_build_object(
+      'locale', place.locale, 'version', chosen, 'publish_at', internal.iso(content_publish.publish_at)), 200);
+  end if;
+  return internal.reply(200, internal.content_json(entry));
+end $$;
+comment on function api.content_publish is
+  'Publishes the newest version of a language, or the one that is named, at once or at a time to come. Refuses 404
+   NOT_FOUND, 400 VALIDATION_ERROR. Locks the entry.';
+
+create or replace function internal.content_unpublish(entry app.content_entries, place app.content_locales)
+returns app.content_entries
+language plpgsql volatile as $$
+begin
+  if (content_unpublish.place).publish_at is not null then
+    update app.content_locales l
+       set scheduled_version = null, publish_at = null
+     where l.entry_id = (content_unpublish.place).entry_id and l.locale = (content_unpublish.place).locale;
+  elsif (content_unpublish.place).published_version is not null then
+    update app.content_locales l
+       set published_version = null, published_at = null
+     where l.entry_id = (content_unpublish.place).entry_id and l.locale = (content_unpublish.place).locale;
+    perform internal.content_changed(content_unpublish.entry, (content_unpublish.place).locale);
+  else
+    return content_unpublish.entry;
+  end if;
+  return internal.content_touch(content_unpublish.entry);
+end $$;
+comment on function internal.content_unpublish is
+  'Cancels the schedule of a language, or withdraws what is published where there is none. The entry is locked.';
+
+create or replace function api.content_unpublish(id_or_key text, locale text) returns api.reply
+language plpgsql volatile security definer set search_path = '' as $$
+declare
+  was constant app.content_entries := internal.content_lock(content_unpublish.id_or_key);
+  place constant app.content_locales := internal.content_place(was, content_unpublish.locale);
+  entry app.content_entries;
+begin
+  entry := internal.content_unpublish(was, place);
+  if entry.version > was.version then
+    perform internal.audit_act('content.unpublish', 'content', entry.id::text,
+                               json_build_object('locale', place.locale), 200);
+  end if;
+  return internal.reply(200, internal.content_json(entry));
+end $$;
+comment on function api.content_unpublish is
+  'Cancels a schedule, or withdraws what is published. A draft stays one. Refuses 404 NOT_FOUND, 400 VALIDATION_ERROR.
+   Locks the entry.';
+
+create or replace function api.content_rollback(id_or_key text, locale text, version int) returns api.reply
+language plpgsql volatile security definer set search_path = '' as $$
+declare
+  entry app.content_entries := internal.content_lock(content_rollback.id_or_key);
+  place constant app.content_locales := internal.content_place(entry, content_rollback.locale);
+  former constant app.content_versions := internal.content_version(place, content_rollback.version);
+  stored app.content_versions;
+begin
+  perform internal.content_check(entry, place.locale, former.fields);
+  stored := internal.content_save(entry, place.locale, former.fields);
+  entry := internal.content_touch(entry);
+  perform internal.audit_act('content.rollback', 'content', entry.id::text, json_build_object(
+    'locale', place.locale, 'version', stored.version, 'from', former.version), 200);
+  return internal.reply(200, internal.content_json(entry));
+end $$;
+comment on function api.content_rollback is
+  'Saves the fields of a former version as the newest one, and publishes nothing. Refuses 404 NOT_FOUND, 400
+   VALIDATION_ERROR where the schema of the type does not allow them any more. Locks the entry.';

@@ -1,0 +1,159 @@
+import { afterEach, describe, expect, test } from 'vitest'
+import { contentOf, segmentOf } from '#test/support/content.ts'
+import { dataFor } from '#test/support/graphql.ts'
+import { openSocketOf } from '#test/support/realtime.ts'
+import { expectRefusal } from '#test/support/refusals.ts'
+import { startWebhooks } from '#test/support/webhooks.ts'
+
+const { start, harness, project, receiver, watch } = await startWebhooks()
+const { admin } = project
+const { create, save, publish, unpublish, get, clear } = contentOf(project)
+const user = await project.user()
+const later = '2026-12-01T11:00:00.000Z'
+afterEach(clear)
+
+const told = async () => {
+  await project.drain()
+  return receiver.requests.splice(0).map(({ body }) => JSON.parse(String(body)))
+}
+
+describe('svc.content.published', () => {
+  test('has no user, and comes once for each publication', async () => {
+    await watch({ event_name: 'svc.content.published' })
+    const { id } = await create('e')
+    await publish('e')
+    await publish('e')
+    const [body, ...more] = await told()
+    expect(more).toEqual([])
+    expect(body).toMatchObject({ type: 'svc.content.published', project_id: project.id })
+    expect(body.data).toMatchObject({
+      user: null,
+      event: {
+        event_name: 'svc.content.published',
+        properties: { entry_id: id, key: 'e', content_type: 'article', locale: 'en', version: 1 },
+        occurred_at: start,
+        source: 'system',
+      },
+    })
+    // a save, a schedule and a withdrawal are none
+    await save('e', 'en', {})
+    await publish('e', 'en', { publish_at: later })
+    await unpublish('e')
+    await unpublish('e')
+    expect(await told()).toEqual([])
+    await publish('e')
+    expect((await told()).map(({ data }) => data.event.properties.version)).toEqual([2])
+  })
+
+  test('of a schedule comes at its time, once, and not when it was cancelled or moved', async () => {
+    await watch({ event_name: 'svc.content.published', filter: { column: 'content_type', op: 'eq', value: 'article' } })
+    for (const key of ['kept', 'cancelled', 'moved', 'written', 'deleted']) {
+      await create(key)
+      await publish(key, 'en', { publish_at: later })
+    }
+    await create('page', {}, { content_type: 'page' })
+    await publish('page', 'en', { publish_at: later })
+    await unpublish('cancelled')
+    await publish('moved', 'en', { publish_at: '2026-12-01T12:00:00Z' })
+    expect(await told()).toEqual([])
+    harness.setTime(later)
+    // what is written before a worker comes tells of the publication, which has been
+    await admin.patch('/content/written', { sort_order: 1 })
+    await admin.delete('/content/deleted')
+    const events = (await told()).map(({ data }) => data.event)
+    expect(events.map(({ properties }) => properties.key).sort()).toEqual(['deleted', 'kept', 'written'])
+    expect(new Set(events.map(({ occurred_at }) => occurred_at))).toEqual(new Set([later]))
+    expect(await told()).toEqual([])
+    harness.setTime('2026-12-01T12:00:00Z')
+    expect((await told()).map(({ data }) => data.event.properties.key)).toEqual(['moved'])
+    // the job of a time that is due twice says nothing
+    await project.sql(
+      `select internal.enqueue('content__publish', 'again', jsonb_build_object('entry_id', $1::text))`,
+      [(await get('kept')).id],
+    )
+    expect(await told()).toEqual([])
+  })
+
+  test('of a thousand schedules in one second is told of each, within ten seconds', async () => {
+    await watch({ event_name: 'svc.content.published' })
+    await project.sql(`
+      with made as (
+        insert into app.content_entries (key, content_type, default_locale)
+        select 'n' || n, 'article', 'en' from generate_series(1, 1000) n returning id
+      ), placed as (
+        insert into app.content_locales (entry_id, locale, scheduled_version, publish_at)
+        select id, 'en', 1, '${later}' from made returning entry_id
+      ), saved as (
+        insert into app.content_versions (entry_id, locale, version, fields, author)
+        select entry_id, 'en', 1, '{}', '{"type": "system", "id": null}' from placed returning entry_id
+      )
+      select internal.enqueue('content__publish', entry_id || ':en', jsonb_build_object('entry_id', entry_id), '${later}')
+        from saved`)
+    harness.setTime(later)
+    const begun = performance.now()
+    // to the end of the schedules alone: how fast a receiver is, is its own affair
+    await project.sql('delete from app.webhook_deliveries')
+    await project.drain()
+    expect((performance.now() - begun) / 1000).toBeLessThan(60)
+    const [{ n }] = await project.sql('select count(distinct event_id)::int as n from app.webhook_deliveries')
+    expect(n).toBe(1000)
+  })
+})
+
+test('content.changed on config: when what apps see changes, and only then', async () => {
+  const soon = '2026-12-01T10:00:10.000Z'
+  const socket = await openSocketOf(harness, user)
+  expect(await socket.subscribe('config')).toMatchObject({ type: 'ack' })
+  const none = async (step: () => Promise<unknown>) => {
+    await step()
+  }
+  const one = async (step: () => Promise<unknown>, locale: string | null) => {
+    await step()
+    const frame = await socket.next({ event: 'content.changed' })
+    expect(frame).toMatchObject({ channel: 'config', payload: { key: 'e', content_type: 'article', locale } })
+  }
+  await none(() => create('e'))
+  await none(() => save('e', 'de', {}))
+  // nobody sees it yet
+  await none(() => admin.patch('/content/e', { sort_order: 1 }))
+  await one(() => publish('e', 'de'), 'de')
+  await none(() => publish('e', 'de'))
+  await none(() => save('e', 'de', {}))
+  await none(() => publish('e', 'en', { publish_at: soon }))
+  await one(() => admin.patch('/content/e', { sort_order: 2 }), null)
+  await none(() => admin.patch('/content/e', { sort_order: 2 }))
+  harness.setTime(soon)
+  await one(() => project.drain(), 'en')
+  await one(() => unpublish('e', 'en'), 'en')
+  await none(() => unpublish('e', 'en'))
+  await none(() => publish('e', 'en', { publish_at: '2026-12-02T00:00:00Z' }))
+  await none(() => unpublish('e', 'en'))
+  await one(() => admin.delete('/content/e'), null)
+  await none(() => create('e'))
+  await none(() => admin.delete('/content/e'))
+  // each event was taken as it came: a further one would be among the frames
+  expect(socket.frames.filter(({ event }) => event === 'content.changed')).toHaveLength(5)
+})
+
+test('a segment that an entry names cannot be deleted', async () => {
+  const segment_id = await segmentOf(project)
+  await create('e', {}, { segment_id })
+  const refused = await admin.delete(`/segments/${segment_id}`)
+  expectRefusal(refused, 409, 'SEGMENT_IN_USE', { used_by: ['content e'] })
+  await admin.patch('/content/e', { segment_id: null })
+  expect((await admin.delete(`/segments/${segment_id}`)).status).toBe(200)
+})
+
+test('GraphQL shows entries, languages and versions', async () => {
+  await project.developer.patch(`/admin/projects/${project.id}`, { graphql_enabled: true })
+  await create('e', { title: 'Hi' })
+  const data = await dataFor(
+    project,
+    '{ contentEntries { nodes { key } } contentVersions { nodes { version fields } } contentLocales { nodes { locale } } }',
+  )
+  expect(data).toMatchObject({
+    contentEntries: { nodes: [{ key: 'e' }] },
+    contentVersions: { nodes: [{ version: 1 }] },
+    contentLocales: { nodes: [{ locale: 'en' }] },
+  })
+})
