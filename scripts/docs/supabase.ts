@@ -1,7 +1,9 @@
-import { type Case, cases } from '#test/support/supabase_cases.ts'
-import { auth, channels, storage } from '#test/support/supabase_parts.ts'
+import { auth } from '#test/support/supabase_cases/auth.ts'
+import type { Shown } from '#test/support/supabase_cases/case.ts'
+import { cases } from '#test/support/supabase_cases/postgrest.ts'
+import { channels } from '#test/support/supabase_cases/realtime.ts'
+import { storage } from '#test/support/supabase_cases/storage.ts'
 
-type Shown = Pick<Case, 'part' | 'call' | 'refuses' | 'note'>
 const all: readonly Shown[] = [...auth, ...cases, ...storage, ...channels]
 
 const begin = '<!-- calls: made by npm run docs -->'

@@ -1,7 +1,7 @@
 import { createClient } from '@supabase/supabase-js'
 import { expect, test } from 'vitest'
 import { startCollections } from '#test/support/definitions.ts'
-import { cases } from '#test/support/supabase_cases.ts'
+import { cases } from '#test/support/supabase_cases/postgrest.ts'
 
 const { harness, project, define } = await startCollections()
 await project.admin.patch('', { rest_enabled: true })

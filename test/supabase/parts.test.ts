@@ -1,7 +1,9 @@
 import { createClient } from '@supabase/supabase-js'
 import { expect, test } from 'vitest'
 import { newEmail, password, startStage } from '#test/support/sign_in.ts'
-import { auth, storage, type World } from '#test/support/supabase_parts.ts'
+import { auth } from '#test/support/supabase_cases/auth.ts'
+import type { World } from '#test/support/supabase_cases/case.ts'
+import { storage } from '#test/support/supabase_cases/storage.ts'
 
 const { harness, project, mail } = await startStage()
 await project.admin.patch('', { rest_enabled: true })

@@ -1,25 +1,6 @@
-import type { SupabaseClient } from '@supabase/supabase-js'
+import type { Case, Client, Outcome } from '#test/support/supabase_cases/case.ts'
 
-/** A client of a signed-in user, over a collection `books` with three rows of theirs (a, b, c) and `chapters` that refer to them. */
-type Client = SupabaseClient<any, any, any>
-type Outcome = {
-  readonly data?: unknown
-  readonly error?: { code?: string; message?: string } | null
-  readonly count?: number | null
-}
-
-/**
- * What an app calls, and what comes of it: the data, or the code of the error where the REST access does not have it. docs/supabase-js.md is made from
- * this list, and test/rest/clients runs it.
- */
-export type Case = {
-  readonly part: string
-  readonly call: string
-  readonly run: (client: Client) => PromiseLike<Outcome>
-  readonly gives?: unknown
-  readonly refuses?: string
-  readonly note?: string
-}
+// The client is of a signed-in user, over a collection `books` with three rows of theirs (a, b, c) and `chapters` that refer to them.
 
 const titles = (...wanted: string[]) => wanted.map((title) => ({ title }))
 const byTitle = (client: Client) => client.from('books').select('title').order('title')

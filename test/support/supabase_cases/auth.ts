@@ -1,0 +1,114 @@
+import type { PartCase } from '#test/support/supabase_cases/case.ts'
+
+export const auth: PartCase[] = [
+  {
+    part: 'Sign-in',
+    call: 'auth.signUp({ email, password, options: { data } })',
+    run: ({ fresh, password }) =>
+      fresh().auth.signUp({ email: `${crypto.randomUUID()}@example.org`, password, options: { data: { level: 1 } } }),
+    gives: { user: { user_metadata: { level: 1 } }, session: { token_type: 'bearer' } },
+    note: '`data` are the properties of the user; `display_name` and `avatar_url` in it are those of the profile',
+  },
+  {
+    part: 'Sign-in',
+    call: 'auth.signInAnonymously()',
+    run: ({ fresh }) => fresh().auth.signInAnonymously(),
+    gives: { user: { is_anonymous: true } },
+  },
+  {
+    part: 'Sign-in',
+    call: 'auth.signInWithPassword({ email, password })',
+    run: ({ fresh, email, password }) => fresh().auth.signInWithPassword({ email, password }),
+    gives: { user: { aud: 'authenticated' } },
+  },
+  {
+    part: 'Sign-in',
+    call: 'auth.signInWithPassword() with a wrong password',
+    run: ({ fresh, email }) => fresh().auth.signInWithPassword({ email, password: 'another passphrase' }),
+    refuses: 'UNAUTHORIZED',
+    note: 'codes are those of our own routes',
+  },
+  {
+    part: 'Sign-in',
+    call: "auth.signInWithOtp({ email }), auth.verifyOtp({ email, token, type: 'email' })",
+    run: async ({ fresh, code }) => {
+      const [client, email] = [fresh(), `${crypto.randomUUID()}@example.org`]
+      await client.auth.signInWithOtp({ email })
+      return client.auth.verifyOtp({ email, token: await code(email), type: 'email' })
+    },
+    gives: { session: { token_type: 'bearer' } },
+    note: 'the mail has a code; `token_hash` takes the token of a magic link of our own route',
+  },
+  {
+    part: 'Sign-in',
+    call: 'auth.signInWithOtp({ email, options: { shouldCreateUser: false } })',
+    run: ({ fresh, email }) => fresh().auth.signInWithOtp({ email, options: { shouldCreateUser: false } }),
+    refuses: 'INVALID_INPUT',
+    note: 'it would tell who has an account',
+  },
+  {
+    part: 'Sign-in',
+    call: 'auth.resetPasswordForEmail(email)',
+    run: ({ fresh, email }) => fresh().auth.resetPasswordForEmail(email),
+    gives: {},
+    note: "sends a code: `verifyOtp` with type 'recovery', then `updateUser({ password })` within ten minutes",
+  },
+  {
+    part: 'Sign-in',
+    call: 'auth.getUser()',
+    run: ({ client }) => client.auth.getUser(),
+    gives: { user: { role: 'authenticated' } },
+  },
+  {
+    part: 'Sign-in',
+    call: 'auth.getClaims()',
+    run: ({ client }) => client.auth.getClaims(),
+    gives: { header: { alg: 'ES256' } },
+    note: 'verified with the keys of `/auth/v1/.well-known/jwks.json`',
+  },
+  {
+    part: 'Sign-in',
+    call: 'auth.refreshSession()',
+    run: ({ client }) => client.auth.refreshSession(),
+    gives: { session: { token_type: 'bearer' } },
+  },
+  {
+    part: 'Sign-in',
+    call: 'auth.updateUser({ data, password })',
+    run: ({ client }) => client.auth.updateUser({ data: { level: 2 } }),
+    gives: { user: { user_metadata: { level: 2 } } },
+    note: 'a password that is set: with `current_password`, or within ten minutes of the sign-in',
+  },
+  {
+    part: 'Sign-in',
+    call: 'auth.updateUser({ email })',
+    run: ({ client }) => client.auth.updateUser({ email: 'new@example.org' }),
+    gives: { user: { new_email: 'new@example.org' } },
+    note: 'sends a code to the new address, which `updateUser({ email, nonce: code })` brings; `phone` as well',
+  },
+  {
+    part: 'Sign-in',
+    call: 'auth.verifyOtp() of a change of address',
+    run: ({ client }) => client.auth.verifyOtp({ email: 'new@example.org', token: '123456', type: 'email_change' }),
+    refuses: 'INVALID_INPUT',
+    note: 'it has no session: see `updateUser`',
+  },
+  {
+    part: 'Sign-in',
+    call: 'auth.signOut({ scope })',
+    run: async ({ fresh }) => {
+      const client = fresh()
+      await client.auth.signInAnonymously()
+      return { ...(await client.auth.signOut({ scope: 'local' })), data: (await client.auth.getSession()).data }
+    },
+    gives: { session: null },
+    note: 'global, local and others',
+  },
+  {
+    part: 'Sign-in',
+    call: 'auth.mfa.enroll(), auth.linkIdentity(), auth.admin',
+    run: ({ client }) => client.auth.mfa.enroll({ factorType: 'totp' }),
+    refuses: 'NOT_FOUND',
+    note: 'link identities with POST /v1/client/auth/link; users are administered with the routes of developers',
+  },
+]
