@@ -1,5 +1,7 @@
 import type { Command } from './command.ts'
 import { completion } from './commands/completion.ts'
+import { contentPull } from './commands/content_pull.ts'
+import { contentPush } from './commands/content_push.ts'
 import { eventsTail } from './commands/events.ts'
 import { init } from './commands/init.ts'
 import { link } from './commands/link.ts'
@@ -27,6 +29,8 @@ export const commands: readonly Command[] = [
   pull,
   plan,
   push,
+  contentPull,
+  contentPush,
   types,
   eventsTail,
   usersShow,

@@ -198,6 +198,7 @@ export const content = area({
       }),
       route('POST /:idOrKey/locales/:locale/publish', 'Publish a language, at once or at a time', {
         call: 'content_publish',
+        operationId: 'publishContent',
         description: 'The newest version, or `version`. Later saves do not change what is scheduled.',
         body: z.object({ version: VersionNumber.nullish(), publish_at: Moment.nullish() }),
         example: { publish_at: '2027-01-01T08:00:00Z' },
@@ -205,6 +206,7 @@ export const content = area({
       }),
       route('POST /:idOrKey/locales/:locale/unpublish', 'Cancel the schedule of a language, or withdraw it', {
         call: 'content_unpublish',
+        operationId: 'unpublishContent',
         replies: { 200: data(Entry) },
       }),
       route('GET /:idOrKey/versions', 'The versions of a language, newest first', {

@@ -261,9 +261,9 @@ export const updateContent = 'PATCH /v1/admin/projects/{projectId}/content/{idOr
 /** Save a language of an entry as a new version */
 export const setContentLocale = 'PUT /v1/admin/projects/{projectId}/content/{idOrKey}/locales/{locale}' as Operation<{ path: { projectId: string; idOrKey: string; locale: string }; body: S.SetContentLocaleInput }, S.ContentVersionReply>
 /** Publish a language, at once or at a time */
-export const createContentLocalePublish = 'POST /v1/admin/projects/{projectId}/content/{idOrKey}/locales/{locale}/publish' as Operation<{ path: { projectId: string; idOrKey: string; locale: string }; body?: S.CreateContentLocalePublishInput }, S.CreateContentReply>
+export const publishContent = 'POST /v1/admin/projects/{projectId}/content/{idOrKey}/locales/{locale}/publish' as Operation<{ path: { projectId: string; idOrKey: string; locale: string }; body?: S.PublishContentInput }, S.CreateContentReply>
 /** Cancel the schedule of a language, or withdraw it */
-export const createContentLocaleUnpublish = 'POST /v1/admin/projects/{projectId}/content/{idOrKey}/locales/{locale}/unpublish' as Operation<{ path: { projectId: string; idOrKey: string; locale: string } }, S.CreateContentReply>
+export const unpublishContent = 'POST /v1/admin/projects/{projectId}/content/{idOrKey}/locales/{locale}/unpublish' as Operation<{ path: { projectId: string; idOrKey: string; locale: string } }, S.CreateContentReply>
 /** A token that shows the newest versions of an entry for an hour */
 export const previewContentToken = 'POST /v1/admin/projects/{projectId}/content/{idOrKey}/preview-token' as Operation<{ path: { projectId: string; idOrKey: string } }, S.PreviewContentTokenReply>
 /** Save the fields of a former version as the newest one */

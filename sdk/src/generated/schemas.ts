@@ -1405,12 +1405,6 @@ export type CreateContentInput = UpdateContentInput & ({
   /** Fields. The texts and values in the default language. */
   fields?: Record<string, unknown>
 })
-export type CreateContentLocalePublishInput = {
-  /** Version. The number of a version of this language. */
-  version?: number | null
-  /** Publish at. When it is published. */
-  publish_at?: string | null
-}
 export type CreateContentPage = {
   data: Array<CreateContentResult>
   total: number
@@ -4753,6 +4747,12 @@ export type ProvisioningStatus = {
 }
 export type ProvisioningStatusReply = {
   data: ProvisioningStatus
+}
+export type PublishContentInput = {
+  /** Version. The number of a version of this language. */
+  version?: number | null
+  /** Publish at. When it is published. */
+  publish_at?: string | null
 }
 export type PushAutomation = {
   id: string
