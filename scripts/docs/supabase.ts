@@ -1,24 +1,20 @@
-import { auth } from '#test/support/supabase_cases/auth.ts'
-import type { Shown } from '#test/support/supabase_cases/case.ts'
-import { cases } from '#test/support/supabase_cases/postgrest.ts'
-import { channels } from '#test/support/supabase_cases/realtime.ts'
-import { storage } from '#test/support/supabase_cases/storage.ts'
+import type { Case, World } from '#test/support/supabase_cases/case.ts'
+import { all, parts } from '#test/support/supabase_cases/groups.ts'
 
-const all: readonly Shown[] = [...auth, ...cases, ...storage, ...channels]
+type Shown = Pick<Case<World>, 'part' | 'call' | 'refuses' | 'verdict' | 'note'>
 
 const begin = '<!-- calls: made by npm run docs -->'
 const end = '<!-- end of calls -->'
 
 const cell = (text: string) => text.replaceAll('|', '\\|')
-const row = ({ call, refuses, note }: Shown) =>
-  `| \`${cell(call)}\` | ${
-    refuses
-      ? refuses
-          .split('|')
-          .map((code) => `\`${code}\``)
-          .join(' or ')
-      : 'works'
-  } | ${cell(note ?? '')} |`
+const codes = (refuses: string) =>
+  refuses
+    .split('|')
+    .map((code) => `\`${code}\``)
+    .join(' or ')
+const resultOf = ({ refuses, verdict }: Shown) =>
+  [...(verdict ? [verdict] : []), ...(refuses ? [codes(refuses)] : verdict ? [] : ['works'])].join(': ')
+const row = (one: Shown) => `| \`${cell(one.call)}\` | ${resultOf(one)} | ${cell(one.note ?? '')} |`
 
 const section = (part: string) =>
   [`### ${part}`, '', '| call | result | |', '|---|---|---|', ...all.filter((one) => one.part === part).map(row)].join(
@@ -31,6 +27,5 @@ export const withCalls = (page: string): string => {
   const after = rest.split(end)[1]
   if (before === undefined || after === undefined)
     throw new Error(`docs/supabase-js.md has lost its marks "${begin}" and "${end}".`)
-  const parts = [...new Set(all.map(({ part }) => part))]
   return `${before}${begin}\n${parts.map(section).join('\n\n')}\n${end}${after}`
 }

@@ -149,7 +149,8 @@ export const createChannels = (options: ChannelsOptions): Channels => {
       joinRef: of.joinRef,
       changes,
       isSelf: config?.broadcast?.self === true,
-      hasPresence: config?.presence?.enabled === true,
+      // clients before 2.51 do not say whether they want it
+      hasPresence: config?.presence != null && config.presence.enabled !== false,
       isPrivate: config?.private === true,
       room: isRoom ? `room:${name}` : null,
       isHere: false,

@@ -1,14 +1,29 @@
 import { createClient } from '@supabase/supabase-js'
-import { expect, test } from 'vitest'
+import { afterAll, expect, test } from 'vitest'
 import { newEmail, password, startStage } from '#test/support/sign_in.ts'
 import { auth } from '#test/support/supabase_cases/auth.ts'
-import type { World } from '#test/support/supabase_cases/case.ts'
+import type { Client, World } from '#test/support/supabase_cases/case.ts'
+import { named } from '#test/support/supabase_cases/named.ts'
+import { matches } from '#test/support/supabase_cases/outcome.ts'
+import { channels } from '#test/support/supabase_cases/realtime.ts'
+import { collections } from '#test/support/supabase_cases/rows_stage.ts'
 import { storage } from '#test/support/supabase_cases/storage.ts'
 
 const { harness, project, mail } = await startStage()
 await project.admin.patch('', { rest_enabled: true })
-const fresh = () =>
-  createClient(harness.url, project.clientKey, { auth: { autoRefreshToken: false, persistSession: false } })
+for (const collection of collections) await project.admin.post('/collections', collection)
+const opened: Client[] = []
+const fresh = () => {
+  const made = createClient(harness.url, project.clientKey, {
+    auth: { autoRefreshToken: false, persistSession: false },
+  })
+  opened.push(made)
+  return made
+}
+// the server waits for open sockets when it stops
+afterAll(async () => {
+  for (const one of opened) await one.realtime.disconnect()
+})
 const client = fresh()
 const email = newEmail()
 await client.auth.signUp({ email, password })
@@ -22,12 +37,17 @@ const world: World = {
     await project.drain()
     return /^(\d{6})$/m.exec(mail.to(address).at(-1)?.text ?? '')?.[1] ?? ''
   },
+  async peer() {
+    const other = fresh()
+    await other.auth.signUp({ email: newEmail(), password })
+    return other
+  },
   own: async () => `user/${(await client.auth.getUser()).data.user?.id}`,
 }
 
-test.each([...auth, ...storage].map((one) => [one.call, one] as const))('%s', async (_call, one) => {
-  const { data, error } = await one.run(world)
-  if (one.refuses) return expect((error as { code?: string }).code).toMatch(new RegExp(`^(${one.refuses})$`))
-  expect(error ?? null).toBeNull()
-  expect(data).toMatchObject(one.gives as object)
+const made = [...channels, ...auth, ...storage, ...named].flatMap((one) =>
+  one.run ? [[one.call, one, one.run] as const] : [],
+)
+test.each(made)('%s', async (_call, one, run) => {
+  expect(matches(one, await run(world))).toBeNull()
 })

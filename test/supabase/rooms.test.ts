@@ -134,3 +134,25 @@ test('a message has the form and the bounds that it has on a connection', async 
   const closed = await harness.project()
   expect(await post({}, { apikey: closed.clientKey })).toMatchObject({ status: 403, body: { code: 'REST_DISABLED' } })
 })
+
+test('a client that does not say whether it wants presence, as those before 2.51, has it', async () => {
+  const join = async (presence: object) => {
+    const socket = new WebSocket(
+      `${harness.url.replace('http', 'ws')}/realtime/v1/websocket?apikey=${project.clientKey}&vsn=1.0.0`,
+    )
+    onTestFinished(() => socket.terminate())
+    const events: string[] = []
+    socket.on('message', (data) => void events.push(JSON.parse(String(data)).event))
+    await new Promise((resolve) => socket.once('open', resolve))
+    const payload = { access_token: ada.sessionToken, config: { presence } }
+    socket.send(JSON.stringify({ topic: 'realtime:hall', event: 'phx_join', ref: '1', join_ref: '1', payload }))
+    await expect.poll(() => events).toContain('phx_reply')
+    // what comes later comes after the answer to this
+    socket.send(JSON.stringify({ topic: 'phoenix', event: 'heartbeat', ref: '2', payload: {} }))
+    await expect.poll(() => events.filter((event) => event === 'phx_reply').length).toBe(2)
+    return events
+  }
+  expect(await join({ key: '' })).toContain('presence_state')
+  expect(await join({ key: '', enabled: true })).toContain('presence_state')
+  expect(await join({ key: '', enabled: false })).not.toContain('presence_state')
+})

@@ -1,29 +1,30 @@
 import type { SupabaseClient } from '@supabase/supabase-js'
 
 export type Client = SupabaseClient<any, any, any>
-export type Outcome = {
+
+type Outcome = {
   readonly data?: unknown
-  readonly error?: { code?: string; message?: string } | null
+  readonly error?: unknown
   readonly count?: number | null
 }
 
 /**
- * What an app calls, and what comes of it: the data, or the code of the error where the REST access does not have it. docs/supabase-js.md is made from
- * the lists of this folder, one file a client, which test/rest/clients and test/supabase run.
+ * A call of an app, and what comes of it: the data, or the code of a refusal. The table of docs/supabase-js.md is made from these, tests make them with the
+ * client of the lockfile, and `npm run proof:supabase` with any published one.
  */
-export type Case = {
+export type Case<World> = {
   readonly part: string
   readonly call: string
-  readonly run: (client: Client) => PromiseLike<Outcome>
+  /** Without it the call is named alone: the client does it by itself, or asks for what is not offered. */
+  readonly run?: (world: World) => PromiseLike<Outcome>
   readonly gives?: unknown
+  /** Codes, joined by `|`. Without a verdict it is a refusal that Supabase gives too. */
   readonly refuses?: string
+  readonly verdict?: 'differs' | 'not offered'
   readonly note?: string
 }
 
-/** What a row of the table in the guide has. */
-export type Shown = Pick<Case, 'part' | 'call' | 'refuses' | 'note'>
-
-/** A signed-in client of its own, with what the calls need: mail that can be read, and another user's id. */
+/** A user who has signed in, with what calls need: mail that can be read, somebody else, a place for files. */
 export type World = {
   readonly client: Client
   readonly fresh: () => Client
@@ -32,9 +33,9 @@ export type World = {
   /** A code that was mailed for signing in. */
   readonly code: (email: string) => Promise<string>
   readonly own: () => Promise<string>
+  /** The client of another user. */
+  readonly peer: () => Promise<Client>
 }
 
-/** What an app calls beside rows, as `Case` has it. `gives` is part of the data. */
-export type PartCase = Pick<Case, 'part' | 'call' | 'gives' | 'refuses' | 'note'> & {
-  readonly run: (world: World) => PromiseLike<{ data?: unknown; error?: unknown }>
-}
+/** A call beside rows. */
+export type PartCase = Case<World>

@@ -1,4 +1,0 @@
-import { vi } from 'vitest'
-
-// what the suite takes of jest
-Object.assign(globalThis, { jest: vi })
