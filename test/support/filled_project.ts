@@ -39,6 +39,13 @@ const onboardingSteps = [
   { id: 'reminders', type: 'permission', title: 'May we remind you?', config: { kind: 'push' }, skippable: true },
 ]
 
+/** Texts of the app; the last of them stands first in the list. */
+const entries = [
+  ['imprint', 'page', { title: 'Imprint' }],
+  ['practice-tips', 'article', { title: 'Tips for practice', text: 'Play slowly.\nPlay often.', minutes: 3 }],
+  ['welcome', 'banner', { title: 'Welcome', text: 'Good to have you here.', is_large: true }],
+] as const
+
 const monetization = {
   products: [
     {
@@ -237,6 +244,14 @@ export const fillProject = async (ask: Ask, now: Date, size = 200, rows = 400): 
     rules: { and: [{ source: 'property', column: 'plan.tier', op: 'eq', value: 'pro' }] },
   })
   await ask('POST', '/collections', songs)
+  for (const [key, content_type, fields] of entries) await ask('POST', '/content', { key, content_type, fields })
+  await ask('PUT', '/content/welcome/locales/de', { fields: { title: 'Willkommen', text: 'Schön, dass du da bist.' } })
+  await ask('POST', '/content/welcome/locales/en/publish')
+  await ask('POST', '/content/welcome/locales/de/publish', { publish_at: start(3) })
+  await ask('POST', '/content/practice-tips/locales/en/publish')
+  await ask('PUT', '/content/practice-tips/locales/en', {
+    fields: { title: 'Five tips for practice', text: 'Play slowly.\nPlay daily.\nRest your hands.', minutes: 4 },
+  })
   const users: { id: string; display_name: string; email: string }[] = []
   for (let n = 0; n < size; n += 1) {
     const name =
