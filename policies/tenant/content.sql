@@ -19,7 +19,7 @@ grant execute on function internal.locale_tag, internal.locale_checked, internal
   api.content_update, api.content_delete, api.content_locale_put, api.content_publish, api.content_unpublish,
   api.content_rollback, api.content_preview_token, api.content_type_put, internal.promotion_rows__content,
   internal.promotion_merged__content, internal.promotion_write__content, internal.promotion_lock__content to app_admin;
-grant execute on function api.content_settle to app_worker;
+grant execute on function api.content_settle, internal.purge__content to app_worker;
 
 select internal.graphql_declare('app.content_types');
 select internal.graphql_declare('app.content_entries');
