@@ -68,24 +68,36 @@ test('sign up, sign out, sign in again', async () => {
   expect(rows.error?.code).toBe('PGRST205')
 })
 
-test('refusals have the codes of our own routes, and those that auth-js acts on by itself', async () => {
+test('refusals have the codes of GoTrue, with our own beside them', async () => {
   const client = newClient()
   const email = newEmail()
   const weak = await client.auth.signUp({ email, password: 'short' })
   expect(weak.error).toMatchObject({ name: 'AuthWeakPasswordError', code: 'weak_password', reasons: ['length'] })
   await client.auth.signUp({ email, password })
-  expect((await client.auth.signUp({ email, password })).error).toMatchObject({ status: 409, code: 'EMAIL_EXISTS' })
+  expect((await client.auth.signUp({ email, password })).error).toMatchObject({
+    status: 409,
+    code: 'user_already_exists',
+  })
   const wrong = await newClient().auth.signInWithPassword({ email, password: 'another passphrase' })
-  expect(wrong.error).toMatchObject({ status: 401, code: 'UNAUTHORIZED', name: 'AuthApiError' })
+  expect(wrong.error).toMatchObject({ status: 401, code: 'invalid_credentials', name: 'AuthApiError' })
+  expect((await ask('/token?grant_type=password', { email, password: 'another one' })).body).toEqual({
+    code: 401,
+    error_code: 'invalid_credentials',
+    msg: 'The email or the password is wrong.',
+    details: { code: 'UNAUTHORIZED' },
+  })
   expect((await newClient('svc_nothing').auth.signInAnonymously()).error?.code).toBe('UNAUTHORIZED')
-  expect((await client.auth.signUp({ phone: newPhone(), password })).error?.code).toBe('INVALID_INPUT')
-  expect((await client.auth.signInWithPassword({ phone: newPhone(), password })).error?.code).toBe('INVALID_INPUT')
-  expect(await ask('/token?grant_type=pkce', {})).toMatchObject({ status: 400, body: { error_code: 'INVALID_INPUT' } })
-  expect((await ask('/signup', '[]')).body.error_code).toBe('INVALID_INPUT')
-  expect((await ask('/signup', '{"data":[]}')).body.error_code).toBe('INVALID_INPUT')
-  expect((await ask('/signup', '{"email":7,"password":"x"}')).body.error_code).toBe('INVALID_INPUT')
+  expect((await client.auth.signUp({ phone: newPhone(), password })).error?.code).toBe('validation_failed')
+  expect((await client.auth.signInWithPassword({ phone: newPhone(), password })).error?.code).toBe('validation_failed')
+  expect(await ask('/token?grant_type=pkce', {})).toMatchObject({
+    status: 400,
+    body: { error_code: 'validation_failed', details: { code: 'INVALID_INPUT', field: 'grant_type' } },
+  })
+  expect((await ask('/signup', '[]')).body.error_code).toBe('validation_failed')
+  expect((await ask('/signup', '{"data":[]}')).body.error_code).toBe('validation_failed')
+  expect((await ask('/signup', '{"email":7,"password":"x"}')).body.error_code).toBe('validation_failed')
   expect(await ask('/factors', {})).toMatchObject({ status: 404, body: { error_code: 'NOT_FOUND', code: 404 } })
-  expect((await ask('/user', null, {}, 'GET')).status).toBe(401)
+  expect(await ask('/user', null, {}, 'GET')).toMatchObject({ status: 401, body: { error_code: 'no_authorization' } })
 })
 
 test('an anonymous user, whose address is linked with a code', async () => {
@@ -97,7 +109,7 @@ test('an anonymous user, whose address is linked with a code', async () => {
   expect(sent.error).toBeNull()
   expect(sent.data.user).toMatchObject({ new_email: email, is_anonymous: true })
   const six = await mailedCode(email)
-  expect((await client.auth.updateUser({ email, nonce: notThat(six) })).error?.code).toBe('OTP_INVALID')
+  expect((await client.auth.updateUser({ email, nonce: notThat(six) })).error?.code).toBe('otp_expired')
   const linked = await client.auth.updateUser({ email, nonce: six })
   expect(linked.data.user).toMatchObject({ id: data.user?.id, email, is_anonymous: false })
 })
@@ -108,7 +120,7 @@ test('codes and links by mail', async () => {
   expect((await client.auth.signInWithOtp({ email })).error).toBeNull()
   const six = await mailedCode(email)
   const wrong = await client.auth.verifyOtp({ email, token: notThat(six), type: 'email' })
-  expect(wrong.error).toMatchObject({ status: 401, code: 'OTP_INVALID' })
+  expect(wrong.error).toMatchObject({ status: 401, code: 'otp_expired' })
   const verified = await client.auth.verifyOtp({ email, token: six, type: 'email' })
   expect(verified.data.user).toMatchObject({ email, email_confirmed_at: expect.any(String) })
   const link = await client.auth.verifyOtp({ token_hash: await magicToken(email), type: 'magiclink' })
@@ -119,9 +131,9 @@ test('codes and links by mail', async () => {
     await client.auth.signInWithOtp({ phone: newPhone(), options: { channel: 'whatsapp' } }),
     await client.auth.verifyOtp({ email, token: '123456', type: 'email_change' }),
   ]
-  expect(refused.map(({ error }) => error?.code)).toEqual(['INVALID_INPUT', 'INVALID_INPUT', 'INVALID_INPUT'])
+  expect(refused.map(({ error }) => error?.code)).toEqual(Array(3).fill('validation_failed'))
   // no SMS provider is set up
-  expect((await client.auth.signInWithOtp({ phone: newPhone() })).error?.code).toBe('PROVIDER_NOT_CONFIGURED')
+  expect((await client.auth.signInWithOtp({ phone: newPhone() })).error?.code).toBe('phone_provider_disabled')
 })
 
 test('guesses are counted together with those of our own route', async () => {
@@ -133,9 +145,12 @@ test('guesses are counted together with those of our own route', async () => {
     codes.push((await newClient().auth.signInWithPassword({ email, password: 'another passphrase' })).error?.code)
     codes.push((await login(email, 'another passphrase')).error?.code)
   }
-  expect(new Set(codes)).toEqual(new Set(['UNAUTHORIZED']))
+  expect(new Set(codes)).toEqual(new Set(['invalid_credentials', 'UNAUTHORIZED']))
   const locked = await ask('/token?grant_type=password', { email, password })
-  expect(locked).toMatchObject({ status: 429, body: { error_code: 'RATE_LIMIT_EXCEEDED' } })
+  expect(locked).toMatchObject({
+    status: 429,
+    body: { error_code: 'over_request_rate_limit', details: { code: 'RATE_LIMIT_EXCEEDED' } },
+  })
   expect(Number(locked.headers.get('retry-after'))).toBeGreaterThan(0)
 })
 
@@ -148,8 +163,54 @@ test('a session is refreshed, once, and the user of it comes along', async () =>
   expect(next.data.session?.refresh_token).not.toBe(first)
   expect(await ask('/token?grant_type=refresh_token', { refresh_token: 'x' })).toMatchObject({
     status: 401,
-    body: { error_code: 'INVALID_TOKEN' },
+    body: { error_code: 'refresh_token_not_found', details: { code: 'INVALID_TOKEN' } },
   })
+})
+
+test('a refresh token that was replaced, a wrong current password, a token of nobody', async () => {
+  const client = newClient()
+  const email = newEmail()
+  const { data } = await client.auth.signUp({ email, password })
+  const first = data.session?.refresh_token as string
+  await client.auth.refreshSession()
+  const again = await ask('/token?grant_type=refresh_token', { refresh_token: first })
+  expect(again).toMatchObject({ status: 401, body: { error_code: 'refresh_token_already_used' } })
+  const signedIn = await newClient().auth.signInWithPassword({ email, password })
+  const authorization = `Bearer ${signedIn.data.session?.access_token}`
+  const wrong = { password: 'a new passphrase', current_password: 'not this one' }
+  expect(await ask('/user', wrong, { authorization }, 'PUT')).toMatchObject({
+    status: 401,
+    body: { error_code: 'invalid_credentials', details: { code: 'UNAUTHORIZED' } },
+  })
+  const nobody = await ask('/user', null, { authorization: 'Bearer nonsense' }, 'GET')
+  expect(nobody).toMatchObject({ status: 401, body: { error_code: 'session_not_found' } })
+  const foreign = await ask('/token?grant_type=id_token', { provider: 'google', id_token: 'x' })
+  expect(foreign).toMatchObject({ status: 401, body: { error_code: 'bad_jwt', details: { code: 'INVALID_TOKEN' } } })
+})
+
+test('what is offered, and that the service is there', async () => {
+  const plain = await harness.project()
+  await plain.admin.patch('', { rest_enabled: true })
+  const offered = async (key: string) =>
+    (await ask('/settings', null, { apikey: key }, 'GET')).body as { external: object }
+  expect(await offered(plain.clientKey)).toMatchObject({
+    external: { anonymous_users: true, apple: false, google: false, email: true, phone: false },
+    disable_signup: false,
+    mailer_autoconfirm: true,
+  })
+  const refused = await ask(
+    '/token?grant_type=id_token',
+    { provider: 'google', id_token: 'x' },
+    { apikey: plain.clientKey },
+  )
+  expect(refused).toMatchObject({ status: 400, body: { error_code: 'provider_disabled' } })
+  expect((await offered(project.clientKey)).external).toMatchObject({ apple: true, google: true })
+  expect(await ask('/health', null, {}, 'GET')).toMatchObject({
+    status: 200,
+    body: { name: 'Trellis', version: '1.0.0' },
+  })
+  const nobody = await ask('/settings', null, { apikey: 'svc_nothing' }, 'GET')
+  expect(nobody).toMatchObject({ status: 401, body: { error_code: 'UNAUTHORIZED', details: { code: 'UNAUTHORIZED' } } })
 })
 
 test('the user changes their metadata and their password', async () => {
@@ -162,7 +223,7 @@ test('the user changes their metadata and their password', async () => {
   // the sign-in is young: the current password need not be sent
   expect((await client.auth.updateUser({ password: 'a longer passphrase' })).error).toBeNull()
   expect((await newClient().auth.signInWithPassword({ email, password: 'a longer passphrase' })).error).toBeNull()
-  expect((await client.auth.updateUser({ data: { display_name: '' } })).error?.code).toBe('INVALID_INPUT')
+  expect((await client.auth.updateUser({ data: { display_name: '' } })).error?.code).toBe('validation_failed')
 })
 
 test('sign out of this device, of the others, of all', async () => {

@@ -203,6 +203,12 @@ comment on function internal.sign_in_by_phone is
   'Signs in the person who has just proved a number: as its user, or as a new one. The caller must hold the address
    lock.';
 
+create or replace function api.auth_offered() returns api.reply
+language sql stable as $$
+  select internal.reply(200, json_build_object('phone', internal.has_provider('sms')))
+$$;
+comment on function api.auth_offered is 'With what users may sign in beside mail: {phone}, whether texts can be sent.';
+
 create or replace function api.auth_code_sign_in(channel text, address text, secret_hash text, sid uuid,
                                                  refresh_hash text, device jsonb default null)
 returns api.reply

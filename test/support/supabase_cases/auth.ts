@@ -25,8 +25,8 @@ export const auth: PartCase[] = [
     part: 'Sign-in',
     call: 'auth.signInWithPassword() with a wrong password',
     run: ({ fresh, email }) => fresh().auth.signInWithPassword({ email, password: 'another passphrase' }),
-    refuses: 'UNAUTHORIZED',
-    note: 'codes are those of our own routes',
+    refuses: 'invalid_credentials',
+    note: 'codes are those of GoTrue; ours stand in `details.code` of the body',
   },
   {
     part: 'Sign-in',
@@ -43,7 +43,7 @@ export const auth: PartCase[] = [
     part: 'Sign-in',
     call: 'auth.signInWithOtp({ email, options: { shouldCreateUser: false } })',
     run: ({ fresh, email }) => fresh().auth.signInWithOtp({ email, options: { shouldCreateUser: false } }),
-    refuses: 'INVALID_INPUT',
+    refuses: 'validation_failed',
     note: 'it would tell who has an account',
   },
   {
@@ -90,7 +90,7 @@ export const auth: PartCase[] = [
     part: 'Sign-in',
     call: 'auth.verifyOtp() of a change of address',
     run: ({ client }) => client.auth.verifyOtp({ email: 'new@example.org', token: '123456', type: 'email_change' }),
-    refuses: 'INVALID_INPUT',
+    refuses: 'validation_failed',
     note: 'it has no session: see `updateUser`',
   },
   {

@@ -1,0 +1,52 @@
+import type { FastifyRequest } from 'fastify'
+import type { ApiError } from '#server/errors.ts'
+
+/** What a refusal of ours is called in GoTrue, wherever it comes from: clients know these words, and auth-js acts on some by itself. */
+const words: Readonly<Record<string, string>> = {
+  AUDIENCE_NOT_CONFIGURED: 'provider_disabled',
+  CONTENT_REJECTED: 'validation_failed',
+  EMAIL_EXISTS: 'user_already_exists',
+  IDENTITY_IN_USE: 'identity_already_exists',
+  INVALID_BODY: 'bad_json',
+  INVALID_INPUT: 'validation_failed',
+  INVALID_TIMEZONE: 'validation_failed',
+  LINK_REQUIRED: 'email_exists',
+  OTP_INVALID: 'otp_expired',
+  PROVIDER_NOT_CONFIGURED: 'phone_provider_disabled',
+  RATE_LIMITED: 'over_request_rate_limit',
+  RATE_LIMIT_EXCEEDED: 'over_request_rate_limit',
+  REFRESH_TOKEN_REUSED: 'refresh_token_already_used',
+  TOKEN_EXPIRED: 'bad_jwt',
+  USER_BANNED: 'user_banned',
+  USER_NOT_FOUND: 'user_not_found',
+  WEAK_PASSWORD: 'weak_password',
+}
+
+/** And what it is called where one word of ours stands for several of GoTrue's: by the method and path, with the kind of grant. */
+const wordsOf: Readonly<Record<string, Readonly<Record<string, string>>>> = {
+  'POST /token password': { UNAUTHORIZED: 'invalid_credentials' },
+  'POST /token id_token': { INVALID_TOKEN: 'bad_jwt' },
+  'POST /token refresh_token': { INVALID_TOKEN: 'refresh_token_not_found', UNAUTHORIZED: 'session_not_found' },
+  'POST /verify': { INVALID_TOKEN: 'otp_expired' },
+  'GET /user': { UNAUTHORIZED: 'session_not_found', INVALID_TOKEN: 'bad_jwt' },
+  // also where the current password that was sent is wrong
+  'PUT /user': { UNAUTHORIZED: 'invalid_credentials', INVALID_TOKEN: 'bad_jwt' },
+  'POST /logout': { UNAUTHORIZED: 'session_not_found', INVALID_TOKEN: 'bad_jwt' },
+}
+const ofSession = new Set(['GET /user', 'PUT /user', 'POST /logout'])
+
+/** Requests whose API key is one: what is refused after that is not the key. */
+const keyed = new WeakSet<FastifyRequest>()
+export const noteKey = (request: FastifyRequest): void => void keyed.add(request)
+
+/** The code of a refusal as auth-js knows it; ours where GoTrue has no word for it. */
+export const codeFor = ({ code }: ApiError, request: FastifyRequest): string => {
+  const { '*': path } = request.params as { '*'?: string }
+  const { grant_type } = request.query as { grant_type?: unknown }
+  const place = `${request.method} /${path}`
+  if (!keyed.has(request)) return words[code] ?? code
+  if (code === 'UNAUTHORIZED' && ofSession.has(place) && request.headers.authorization === undefined)
+    return 'no_authorization'
+  const own = wordsOf[path === 'token' ? `${place} ${String(grant_type)}` : place]
+  return own?.[code] ?? words[code] ?? code
+}

@@ -1,0 +1,191 @@
+/** What auth-js asks for, by our own routes: one handler for each path. */
+import type { FastifyRequest } from 'fastify'
+import { refusal } from '#server/errors.ts'
+import { changeOf, claimsOf, invalid, type OurUser, sessionOf, type Tokens, userOf } from '#server/rest/auth_shapes.ts'
+import type { Asked } from '#server/rest/through.ts'
+
+/** Our own routes that sign-in is made of. */
+export const signatures = {
+  anonymous: 'POST /client/auth/anonymous',
+  signup: 'POST /client/auth/email/signup',
+  login: 'POST /client/auth/email/login',
+  social: 'POST /client/auth/social',
+  refresh: 'POST /client/auth/refresh',
+  emailCode: 'POST /client/auth/email/otp/request',
+  emailVerify: 'POST /client/auth/email/otp/verify',
+  phoneCode: 'POST /client/auth/phone/otp/request',
+  phoneVerify: 'POST /client/auth/phone/otp/verify',
+  linkVerify: 'POST /client/auth/magic-link/verify',
+  link: 'POST /client/auth/link',
+  password: 'POST /client/auth/password',
+  logout: 'POST /client/auth/logout',
+  sessions: 'GET /client/auth/sessions',
+  endSession: 'DELETE /client/auth/sessions/:sessionId',
+  jwks: 'GET /client/auth/jwks',
+  me: 'GET /client/users/me',
+  update: 'PATCH /client/users/me',
+} as const
+
+export type Fields = Readonly<Record<string, unknown>>
+/** One request: what it says, and our routes as its sender. */
+export type Context = {
+  readonly request: FastifyRequest
+  readonly query: Readonly<Record<string, string | undefined>>
+  readonly body: Fields
+  readonly now: () => Date
+  /** The same session as a token with the claims that auth-js reads. */
+  readonly sign: (token: string, user: OurUser) => Promise<string>
+  readonly offered: () => Promise<{ readonly apple: boolean; readonly google: boolean; readonly phone: boolean }>
+  readonly ask: <T>(name: keyof typeof signatures, asked?: Asked) => Promise<T>
+}
+export type Handler = (context: Context) => Promise<unknown>
+
+const signedIn = async (context: Context, tokens: Tokens & { readonly user: OurUser }, metadata?: unknown) => {
+  const change = changeOf(metadata)
+  const session = tokens.session_token
+  const user = change ? await context.ask<OurUser>('update', { body: change, session }) : tokens.user
+  return sessionFor(context, tokens, user)
+}
+const sessionFor = async ({ sign, now }: Context, tokens: Tokens, user: OurUser) =>
+  sessionOf({ ...tokens, session_token: await sign(tokens.session_token, user) }, user, now())
+type SignedIn = Parameters<typeof signedIn>[1]
+
+const signUp: Handler = async (context) => {
+  const { email, phone, password, data } = context.body
+  changeOf(data)
+  if (phone !== undefined && phone !== '') throw invalid('phone', 'has no password here: sign in with a code')
+  if (email === undefined && password === undefined)
+    return signedIn(context, await context.ask<SignedIn>('anonymous', { body: {} }), data)
+  return signedIn(context, await context.ask<SignedIn>('signup', { body: { email, password } }), data)
+}
+
+/** Of a refresh, whose route answers tokens alone: auth-js keeps the user beside them. */
+const refresh: Handler = async (context) => {
+  const tokens = await context.ask<Tokens>('refresh', { body: { refresh_token: context.body['refresh_token'] } })
+  return sessionFor(context, tokens, await context.ask<OurUser>('me', { session: tokens.session_token }))
+}
+
+const idToken: Handler = async (context) => {
+  const { provider, id_token, nonce, link_identity } = context.body
+  const body = { provider, id_token, ...(nonce === undefined ? {} : { nonce }) }
+  if (link_identity === true) throw invalid('link_identity', 'is made by POST /v1/client/auth/link')
+  return signedIn(context, await context.ask<SignedIn>('social', { body }))
+}
+
+const token: Handler = async (context) => {
+  const { grant_type } = context.query
+  if (grant_type === 'refresh_token') return refresh(context)
+  if (grant_type === 'id_token') return idToken(context)
+  if (grant_type !== 'password') throw invalid('grant_type', 'must be password, refresh_token or id_token')
+  const { email, password, phone } = context.body
+  if (phone !== undefined) throw invalid('phone', 'has no password here: sign in with a code')
+  return signedIn(context, await context.ask<SignedIn>('login', { body: { email, password } }))
+}
+
+/** A code: by mail, or as a text message. */
+const requestCode: Handler = async ({ body, ask }) => {
+  const { email, phone, create_user, channel } = body
+  if (create_user === false)
+    throw invalid('create_user', 'must not be false: whoever proves an address may sign in with it')
+  if (channel === 'whatsapp') throw invalid('channel', 'must be sms')
+  if (email !== undefined) await ask('emailCode', { body: { email } })
+  else await ask('phoneCode', { body: { phone } })
+  return {}
+}
+
+const recover: Handler = async ({ body, ask }) => {
+  await ask('emailCode', { body: { email: body['email'] } })
+  return {}
+}
+
+const emailTypes = ['email', 'magiclink', 'signup', 'recovery', 'invite']
+
+const verify: Handler = async (context) => {
+  const { type, email, phone, token: code, token_hash } = context.body
+  if (typeof type !== 'string' || ![...emailTypes, 'sms'].includes(type))
+    throw invalid('type', `must be one of ${emailTypes.join(', ')}, sms: a change of address takes its code as nonce`)
+  if (token_hash !== undefined)
+    return signedIn(context, await context.ask<SignedIn>('linkVerify', { body: { token: token_hash } }))
+  const asked = type === 'sms' ? { body: { phone, code } } : { body: { email, code } }
+  return signedIn(context, await context.ask<SignedIn>(type === 'sms' ? 'phoneVerify' : 'emailVerify', asked))
+}
+
+/** auth-js removes what it keeps of a session by this code. */
+const getUser: Handler = async ({ ask, request }) => {
+  if (request.headers.authorization === undefined) throw noSession()
+  return userOf(await ask<OurUser>('me'))
+}
+
+const noSession = () => refusal(401, 'UNAUTHORIZED', 'Sign in first.')
+
+/** A new address takes two steps: the first sends a code to it, the second brings the code as `nonce`. */
+const linkAddress = async ({ body, ask }: Context, channel: 'email' | 'phone'): Promise<object> => {
+  const [address, code] = [body[channel], body['nonce']]
+  if (code !== undefined) {
+    await ask('link', { body: { provider: channel, [channel]: address, code } })
+    return {}
+  }
+  await ask(channel === 'email' ? 'emailCode' : 'phoneCode', { body: { [channel]: address, purpose: 'link' } })
+  return { [`new_${channel}`]: address }
+}
+
+const updateUser: Handler = async (context) => {
+  const { body, ask, request } = context
+  if (request.headers.authorization === undefined) throw noSession()
+  const { email, phone, password, current_password, data } = body
+  const change = changeOf(data)
+  let more = {}
+  if (email !== undefined) more = await linkAddress(context, 'email')
+  if (phone !== undefined && phone !== '') more = { ...more, ...(await linkAddress(context, 'phone')) }
+  if (password !== undefined)
+    await ask('password', { body: { password, ...(current_password === undefined ? {} : { current_password }) } })
+  return userOf(change ? await ask<OurUser>('update', { body: change }) : await ask<OurUser>('me'), more)
+}
+
+const bearerOf = ({ headers }: FastifyRequest) => (headers.authorization ?? '').replace(/^Bearer\s+/i, '')
+
+const logout: Handler = async ({ ask, query, request }) => {
+  if (request.headers.authorization === undefined) throw noSession()
+  const scope = query['scope'] ?? 'global'
+  if (!['global', 'local', 'others'].includes(scope)) throw invalid('scope', 'must be global, local or others')
+  // all: the session token decides; the refresh token of one session is not asked for
+  if (scope === 'global') await ask('logout', { body: { refresh_token: 'none', all: true } })
+  else {
+    // the list checks the token, whose claims are then known to be ours
+    const own = { query: { limit: '100' } }
+    const listed = await ask<{ id: string; current: boolean }[]>('sessions', own)
+    const ended = scope === 'local' ? [{ id: claimsOf(bearerOf(request)).sid }] : listed.filter((one) => !one.current)
+    for (const { id } of ended) await ask('endSession', { params: { sessionId: id } })
+  }
+  return null
+}
+
+const settings: Handler = async ({ offered }) => {
+  const { apple, google, phone } = await offered()
+  return {
+    external: { anonymous_users: true, apple, google, email: true, phone },
+    disable_signup: false,
+    // whoever signs up has a session at once; email_confirmed_at says whether the address is proved
+    mailer_autoconfirm: true,
+    phone_autoconfirm: false,
+    saml_enabled: false,
+    passkeys_enabled: false,
+  }
+}
+
+/** The paths below /auth/v1 that are served. */
+export const handlers: Readonly<Record<string, Handler>> = {
+  'POST /signup': signUp,
+  'POST /token': token,
+  'POST /otp': requestCode,
+  'POST /resend': requestCode,
+  'POST /recover': recover,
+  'POST /verify': verify,
+  'GET /user': getUser,
+  'PUT /user': updateUser,
+  'POST /logout': logout,
+  'GET /settings': settings,
+  'GET /health': async () => ({ name: 'Trellis', version: '1.0.0', description: 'Sign-in in the form of auth-js' }),
+  // auth-js reads the keys at the top
+  'GET /.well-known/jwks.json': ({ ask }) => ask('jwks'),
+}
