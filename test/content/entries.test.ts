@@ -362,6 +362,7 @@ describe('the list', () => {
       ['search=in_the', ['a']],
       ['search=in-the', []],
       ['search=%22DEEP%22', ['a']],
+      ['search=%C3%9CBUNG', ['b']],
       ['search=gone', []],
       ['search=venir', ['a']],
       ['search=title', []],

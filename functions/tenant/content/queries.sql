@@ -15,7 +15,7 @@ create or replace function api.content_list(content_type text default null, tag 
                                             search text default null, page_offset int default 0,
                                             page_limit int default 50)
 returns api.reply
-language plpgsql stable set plan_cache_mode = 'force_custom_plan' as $$
+language plpgsql stable as $$
 declare
   place constant text := case when content_list.locale is not null
                               then internal.locale_checked(content_list.locale, 'locale') end;

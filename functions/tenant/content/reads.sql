@@ -74,7 +74,7 @@ create or replace function api.content_entries(content_type text default null, t
                                                if_none_match text default null, page_offset int default 0,
                                                page_limit int default 50)
 returns api.reply
-language plpgsql volatile security definer set search_path = '' set plan_cache_mode = 'force_custom_plan' as $$
+language plpgsql volatile security definer set search_path = '' as $$
 declare
   me constant uuid := internal.user_id();
   chain constant text[] := internal.content_chain(content_entries.locale, content_entries.accept_language);

@@ -30,13 +30,14 @@ returns table (locale text, fallback boolean, fields jsonb, version int, publish
 language plpgsql stable as $$
 declare
   home constant text := (content_resolved.e).default_locale;
-  shared constant text[] := internal.content_unlocalized((content_resolved.e).content_type);
   same_everywhere jsonb := '{}';
+  has_null boolean;
   filling jsonb;
   place record;
 begin
   for place in
-    select l.locale, v.version, s.live_at, v.fields
+    select l.locale, v.version, s.live_at, v.fields,
+           internal.content_unlocalized((content_resolved.e).content_type) as shared
       from unnest(case when home = any (content_resolved.chain) then content_resolved.chain
                        else content_resolved.chain || home end) with ordinality as c (locale, n)
       join app.content_locales l on l.entry_id = (content_resolved.e).id and l.locale = c.locale
@@ -45,20 +46,22 @@ begin
        and v.version = case when content_resolved.is_preview then l.version else s.live_version end
      order by c.n
   loop
-    if place.locale = home then
+    if place.locale = home and place.shared <> '{}' then
       select coalesce(jsonb_object_agg(f.key, f.value), '{}') into same_everywhere
         from jsonb_each(place.fields) f
-       where f.key = any (shared);
+       where f.key = any (place.shared);
     end if;
     if content_resolved.locale is null then
       content_resolved.locale := place.locale;
       content_resolved.version := place.version;
       content_resolved.published_at := place.live_at;
-      content_resolved.fields := place.fields - shared;
+      content_resolved.fields := place.fields - place.shared;
       content_resolved.fallback := coalesce(place.locale <> content_resolved.chain[1], false);
-    else
+      has_null := jsonb_path_exists(content_resolved.fields, 'strict $.* ? (@ == null)');
+    -- expressions alone, where nothing is lacking: a statement costs as much as all of this
+    elsif has_null or (place.fields - place.shared) || content_resolved.fields <> content_resolved.fields then
       select jsonb_object_agg(f.key, f.value) into filling
-        from jsonb_each(place.fields - shared) f
+        from jsonb_each(place.fields - place.shared) f
        where f.value <> 'null' and coalesce(content_resolved.fields -> f.key, 'null') = 'null';
       if filling is not null then
         content_resolved.fields := content_resolved.fields || filling;
