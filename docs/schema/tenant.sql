@@ -1312,6 +1312,79 @@ create policy "dashboards read every row" on app.currency_transactions for selec
 create policy "users read their own ledger" on app.currency_transactions for select to app_user
   using ((app_user_id = ( SELECT internal.user_id() AS user_id)));
 
+-- Which users an issue has met, so that users counts each once.
+create table app.diagnostic_issue_users (
+  issue_id uuid not null,
+  app_user_id uuid not null,
+  constraint diagnostic_issue_users_pkey PRIMARY KEY (issue_id, app_user_id),
+  constraint diagnostic_issue_users_app_user_id_fkey FOREIGN KEY (app_user_id) REFERENCES app.users(id) ON DELETE CASCADE,
+  constraint diagnostic_issue_users_issue_id_fkey FOREIGN KEY (issue_id) REFERENCES app.diagnostic_issues(id) ON DELETE CASCADE
+);
+CREATE INDEX diagnostic_issue_users_of_user ON app.diagnostic_issue_users USING btree (app_user_id);
+alter table app.diagnostic_issue_users enable row level security;
+
+-- Reports with one fingerprint. Counts by version and by day are in the row, so that a batch locks one row an issue.
+create table app.diagnostic_issues (
+  id uuid not null default internal.new_id(),
+  fingerprint text not null,
+  title text not null,
+  level text not null,
+  status text not null default 'open'::text,
+  first_seen timestamp with time zone not null,
+  last_seen timestamp with time zone not null,
+  count bigint not null,
+  users bigint not null default 0,
+  version_counts jsonb not null default '{}'::jsonb,
+  day_counts jsonb not null default '{}'::jsonb,
+  -- The key of the newest version that it had when it was resolved, null if it had none: only a newer one reopens it.
+  resolved_version_key text,
+  -- The batch that made it, or opened it again last.
+  opened_by uuid,
+  created_at timestamp with time zone not null default internal.now(),
+  constraint diagnostic_issues_pkey PRIMARY KEY (id),
+  constraint diagnostic_issues_fingerprint_unique UNIQUE (fingerprint),
+  constraint diagnostic_issues_fingerprint_form CHECK (((char_length(fingerprint) >= 1) AND (char_length(fingerprint) <= 128))),
+  constraint diagnostic_issues_level_known CHECK ((level = ANY (ARRAY['debug'::text, 'info'::text, 'warn'::text, 'error'::text, 'fatal'::text]))),
+  constraint diagnostic_issues_status_known CHECK ((status = ANY (ARRAY['open'::text, 'resolved'::text, 'ignored'::text])))
+);
+CREATE INDEX diagnostic_issues_newest ON app.diagnostic_issues USING btree (last_seen DESC, id DESC);
+CREATE INDEX diagnostic_issues_of_status ON app.diagnostic_issues USING btree (status, last_seen DESC, id DESC);
+alter table app.diagnostic_issues enable row level security;
+create policy "administrators read issues" on app.diagnostic_issues for select to app_admin
+  using (true);
+create policy "dashboards read every row" on app.diagnostic_issues for select to app_dashboard
+  using (true);
+
+-- What apps report, for 30 days.
+create table app.diagnostic_reports (
+  id uuid not null default internal.new_id(),
+  issue_id uuid not null,
+  app_user_id uuid,
+  kind text not null,
+  level text not null,
+  message text not null,
+  stack text,
+  context jsonb,
+  occurred_at timestamp with time zone not null,
+  received_at timestamp with time zone not null,
+  app_version text,
+  os_version text,
+  device_model text,
+  constraint diagnostic_reports_pkey PRIMARY KEY (id),
+  constraint diagnostic_reports_app_user_id_fkey FOREIGN KEY (app_user_id) REFERENCES app.users(id) ON DELETE SET NULL,
+  constraint diagnostic_reports_issue_id_fkey FOREIGN KEY (issue_id) REFERENCES app.diagnostic_issues(id) ON DELETE CASCADE,
+  constraint diagnostic_reports_kind_known CHECK ((kind = ANY (ARRAY['log'::text, 'error'::text, 'crash'::text, 'performance'::text]))),
+  constraint diagnostic_reports_level_known CHECK ((level = ANY (ARRAY['debug'::text, 'info'::text, 'warn'::text, 'error'::text, 'fatal'::text])))
+);
+CREATE INDEX diagnostic_reports_of_issue ON app.diagnostic_reports USING btree (issue_id, occurred_at DESC, id DESC);
+CREATE INDEX diagnostic_reports_of_user ON app.diagnostic_reports USING btree (app_user_id) WHERE (app_user_id IS NOT NULL);
+CREATE INDEX diagnostic_reports_received ON app.diagnostic_reports USING brin (received_at) WITH (autosummarize='on');
+alter table app.diagnostic_reports enable row level security;
+create policy "administrators read reports" on app.diagnostic_reports for select to app_admin
+  using (true);
+create policy "dashboards read every row" on app.diagnostic_reports for select to app_dashboard
+  using (true);
+
 -- The content of messages that are not sent yet. It is deleted with the last attempt.
 create table app.email_bodies (
   message_id uuid not null,

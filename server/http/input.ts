@@ -147,9 +147,22 @@ const firstOf = <T, R>(items: Iterable<T>, find: (item: T) => R | null): R | nul
 
 type Body = Pick<Input, 'body' | 'sent' | 'text'>
 
+const pairOrEscape = /\\u[dD][89abAB]..\\u[dD][c-fC-F]..|\\u[dD][89a-fA-F]..|\\u0000|\\[\s\S]/g
+
+/** JSON without the escapes that Postgres cannot store: U+0000 is removed, half of a surrogate pair becomes U+FFFD. */
+const cleaned = (bytes: Buffer): Buffer => {
+  if (!bytes.includes('\\u')) return bytes
+  const text = bytes.toString('latin1').replace(pairOrEscape, (found) => {
+    if (found === '\\u0000') return ''
+    return found.length === 6 && /^\\u[dD][89a-fA-F]/.test(found) ? '\\ufffd' : found
+  })
+  return Buffer.from(text, 'latin1')
+}
+
 const readBody = (area: Area, route: Route, request: FastifyRequest, given: Sent): Body => {
   if (!route.body) return { body: {}, sent: {}, text: '' }
-  const bytes = Buffer.isBuffer(given.body) ? given.body : null
+  const sentBytes = Buffer.isBuffer(given.body) ? given.body : null
+  const bytes = sentBytes && route.cleansText ? cleaned(sentBytes) : sentBytes
   if (!bytes?.length) return { body: readNoBody(area, route, request), sent: {}, text: '' }
   const checked = checkJson(bytes)
   if (checked.kind === 'broken') throw notJson(area, route, checked.reason)

@@ -292,6 +292,16 @@ export const updateCurrencyDefinition = 'PATCH /v1/admin/projects/{projectId}/cu
 export const getCurrencyDaily = 'GET /v1/admin/projects/{projectId}/currencies/{code}/daily' as Operation<{ path: { projectId: string; code: string }; query?: { from?: string; to?: string; timezone?: string } }, S.CurrencyDailyReply>
 /** Minted, burned and circulating, the largest holders, sums by reason */
 export const getCurrencyStats = 'GET /v1/admin/projects/{projectId}/currencies/{code}/stats' as Operation<{ path: { projectId: string; code: string } }, S.CurrencyStatsReply>
+/** Whether the database, the queue, webhooks, realtime and the storage of a project work */
+export const getProjectHealth = 'GET /v1/admin/projects/{projectId}/diagnostics/health' as Operation<{ path: { projectId: string } }, S.ProjectHealthReply>
+/** Issues, last seen first */
+export const listIssues = 'GET /v1/admin/projects/{projectId}/diagnostics/issues' as Operation<{ path: { projectId: string }; query?: { limit?: number; offset?: number; status?: "open" | "resolved" | "ignored"; level?: "debug" | "info" | "warn" | "error" | "fatal"; app_version?: string } }, S.IssuePage>
+/** An issue */
+export const getIssue = 'GET /v1/admin/projects/{projectId}/diagnostics/issues/{issueId}' as Operation<{ path: { projectId: string; issueId: string } }, S.IssueReply>
+/** Resolve, ignore or open an issue */
+export const updateIssue = 'PATCH /v1/admin/projects/{projectId}/diagnostics/issues/{issueId}' as Operation<{ path: { projectId: string; issueId: string }; body?: S.UpdateIssueInput }, S.IssueReply>
+/** The reports of an issue of the last 30 days, newest first */
+export const listReports = 'GET /v1/admin/projects/{projectId}/diagnostics/issues/{issueId}/reports' as Operation<{ path: { projectId: string; issueId: string }; query?: { cursor?: string; limit?: number } }, S.ReportCursorPage>
 /** The domains of a project, newest first */
 export const listDomains = 'GET /v1/admin/projects/{projectId}/domains' as Operation<{ path: { projectId: string }; query?: { limit?: number; offset?: number; kind?: "email" | "site" | "function" } }, S.DomainPage>
 /** Attach a domain; the answer names the DNS records to write */

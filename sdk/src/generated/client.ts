@@ -106,6 +106,10 @@ export const creditCurrency = 'POST /v1/client/currencies/{code}/credit' as Oper
 export const spendCurrency = 'POST /v1/client/currencies/{code}/spend' as Operation<{ path: { code: string }; body: S.SpendCurrencyInput }, S.CreditCurrencyReply>
 /** The caller's ledger of a currency, newest first */
 export const listCurrencyTransactions = 'GET /v1/client/currencies/{code}/transactions' as Operation<{ path: { code: string }; query?: { cursor?: string; limit?: number } }, S.CurrencyTransactionCursorPage>
+/** What the server makes of the key and the session, and its time */
+export const ping = 'GET /v1/client/diagnostics/ping' as Operation<Nothing, S.PingReply>
+/** Report errors, crashes, logs and performance, up to 50 at once */
+export const sendReports = 'POST /v1/client/diagnostics/reports' as Operation<{ body: S.SendReportsInput }, S.SendReportsReply>
 /** Which mail the caller gets */
 export const getEmailPreferences = 'GET /v1/client/email/preferences' as Operation<Nothing, S.EmailPreferencesReply>
 /** Choose which mail the caller gets; categories that are not named stay */

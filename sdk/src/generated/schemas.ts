@@ -3742,6 +3742,29 @@ export type InvokeAiPromptReply = {
     object: unknown
   })
 }
+export type Issue = {
+  id: string
+  fingerprint: string
+  title: string
+  level: "debug" | "info" | "warn" | "error" | "fatal" | ((string & {}))
+  first_seen: string
+  last_seen: string
+  count: number
+  users: number
+  status: "open" | "resolved" | "ignored" | ((string & {}))
+  app_versions: Array<string>
+  version_counts: Record<string, number>
+  day_counts: Record<string, number>
+}
+export type IssuePage = {
+  data: Array<Issue>
+  total: number
+  offset: number
+  limit: number
+}
+export type IssueReply = {
+  data: Issue
+}
 export type JoinChallengeInput = {
   /** Team. The group for which the user counts. */
   group_id?: string
@@ -4553,6 +4576,20 @@ export type PauseStreakInput = {
   /** Last day. The last day of the pause, included. */
   end: string
 }
+export type PingReply = {
+  data: PingResult
+}
+export type PingResult = {
+  server_time: string
+  api_version: "1.0.0"
+  project_id: string
+  key_type: "client" | "server" | ((string & {}))
+  environment: "development" | "production" | ((string & {}))
+  user_id: string | null
+  session_expires_at: string | null
+  request_id: string
+  min_app_version: string | null
+}
 export type PlanPromotionInput = {
   /** Into. The id of the project that is changed. */
   target_project_id: string
@@ -4721,6 +4758,21 @@ export type ProjectDetail = Project & ({
 })
 export type ProjectDetailReply = {
   data: ProjectDetail
+}
+export type ProjectHealth = {
+  database: {
+    ok: boolean
+    latency_ms: number
+    schema_version: string
+  }
+  queue_lag_seconds: number
+  outbox_pending: number
+  webhook_dlq: number
+  realtime_connections: number
+  storage_ok: boolean
+}
+export type ProjectHealthReply = {
+  data: ProjectHealth
 }
 export type ProjectList = {
   data: Array<Project>
@@ -5289,6 +5341,24 @@ export type ReplayWebhookResult = {
     total: number
   } | null
 }
+export type Report = {
+  id: string
+  kind: "log" | "error" | "crash" | "performance" | ((string & {}))
+  level: "debug" | "info" | "warn" | "error" | "fatal" | ((string & {}))
+  message: string
+  stack: string | null
+  context: Record<string, unknown> | null
+  occurred_at: string
+  received_at: string
+  app_version: string | null
+  os_version: string | null
+  device_model: string | null
+  app_user_id: string | null
+}
+export type ReportCursorPage = {
+  data: Array<Report>
+  pagination: CurrencyTransactionPagination
+}
 export type ReportPushOpenedReply = {
   data: ReportPushOpenedResult
 }
@@ -5759,6 +5829,38 @@ export type SendPushInput = {
   message: CreatePushAutomationInputMessage
   /** Inbox. Keeps it in the inbox of the app as well. Default: `true`. */
   inbox?: boolean
+}
+export type SendReportsInput = {
+  /** Reports. What happened, 1 to 50. */
+  reports: Array<{
+    /** Kind. What it is: a log, an error, a crash, or a measurement. */
+    kind: "log" | "error" | "crash" | "performance"
+    /** Level. How bad it is. */
+    level: "debug" | "info" | "warn" | "error" | "fatal"
+    /** Message. What happened; what is longer than 4,096 bytes is cut. */
+    message: string
+    /** Stack. A frame a line; what is longer than 32,768 bytes is cut. */
+    stack?: string | null
+    /** Context. Whatever helps to understand it, up to 16 KB. */
+    context?: Record<string, unknown> | null
+    /** Fingerprint. Reports with the same are one issue. */
+    fingerprint?: string | null
+    /** Occurred at. When it happened. */
+    occurred_at?: string | null
+    /** App version. Such as `1.4.0`. */
+    app_version?: string | null
+    /** System version. Such as `iOS 26.1`. */
+    os_version?: string | null
+    /** Device. Such as `Pixel 9`. */
+    device_model?: string | null
+  }>
+}
+export type SendReportsReply = {
+  data: SendReportsResult
+}
+export type SendReportsResult = {
+  accepted: number
+  dropped: number
 }
 export type SendTypingReply = {
   data: SendTypingResult
@@ -6891,6 +6993,10 @@ export type UpdateInventoryItemInput = {
     /** Data of the user. Keys are merged; null removes one. */
     user?: Record<string, unknown>
   }
+}
+export type UpdateIssueInput = {
+  /** Status. Resolved issues open again by newer versions, ignored ones never. */
+  status?: "open" | "resolved" | "ignored"
 }
 export type UpdateLeaderboardDefinitionInput = {
   /** Name. What people read, in lists and in messages. */
