@@ -41,7 +41,7 @@ export const serveBroadcasts = (services: Services) => async (app: FastifyInstan
     url: path,
     handler: (request, reply) => answer(services, request, reply, () => checked(Messages, jsonOf(request)).messages),
   })
-  app.route<{ Params: { topic: string; event: string }; Querystring: { private?: string } }>({
+  app.route<{ Params: { topic: string; event: string }; Querystring: Readonly<Record<string, string>> }>({
     method: 'POST',
     url: `${path}/:topic/events/:event`,
     handler: (request, reply) =>
@@ -49,7 +49,9 @@ export const serveBroadcasts = (services: Services) => async (app: FastifyInstan
         checked(Message, {
           ...request.params,
           payload: isBytes(request) ? { [bytesKey]: bodyOf(request).toString('base64') } : jsonOf(request),
-          private: request.query.private === 'true',
+          private: request.query['private'] === 'true',
+          // a time to live is asked for as persist[ttl]
+          persist: Object.keys(request.query).some((name) => name.startsWith('persist')),
         }),
       ]),
   })

@@ -7,11 +7,17 @@ import { Binding } from '#server/rest/changes.ts'
 
 export const roomName = /^[A-Za-z0-9_.:-]{1,64}$/
 
+/** Messages of rooms are passed on, and not kept. */
+const NotKept = z
+  .unknown()
+  .refine((value) => !value, 'is not offered: messages are not kept, rows of a collection are')
+  .optional()
+
 export const Join = z.object({
   access_token: z.string().max(4096).nullish(),
   config: z
     .object({
-      broadcast: z.object({ ack: z.boolean().nullish(), self: z.boolean().nullish() }).nullish(),
+      broadcast: z.object({ ack: z.boolean().nullish(), self: z.boolean().nullish(), replay: NotKept }).nullish(),
       presence: z.object({ enabled: z.boolean().nullish() }).nullish(),
       private: z.boolean().nullish(),
       postgres_changes: z.array(Binding).max(100, 'must have at most 100 entries').nullish(),
@@ -22,6 +28,7 @@ export const Join = z.object({
 export const Broadcast = z.object({
   event: z.string().regex(/^[A-Za-z0-9_.:-]{1,64}$/, 'must have 1 to 64 letters, digits and _.:-'),
   payload: z.unknown().optional(),
+  persist: NotKept,
 })
 export const Presence = z.object({ event: z.enum(['track', 'untrack']), payload: z.unknown().optional() })
 export const Token = z.object({ access_token: z.string().min(1).max(4096) })

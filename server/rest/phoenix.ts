@@ -51,7 +51,7 @@ const readPush = (data: Buffer): Message | null => {
     ref: ref || null,
     topic,
     event: 'broadcast',
-    payload: { type: 'broadcast', event, payload, ...(metadata === '' ? {} : { metadata }) },
+    payload: { ...(metadata === '' ? {} : (JSON.parse(metadata) as object)), type: 'broadcast', event, payload },
   }
 }
 

@@ -156,3 +156,15 @@ test('a client that does not say whether it wants presence, as those before 2.51
   expect(await join({ key: '', enabled: true })).toContain('presence_state')
   expect(await join({ key: '', enabled: false })).not.toContain('presence_state')
 })
+
+test('messages are not kept, and whoever asks for that is told', async () => {
+  const [a, b] = [await clientOf(ada.sessionToken), await clientOf(ben.sessionToken)]
+  const replay = { config: { private: true, broadcast: { replay: { since: 0 } } } }
+  expect(await joined(a.channel('hall', replay))).toMatch(/^INVALID_INPUT, config.broadcast.replay/)
+  const hall = b.channel('hall', { config: { private: true, broadcast: { ack: true } } })
+  expect(await joined(hall)).toBe('SUBSCRIBED')
+  expect(await hall.send({ type: 'broadcast', event: 'x', payload: {}, persist: true } as never)).not.toBe('ok')
+  expect(await hall.send({ type: 'broadcast', event: 'x', payload: {} })).toBe('ok')
+  for (const persist of [true, { ttl: 60 }])
+    await expect(hall.httpSend('x', {}, { persist } as never)).rejects.toThrow(/^INVALID_INPUT: persist/)
+})

@@ -107,6 +107,15 @@ const cases: readonly Case<World>[] = [
   },
   {
     part: 'Channels',
+    call: 'channel(name, { config: { private: true, broadcast: { replay } } }), .send(message, { persist: true })',
+    run: ({ client }) =>
+      refused(client.channel('hall', { config: { private: true, broadcast: { replay: { since: 0 } } } })),
+    refuses: 'INVALID_INPUT',
+    verdict: 'not offered',
+    note: 'messages are not kept: [collections](collections.md) keep rows',
+  },
+  {
+    part: 'Channels',
     call: "on('postgres_changes') without a table",
     run: ({ client }) =>
       refused(client.channel('all').on('postgres_changes', { event: '*', schema: 'public' }, () => undefined)),
