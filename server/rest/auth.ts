@@ -8,7 +8,7 @@ import type { CachedProject } from '#server/http/project_cache.ts'
 import { addressKey } from '#server/http/rate_limiter.ts'
 import type { Route } from '#server/http/route.ts'
 import { codeFor, noteKey } from '#server/rest/auth_codes.ts'
-import { type Context, type Fields, handlers, signatures } from '#server/rest/auth_handlers.ts'
+import { type Context, type Fields, handlerOf, signatures } from '#server/rest/auth_handlers.ts'
 import { claimsFor, claimsOf, invalid } from '#server/rest/auth_shapes.ts'
 import { readCredentials } from '#server/rest/caller.ts'
 import { routeOf, through } from '#server/rest/through.ts'
@@ -31,7 +31,7 @@ export const serveAuth = (services: Services) => async (app: FastifyInstance) =>
     url: `${prefix}/*`,
     handler: async (request, reply) => {
       await readCredentials(request, services)
-      const handler = handlers[`${request.method} /${(request.params as { '*': string })['*']}`]
+      const handler = handlerOf(request.method, (request.params as { '*': string })['*'])
       if (!handler) throw nothingHere
       const perAddress = [{ key: `ip ${addressKey(request.ip)}`, perSecond: 60, burst: 200 }]
       services.rateLimiter.check(perAddress)

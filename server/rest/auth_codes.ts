@@ -7,9 +7,11 @@ const words: Readonly<Record<string, string>> = {
   CONTENT_REJECTED: 'validation_failed',
   EMAIL_EXISTS: 'user_already_exists',
   IDENTITY_IN_USE: 'identity_already_exists',
+  IDENTITY_NOT_FOUND: 'identity_not_found',
   INVALID_BODY: 'bad_json',
   INVALID_INPUT: 'validation_failed',
   INVALID_TIMEZONE: 'validation_failed',
+  LAST_IDENTITY: 'single_identity_not_deletable',
   LINK_REQUIRED: 'email_exists',
   OTP_INVALID: 'otp_expired',
   PROVIDER_NOT_CONFIGURED: 'phone_provider_disabled',
@@ -33,7 +35,7 @@ const wordsOf: Readonly<Record<string, Readonly<Record<string, string>>>> = {
   'PUT /user': { UNAUTHORIZED: 'invalid_credentials', INVALID_TOKEN: 'bad_jwt' },
   'POST /logout': { UNAUTHORIZED: 'session_not_found', INVALID_TOKEN: 'bad_jwt' },
 }
-const ofSession = new Set(['GET /user', 'PUT /user', 'POST /logout'])
+const ofSession = /^(GET|PUT) \/user$|^POST \/logout$|^DELETE \/user\//
 
 /** Requests whose API key is one: what is refused after that is not the key. */
 const keyed = new WeakSet<FastifyRequest>()
@@ -45,7 +47,7 @@ export const codeFor = ({ code }: ApiError, request: FastifyRequest): string => 
   const { grant_type } = request.query as { grant_type?: unknown }
   const place = `${request.method} /${path}`
   if (!keyed.has(request)) return words[code] ?? code
-  if (code === 'UNAUTHORIZED' && ofSession.has(place) && request.headers.authorization === undefined)
+  if (code === 'UNAUTHORIZED' && ofSession.test(place) && request.headers.authorization === undefined)
     return 'no_authorization'
   const own = wordsOf[path === 'token' ? `${place} ${String(grant_type)}` : place]
   return own?.[code] ?? words[code] ?? code

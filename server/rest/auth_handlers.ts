@@ -17,6 +17,7 @@ export const signatures = {
   phoneVerify: 'POST /client/auth/phone/otp/verify',
   linkVerify: 'POST /client/auth/magic-link/verify',
   link: 'POST /client/auth/link',
+  unlink: 'POST /client/auth/unlink',
   password: 'POST /client/auth/password',
   logout: 'POST /client/auth/logout',
   sessions: 'GET /client/auth/sessions',
@@ -142,6 +143,20 @@ const updateUser: Handler = async (context) => {
   return userOf(change ? await ask<OurUser>('update', { body: change }) : await ask<OurUser>('me'), more)
 }
 
+const identities = 'user/identities/'
+
+/** The identity is named by the id that `userOf` shows. */
+const unlinkIdentity: Handler = async ({ ask, request }) => {
+  if (request.headers.authorization === undefined) throw noSession()
+  const id = (request.params as { '*': string })['*'].slice(identities.length)
+  const { auth_providers } = await ask<OurUser>('me')
+  const found = auth_providers.find(({ provider_id }) => provider_id === id)
+  if (!found) throw refusal(404, 'IDENTITY_NOT_FOUND', 'This identity is not linked to the user.')
+  const { provider, provider_id } = found
+  await ask('unlink', { body: { provider, provider_id } })
+  return {}
+}
+
 const bearerOf = ({ headers }: FastifyRequest) => (headers.authorization ?? '').replace(/^Bearer\s+/i, '')
 
 const logout: Handler = async ({ ask, query, request }) => {
@@ -173,8 +188,7 @@ const settings: Handler = async ({ offered }) => {
   }
 }
 
-/** The paths below /auth/v1 that are served. */
-export const handlers: Readonly<Record<string, Handler>> = {
+const handlers: Readonly<Record<string, Handler>> = {
   'POST /signup': signUp,
   'POST /token': token,
   'POST /otp': requestCode,
@@ -189,3 +203,7 @@ export const handlers: Readonly<Record<string, Handler>> = {
   // auth-js reads the keys at the top
   'GET /.well-known/jwks.json': ({ ask }) => ask('jwks'),
 }
+
+/** The handler of a path below /auth/v1. */
+export const handlerOf = (method: string, path: string): Handler | undefined =>
+  method === 'DELETE' && path.startsWith(identities) ? unlinkIdentity : handlers[`${method} /${path}`]

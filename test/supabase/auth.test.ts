@@ -1,8 +1,9 @@
-import { createClient } from '@supabase/supabase-js'
+import { randomUUID } from 'node:crypto'
+import { createClient, type UserIdentity } from '@supabase/supabase-js'
 import { expect, test } from 'vitest'
 import { newEmail, newPhone, password, startStage } from '#test/support/sign_in.ts'
 
-const { harness, project, mail, magicToken, login } = await startStage()
+const { harness, project, mail, magicToken, login, socialToken } = await startStage()
 await project.admin.patch('', { rest_enabled: true })
 
 /** A client as an app has it: its session is its own. */
@@ -186,6 +187,36 @@ test('a refresh token that was replaced, a wrong current password, a token of no
   expect(nobody).toMatchObject({ status: 401, body: { error_code: 'session_not_found' } })
   const foreign = await ask('/token?grant_type=id_token', { provider: 'google', id_token: 'x' })
   expect(foreign).toMatchObject({ status: 401, body: { error_code: 'bad_jwt', details: { code: 'INVALID_TOKEN' } } })
+})
+
+test('an identity is unlinked, but never the last one, and none of somebody else', async () => {
+  const client = newClient()
+  const [email, sub] = [newEmail(), randomUUID()]
+  const { data } = await client.auth.signUp({ email, password })
+  const linked = await fetch(`${harness.url}/v1/client/auth/link`, {
+    method: 'POST',
+    headers: {
+      'x-api-key': project.clientKey,
+      authorization: `Bearer ${data.session?.access_token}`,
+      'content-type': 'application/json',
+    },
+    body: JSON.stringify({ provider: 'google', id_token: await socialToken('google', { sub }) }),
+  })
+  expect(linked.status).toBe(200)
+  const identities = (await client.auth.getUserIdentities()).data?.identities ?? []
+  const [google, mail] = ['google', 'email'].map((name) => identities.find(({ provider }) => provider === name))
+  expect([google?.identity_id, mail?.identity_id]).toEqual([sub, email])
+  const other = newClient()
+  await other.auth.signUp({ email: newEmail(), password })
+  const foreign = await other.auth.unlinkIdentity(google as UserIdentity)
+  expect(foreign.error).toMatchObject({ status: 404, code: 'identity_not_found' })
+  expect((await client.auth.unlinkIdentity(google as UserIdentity)).error).toBeNull()
+  const left = (await client.auth.getUserIdentities()).data?.identities.map(({ provider }) => provider)
+  expect(left).toEqual(['email'])
+  const last = await client.auth.unlinkIdentity(mail as UserIdentity)
+  expect(last.error).toMatchObject({ status: 409, code: 'single_identity_not_deletable' })
+  const nobody = await ask(`/user/identities/${sub}`, {}, {}, 'DELETE')
+  expect(nobody).toMatchObject({ status: 401, body: { error_code: 'no_authorization' } })
 })
 
 test('what is offered, and that the service is there', async () => {

@@ -106,6 +106,18 @@ export const auth: PartCase[] = [
   },
   {
     part: 'Sign-in',
+    call: 'auth.unlinkIdentity(identity)',
+    run: async ({ fresh, password }) => {
+      const client = fresh()
+      const email = `${crypto.randomUUID()}@example.org`
+      const { data } = await client.auth.signUp({ email, password })
+      return client.auth.unlinkIdentity(data.user?.identities?.[0] as never)
+    },
+    refuses: 'single_identity_not_deletable',
+    note: 'of several identities one; the last one stays',
+  },
+  {
+    part: 'Sign-in',
     call: 'auth.mfa.enroll(), auth.linkIdentity(), auth.admin',
     run: ({ client }) => client.auth.mfa.enroll({ factorType: 'totp' }),
     refuses: 'NOT_FOUND',

@@ -83,11 +83,11 @@ export const named: readonly Case<World>[] = [
   },
   {
     part,
-    call: 'auth.reauthenticate(), auth.unlinkIdentity(identity)',
+    call: 'auth.reauthenticate()',
     run: ({ client }) => client.auth.reauthenticate(),
     verdict: 'not offered',
     refuses: 'NOT_FOUND',
-    note: 'a password is changed with `current_password`; identities by `/v1/client/auth/link`',
+    note: 'a password is changed with `current_password`',
   },
   {
     part,
