@@ -109,7 +109,7 @@ const cases: readonly Case<World>[] = [
     part: 'Channels',
     call: 'channel(name, { config: { private: true, broadcast: { replay } } }), .send(message, { persist: true })',
     run: ({ client }) =>
-      refused(client.channel('hall', { config: { private: true, broadcast: { replay: { since: 0 } } } })),
+      refused(client.channel('kept', { config: { private: true, broadcast: { replay: { since: 0 } } } })),
     refuses: 'INVALID_INPUT',
     verdict: 'not offered',
     note: 'messages are not kept: [collections](collections.md) keep rows',
