@@ -11,6 +11,7 @@ export type ConsolePage = { readonly declared: string; readonly path: string }
 /** Where the rows of pages about one come from. A subscription comes from a store, and the filled project has none. */
 const lists: Readonly<Record<string, string>> = {
   'ai/prompts': '/ai/prompts',
+  diagnostics: '/diagnostics/issues',
   email: '/email/campaigns',
   'files/catalogs': '/media/catalogs',
   messages: '/messaging/conversations',

@@ -325,6 +325,18 @@ export const fillProject = async (ask: Ask, now: Date, size = 200, rows = 400): 
 }
 
 /** What users of the filled project do themselves, and what a team does about them: sessions, groups, reports, a ban. */
+const crashes = [
+  {
+    kind: 'crash',
+    level: 'fatal',
+    message: "TypeError: Cannot read properties of undefined (reading 'title')",
+    stack:
+      '    at LessonCard (app/lesson.tsx:41:18)\n    at renderList (app/list.tsx:12:9)\n    at commit (app/main.js:1:88120)',
+  },
+  { kind: 'error', level: 'error', message: 'The request timed out after 10 s', stack: '    at send (app/net.ts:7:3)' },
+  { kind: 'performance', level: 'warn', message: 'The first frame took 2,140 ms' },
+]
+
 export const fillWithUsers = async (
   ask: Ask,
   /** One request of a user, such as `act(userId, 'POST', '/client/sessions/start', {...})`. */
@@ -340,6 +352,16 @@ export const fillWithUsers = async (
       device_model: n % 3 === 0 ? 'Pixel 9' : 'iPhone17,1',
     })
     if (n % 4 !== 0) await act(user.id, 'POST', `/client/sessions/${id}/end`, {})
+  }
+  for (const [n, user] of some.entries()) {
+    const reports = crashes.slice(0, 1 + (n % crashes.length)).map((crash, k) => ({
+      ...crash,
+      app_version: `2.${n % 6}.${k}`,
+      os_version: 'iOS 26.1',
+      device_model: 'iPhone17,1',
+      context: { screen: 'lesson', battery: 0.8 },
+    }))
+    await act(user.id, 'POST', '/client/diagnostics/reports', { reports })
   }
   for (const [n, user] of some.entries()) {
     const go = (to: string, body = {}) => act(user.id, 'POST', `/client/onboarding/${flow.id}/${to}`, body)
