@@ -323,7 +323,13 @@ describe('a preview token', () => {
     expect((await app.get(`/client/content/e?preview_token=${token}`)).status).toBe(200)
     harness.advance(1)
     expectRefusal(await app.get(`/client/content/e?preview_token=${token}`), 401, 'INVALID_TOKEN')
-    await project.sql('select internal.purge__content()')
+    const kept = async () => (await project.sql('select 1 from app.content_previews')).length
+    const purge = (clock: string) =>
+      project.as('app_worker', { 'app.clock': clock }, 'select internal.purge__content()')
+    await purge('2026-12-01T11:00:00Z')
+    expect(await kept()).toBe(1)
+    await purge('2026-12-01T11:00:01Z')
+    expect(await kept()).toBe(0)
     harness.setTime(start)
     expectRefusal(await admin.post('/content/none/preview-token'), 404, 'NOT_FOUND')
   })
