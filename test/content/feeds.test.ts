@@ -74,7 +74,7 @@ describe('svc.content.published', () => {
     expect(await told()).toEqual([])
   })
 
-  test('of a thousand schedules in one second is told of each, within ten seconds', async () => {
+  test('of a thousand schedules in one second is told of each', async () => {
     await watch({ event_name: 'svc.content.published' })
     await project.sql(`
       with made as (
