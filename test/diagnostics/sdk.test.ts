@@ -1,0 +1,69 @@
+import { afterEach, expect, onTestFinished, test } from 'vitest'
+import { diagnosticsOf } from '#test/support/diagnostics.ts'
+import { startHarness } from '#test/support/harness.ts'
+import { appOf } from '#test/support/sdk.ts'
+import { createDiagnostics, type DiagnosticsOptions } from '../../sdk/src/index.ts'
+
+const harness = await startHarness()
+const project = await harness.project()
+const { issues, only, reportsOf, clear } = diagnosticsOf(project)
+afterEach(clear)
+
+const start = (options: DiagnosticsOptions = {}) => {
+  const made = appOf(harness, project, {})
+  const diagnostics = createDiagnostics(made.app, { delay: 3_600_000, appVersion: '1.4.0', ...options })
+  onTestFinished(() => diagnostics.close())
+  return { ...made, diagnostics }
+}
+
+test('an error is kept without a network, and sent with its stack later', async () => {
+  const { net, diagnostics } = start()
+  net.isOffline = true
+  expect(await diagnostics.report(new TypeError('Broken'), { context: { screen: 'home' } })).toBe(true)
+  await expect(diagnostics.flush()).rejects.toThrow()
+  expect(await diagnostics.size()).toBe(1)
+  net.isOffline = false
+  expect(await diagnostics.flush()).toEqual({ accepted: 1, left: 0 })
+  const { id, title } = await only()
+  expect(title).toBe('TypeError: Broken')
+  expect(await reportsOf(id)).toMatchObject([
+    { context: { screen: 'home' }, app_version: '1.4.0', stack: expect.stringContaining('sdk.test.ts') },
+  ])
+})
+
+test('a loop of errors is throttled, and the oldest go first', async () => {
+  const { diagnostics } = start({ perMinute: 5, most: 3 })
+  const taken = []
+  for (let n = 0; n < 7; n += 1) taken.push(await diagnostics.report(`Failure ${'x'.repeat(n)}`))
+  expect(taken).toEqual([true, true, true, true, true, false, false])
+  expect(await diagnostics.flush()).toEqual({ accepted: 3, left: 0 })
+  expect((await issues()).map(({ title }) => title).sort()).toEqual(['Failure xx', 'Failure xxx', 'Failure xxxx'])
+})
+
+test('a report of who signed out is not sent as that of another', async () => {
+  const { app, diagnostics } = start()
+  const { userId } = await app.ensureSignedIn()
+  await diagnostics.report('Mine')
+  await app.signOut()
+  expect(await diagnostics.flush()).toEqual({ accepted: 0, left: 1 })
+  await app.ensureSignedIn()
+  expect((await app.session())?.userId).not.toBe(userId)
+  expect(await diagnostics.flush()).toEqual({ accepted: 0, left: 1 })
+})
+
+test('uncaught errors are reported in React Native, when asked for, and go on to the former handler', async () => {
+  const seen: unknown[] = []
+  let handler: (error: unknown, isFatal?: boolean) => void = (error) => seen.push(error)
+  Object.assign(globalThis, {
+    ErrorUtils: { getGlobalHandler: () => handler, setGlobalHandler: (next: typeof handler) => (handler = next) },
+  })
+  onTestFinished(() => void Reflect.deleteProperty(globalThis, 'ErrorUtils'))
+  start()
+  handler('before')
+  const { diagnostics } = start({ uncaught: true })
+  handler('crashed', true)
+  expect(seen).toEqual(['before', 'crashed'])
+  await expect.poll(() => diagnostics.size()).toBe(1)
+  await diagnostics.flush()
+  expect(await only()).toMatchObject({ level: 'fatal', title: 'crashed' })
+})
