@@ -2467,7 +2467,8 @@ alter table app.ledger_requests enable row level security;
 -- asset and a version, never under a name that a caller chose.
 create table app.media_assets (
   id uuid not null default internal.new_id(),
-  -- The path that callers see, without the id of the project: user/<user id>/<name>, project/<name>.
+  -- The path that callers see, without the id of the project: user/<user id>/<name>, project/<name>,
+  -- bucket/<bucket>/<path>.
   key text not null,
   filename text not null,
   mime_type text not null,
@@ -2486,6 +2487,8 @@ create table app.media_assets (
   alt_text text,
   metadata jsonb not null default '{}'::jsonb,
   folder_id uuid,
+  -- The bucket of its own that a file is in; null for files of media, and for those that are deleted.
+  bucket text,
   uploaded_by uuid,
   committed_at timestamp with time zone,
   deleted_at timestamp with time zone,
@@ -2496,6 +2499,7 @@ create table app.media_assets (
   -- Whether anybody reads the committed file at its public address, without a signature.
   is_public boolean not null default false,
   constraint media_assets_pkey PRIMARY KEY (id),
+  constraint media_assets_bucket_fkey FOREIGN KEY (bucket) REFERENCES app.media_buckets(name) ON DELETE RESTRICT,
   -- 409 FOLDER_NOT_EMPTY: Assets are in this folder. Move them, or delete them.
   constraint media_assets_folder_id_fkey FOREIGN KEY (folder_id) REFERENCES app.media_folders(id) ON DELETE RESTRICT,
   constraint media_assets_uploaded_by_fkey FOREIGN KEY (uploaded_by) REFERENCES app.users(id) ON DELETE CASCADE,
@@ -2514,6 +2518,7 @@ create table app.media_assets (
   constraint media_assets_status_known CHECK ((status = ANY (ARRAY['pending'::text, 'committed'::text, 'deleted'::text])))
 );
 CREATE INDEX media_assets_deleted ON app.media_assets USING btree (deleted_at) WHERE (status = 'deleted'::text);
+CREATE INDEX media_assets_in_bucket ON app.media_assets USING btree (bucket, id) WHERE (bucket IS NOT NULL);
 CREATE INDEX media_assets_in_folder ON app.media_assets USING btree (folder_id, status, created_at DESC, id DESC) WHERE (folder_id IS NOT NULL);
 CREATE INDEX media_assets_names ON app.media_assets USING gin (filename extensions.gin_trgm_ops) WHERE (status = 'committed'::text);
 CREATE INDEX media_assets_newest ON app.media_assets USING btree (status, created_at DESC, id DESC);
@@ -2529,6 +2534,32 @@ create policy "server keys read committed assets" on app.media_assets for select
   using ((status = 'committed'::text));
 create policy "users read their own committed assets" on app.media_assets for select to app_user
   using (((uploaded_by = ( SELECT internal.user_id() AS user_id)) AND (status = 'committed'::text) AND (blocked_at IS NULL)));
+
+-- Buckets of files. Those of media have keys that say whose they are; those of another bucket have the key
+-- bucket/<name of the bucket>/<path>.
+create table app.media_buckets (
+  name text not null,
+  -- Whether anybody reads its committed files, without a key.
+  is_public boolean not null default false,
+  file_size_limit bigint,
+  -- Types, or image/* and the like; null: all that are stored.
+  allowed_mime_types text[],
+  created_at timestamp with time zone not null default internal.now(),
+  updated_at timestamp with time zone not null default internal.now(),
+  constraint media_buckets_pkey PRIMARY KEY (name),
+  constraint media_buckets_at_most_100_types CHECK (((cardinality(allowed_mime_types) >= 1) AND (cardinality(allowed_mime_types) <= 100))),
+  constraint media_buckets_limit_1_to_50_mb CHECK (((file_size_limit >= 1) AND (file_size_limit <= 52428800))),
+  constraint media_buckets_name_form CHECK ((name ~ '^[A-Za-z0-9_][A-Za-z0-9_.-]{0,99}$'::text))
+);
+alter table app.media_buckets enable row level security;
+create policy "administrators see buckets" on app.media_buckets for select to app_admin
+  using (true);
+create policy "dashboards read every row" on app.media_buckets for select to app_dashboard
+  using (true);
+create policy "server keys see buckets" on app.media_buckets for select to app_server
+  using (true);
+create policy "users see public buckets, and the one of apps" on app.media_buckets for select to app_user
+  using ((is_public OR (name = 'media'::text)));
 
 -- Ordered selections of assets that apps read without a session.
 create table app.media_catalogs (

@@ -1,5 +1,17 @@
 alter table app.media_folders enable row level security;
 select internal.checks_declare('app.media_folders');
+alter table app.media_buckets enable row level security;
+select internal.checks_declare('app.media_buckets', but => '{name,file_size_limit,allowed_mime_types}');
+create policy "users see public buckets, and the one of apps" on app.media_buckets for select to app_user
+  using (is_public or name = 'media');
+create policy "server keys see buckets" on app.media_buckets for select to app_server using (true);
+create policy "administrators see buckets" on app.media_buckets for select to app_admin using (true);
+grant select on app.media_buckets to app_user, app_server, app_admin;
+grant execute on function internal.media_bucket_json, api.bucket_get, api.bucket_list to app_user, app_server;
+grant execute on function api.bucket_create, api.bucket_update, api.bucket_delete, api.bucket_empty
+  to app_user, app_server;
+grant execute on function api.media_public_at to app_anon;
+
 alter table app.media_assets enable row level security;
 select internal.checks_declare('app.media_assets', but => '{status,source,size_bytes}');
 alter table app.media_totals enable row level security;
@@ -22,7 +34,7 @@ grant execute on function internal.media_link, internal.media_links_begin, inter
 grant execute on function internal.media_removed, api.media_removed to app_user, app_server, app_admin, app_worker;
 grant execute on function internal.media_register, api.media_upload to app_user, app_admin;
 grant execute on function internal.media_presign_put, internal.media_presign_get, internal.media_mine_page,
-  api.media_presign, api.media_names
+  api.media_presign, api.media_names, api.media_names_by_time, api.media_admit, internal.media_move, api.media_move
   to app_user, app_server;
 grant execute on function internal.media_mine_page to app_admin;
 -- the list of server keys has its total from a counter
@@ -34,6 +46,7 @@ grant execute on function internal.purge__media, api.media_upload_open, api.medi
 grant execute on function internal.moderation_subject__media to app_user;
 
 select internal.graphql_declare('app.media_assets', hidden => '{object_version,thumbnail_of,upload_version}');
+select internal.graphql_declare('app.media_buckets');
 select internal.graphql_declare('app.media_catalogs');
 select internal.graphql_declare('app.media_folders');
 select internal.graphql_declare('app.media_jobs');
@@ -44,7 +57,7 @@ insert into internal.user_data
 values
   ('app.media_assets', 'uploaded_by', 'media_assets',
    array['id', 'key', 'filename', 'mime_type', 'status', 'source', 'size_bytes', 'alt_text', 'metadata', 'folder_id',
-         'uploaded_by', 'committed_at', 'deleted_at', 'blocked_at',
+         'bucket', 'uploaded_by', 'committed_at', 'deleted_at', 'blocked_at',
          'is_public', 'created_at', 'updated_at'],
    array['object_version', 'thumbnail_of', 'upload_version', 'upload_mime_type', 'upload_expires_at'],
    'media', 'move', 'cascade', null, current_setting('trellis.file'));

@@ -56,18 +56,20 @@ export const openStage = async (
   { createClient }: Published,
 ): Promise<World & { readonly end: () => Promise<void> }> => {
   const server = await installation.serve()
-  const { projectId, developer, key } = await createTestProject(server.url)
+  const { projectId, developer, key, serverKey } = await createTestProject(server.url)
   const admin = `/v1/admin/projects/${projectId}`
   await ask(server.url, 'PATCH', admin, { rest_enabled: true }, developer)
   for (const collection of collections) await ask(server.url, 'POST', `${admin}/collections`, collection, developer)
   const made: Client[] = []
-  const fresh = (): Client => {
-    const client = createClient(server.url, key['x-api-key'], {
+  const withKey = (apiKey: string): Client => {
+    const client = createClient(`${server.url}/p/${projectId}`, apiKey, {
       auth: { autoRefreshToken: false, persistSession: false },
     })
     made.push(client)
     return client
   }
+  const fresh = () => withKey(key['x-api-key'])
+  const all = withKey(serverKey)
   const signUp = async () => {
     const client = fresh()
     const email = `${crypto.randomUUID()}@example.org`
@@ -91,6 +93,13 @@ export const openStage = async (
         await one.removeAllChannels()
         await one.realtime.disconnect()
       }
+    },
+    server: all,
+    async publicFile() {
+      const place = { name: `public-${crypto.randomUUID()}`, path: 'a.txt' }
+      await all.storage.createBucket(place.name, { public: true })
+      await all.storage.from(place.name).upload(place.path, 'hello', { contentType: 'text/plain' })
+      return place
     },
     own: async () => `user/${(await client.auth.getUser()).data.user?.id}`,
   }

@@ -4,6 +4,7 @@
  */
 const refusals = `
 ACCESS_DENIED | The developer refused the request of this device. | Stop polling; start again only if the person asks for it.
+AccessDenied | A policy forbids this to the caller: a file in the folder of another user, a bucket without the server key. | Do not retry; the code is that of the storage API of Supabase.
 ALREADY_MEMBER | The person is a member of the organization already. | Nothing has to be done; change the role of the member instead.
 ALREADY_PROVISIONED | The database of the project is ready. | Use the project.
 ALREADY_RESOLVED | The item of the moderation queue was decided before. | Read the item again and show its decision.
@@ -19,7 +20,8 @@ BALANCE_LIMIT_EXCEEDED | The balance would be higher than the currency permits. 
 BATCH_TOO_LARGE | The batch has more items than the route takes. | Split it; details or message give the limit.
 BILLING_CANCEL_FAILED | The billing provider did not cancel the subscription; nothing was changed. | Try again later.
 BILLING_NOT_CONFIGURED | The installation has no billing provider. | The operator sets BILLING_MODULE.
-BUCKET_NOT_FOUND | There is no bucket of this name. | Use the bucket media.
+BUCKET_NOT_FOUND | There is no bucket of this name. | Check the name; apps use media, or a bucket that a server key has made.
+BucketAlreadyExists | There is a bucket of this name. | Use it, or choose another name; the code is that of the storage API of Supabase.
 BUNDLE_CYCLE | A bundle would contain itself, or bundles more than three deep. | Change the contents.
 CAMPAIGN_LOCKED | The state of the campaign does not allow this. | Read the campaign; cancel it or make a new one.
 CHALLENGE_NOT_ACTIVE | The challenge has ended. | Read the list of challenges again.
@@ -45,6 +47,7 @@ EDIT_WINDOW_CLOSED | A message can be edited for 15 minutes. | Send a new messag
 EMAIL_EXISTS | An account has this address. | Sign in instead.
 EMAIL_NOT_VERIFIED | This needs a verified address of the developer. | Sign in with a code by mail, which verifies the address.
 EMBEDDINGS_NOT_CONFIGURED | A search by text needs a provider of embeddings. | Register the AI provider openai, or send a vector.
+EntityTooLarge | The file is larger than its bucket, or the program, takes. | Send a smaller file; the code is that of the storage API of Supabase.
 EVENT_BLOCKED | The definition of this event refuses it. | Do not send the event, or make its definition active.
 EVENT_ID_CONFLICT | Another user's event has this id. | Make a new id for each event.
 EVENT_TOO_OLD | occurred_at is more than 30 days ago. | Drop the event.
@@ -95,12 +98,15 @@ INVALID_TOKEN | The token or link is wrong, used or expired. | Sign in again, or
 INVALID_UNTIL | until is not a time. | Send ISO 8601 with an offset.
 INVALID_USER_ID | The id of the user is not a uuid. | Send an id that the API answered.
 INVALID_VECTOR | The vector has another length than the column, or no numbers. | Send a vector of the column's dimensions.
+InvalidBucketName | A bucket may not have this name. | Use letters, digits, underscores, dots and hyphens; the code is that of the storage API of Supabase.
+InvalidMimeType | The bucket, or the program, takes no files of this type. | Send another type; the code is that of the storage API of Supabase.
 INVITE_EMAIL_MISMATCH | The invite is for another address. | Sign in with the address that was invited.
 INVITE_INVALID | The invite code is mistyped, expired, revoked or used. | Ask for a new code.
 INVITE_NOT_PENDING | The invite was accepted, revoked or has expired. | Ask for a new invite.
 INVITE_REQUIRED | Signing up, or creating projects, needs an invite. | Enter an invite code, or ask for access at the URL of details.
 ITEM_IN_USE | Users have the item, or a bundle contains it. | Set is_active to false instead.
 ITEM_NOT_FOUND | There is no such item, or the user does not have it. | Read the catalog or the inventory again.
+KeyAlreadyExists | Another file has this key. | Send upsert, or choose another key; the code is that of the storage API of Supabase.
 KEY_IN_USE | Another file has this key. | Choose another key, or replace the file where the route allows it.
 LAST_IDENTITY | This is the only way in which the user signs in. | Link another one first.
 LAST_OWNER | An organization needs an owner. | Make somebody else owner first.
@@ -126,6 +132,7 @@ NOT_ELIGIBLE | The challenge is for other users. | Do not offer it to this user.
 NOT_FOUND | There is no such thing, or the caller may not see it. | Check the id and the path; do not retry.
 NOT_NULL_VIOLATION | A column that needs a value has none. | Send the column that details name.
 NO_SUBSCRIPTION | The project has no subscription. | Subscribe first, with .../billing/checkout.
+NoSuchBucket | There is no bucket of this name, or the caller does not see it. | Check the name; the code is that of the storage API of Supabase.
 NoSuchKey | There is no file with this key. | Check the path; the code is that of the storage API of Supabase.
 OPERATION_NOT_CANCELLABLE | The operation has begun or ended. | Poll it until it ends.
 OTP_INVALID | The code is wrong, used, locked or expired. | Ask the user again, or request a new code.
@@ -141,6 +148,7 @@ PLAN_BLOCKED | A row of the plan cannot be applied; details say which and why. |
 PLAN_CHANGED | The definitions or the provider have changed since the plan. | Plan again, and read the new plan.
 PRESIGN_PUT_NOT_AVAILABLE | Free projects register uploads before they send bytes. | Use POST /v1/client/media/upload.
 PROJECTS_EXIST | Projects would lose their owner or their organization. | Delete or transfer them first.
+PROJECT_NOT_NAMED | An address without a key does not say of which project it is. | Give createClient the root of the project, {root_url}/p/&lt;project id&gt;.
 PROJECT_FORBIDDEN | The project is outside of the developer's organizations or of the token's projects. | Use an account or a token that has it.
 PROVIDER_FAILED | A provider answered an error, or nothing of use. | Try again later; check the provider's credentials if it persists.
 PROVIDER_HAS_PROMPTS | Prompts use this AI provider. | Change or delete the prompts first.
@@ -168,6 +176,7 @@ RESERVED_NAME | The name is reserved in collections. | Choose another name.
 RESPONSE_TOO_LARGE | The answer would have more than 8 MB, or names a column too often. | Use limit() or fewer columns.
 RESTORE_UNAVAILABLE | The project has no active subscription integration. | Connect one first.
 RESTORE_UPSTREAM_FAILED | The subscription provider did not answer. | Try again later.
+ResourceNotEmpty | The bucket has files. | Empty it first; the code is that of the storage API of Supabase.
 REST_BUSY | Too many projects use supabase-js at the moment. | Try again after Retry-After.
 REST_DISABLED | supabase-js is off in this project. | The developer sets rest_enabled.
 REST_UNAVAILABLE | PostgREST did not answer. | Try again after Retry-After.

@@ -4,6 +4,7 @@ import type { Duplex } from 'node:stream'
 import type { FastifyInstance } from 'fastify'
 import { type ApiError, refusal } from '#server/errors.ts'
 import { envelopeOf, send } from '#server/http/errors.ts'
+import { underRoot } from '#server/http/root.ts'
 
 /** Refusals of HTTP itself, before a route is found: with the envelope and the headers of every response. */
 
@@ -25,9 +26,11 @@ export const requestIdOf = (request: Pick<IncomingMessage, 'headers'>): string =
   return typeof sent === 'string' && /^[A-Za-z0-9._-]{1,128}$/.test(sent) ? sent : randomUUID()
 }
 
-/** Absolute form, as sent to proxies, names the same path (RFC 9112, 3.2.2). */
-export const pathOf = ({ url = '/' }: IncomingMessage): string =>
-  url.charCodeAt(0) === 47 ? url : url.replace(/^https?:\/\/[^/?#]*\/?/i, '/')
+/** Absolute form, as sent to proxies, names the same path (RFC 9112, 3.2.2); so does a path under the root of a project. */
+export const pathOf = (request: IncomingMessage): string => {
+  const { url = '/' } = request
+  return underRoot(request, url.charCodeAt(0) === 47 ? url : url.replace(/^https?:\/\/[^/?#]*\/?/i, '/'))
+}
 
 const reasons: Readonly<Record<number, string>> = {
   400: 'Bad Request',

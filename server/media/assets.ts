@@ -132,11 +132,11 @@ const checkReceived =
 
 const notUploaded = () => refusal(409, 'UPLOAD_NOT_FOUND', 'The file has not been uploaded.')
 
-/** Commits what has arrived; null when nothing has. With `is_free` what it adds to a file must fit the budget. */
+/** Commits what has arrived; null when nothing has. With `is_free` what it adds to a file must fit the budget; `metadata` are those of the file. */
 export const commitArrived = async (
   context: HandlerContext,
   upload: Upload,
-  budget: { readonly is_free?: boolean } = {},
+  more: { readonly is_free?: boolean; readonly metadata?: Record<string, unknown> } = {},
 ): Promise<Reply | null> => {
   const { storage } = context.services.media
   const check = checkReceived(upload)
@@ -158,7 +158,7 @@ export const commitArrived = async (
       version: upload.version,
       size_bytes: arrived.size,
       keeps_window: !storage.endsUploads,
-      ...budget,
+      ...more,
     },
     { readOnly: false },
   )

@@ -6,6 +6,7 @@ import { createImages, type Images } from '#server/media/images.ts'
 import { createLinks, type Links, type ObjectLink } from '#server/media/links.ts'
 import { createS3Storage } from '#server/media/s3.ts'
 import type { MediaStorage } from '#server/media/storage.ts'
+import { createTickets, type Tickets } from '#server/media/tickets.ts'
 import { type Asking, createVariants } from '#server/media/variants.ts'
 import type { Secrets } from '#server/secrets.ts'
 
@@ -15,6 +16,7 @@ export type Media = {
   /** The storage again, where uploads come to this server; null where they go to the storage itself. */
   readonly uploads: FileStorage | null
   readonly links: Links
+  readonly tickets: Tickets
   readonly images: Images
   /** The object that a variant of an image is. */
   variantOf(link: ObjectLink, variant: string, asking?: Asking): Promise<ObjectLink>
@@ -46,6 +48,7 @@ export const createMedia = ({ config, secrets, publicUrl, now }: MediaOptions): 
     storage,
     uploads,
     links: createLinks(secrets, publicUrl, now),
+    tickets: createTickets(secrets, now),
     images,
     variantOf: createVariants(storage, images, now),
     close: async () => {

@@ -83,11 +83,15 @@ const answer = async (services: Needed, request: FastifyRequest, reply: FastifyR
     filename: found.filename,
     variant: variantOf(request.query, found.mime_type),
   }
-  // sizes are anybody's choice here: one address makes some at once, and a file gets few new ones, fewer than are kept of it
-  const admit = () =>
-    services.rateLimiter.take([
-      { key: `ip ${address} variants`, perSecond: 1, burst: 200 },
-      { key: `variants ${found.asset_id}`, perSecond: 1 / 60, burst: 16 },
-    ])
-  return download(services, link, request, reply, { shared, admit })
+  return download(services, link, request, reply, sharedLimits(services, address, found.asset_id))
 }
+
+/** How a file is sent that anybody may read: sizes are anybody's choice, so one address makes some at once, and a file gets few new ones, fewer than are kept of it. */
+export const sharedLimits = ({ rateLimiter }: Pick<Services, 'rateLimiter'>, address: string, assetId: string) => ({
+  shared,
+  admit: () =>
+    rateLimiter.take([
+      { key: `ip ${address} variants`, perSecond: 1, burst: 200 },
+      { key: `variants ${assetId}`, perSecond: 1 / 60, burst: 16 },
+    ]),
+})

@@ -11,16 +11,21 @@ export type Variant = {
   readonly h?: number
   readonly fit?: 'cover' | 'contain'
   readonly format?: Format
+  readonly quality?: number
 }
 
 /** One spelling for one variant. */
-export const variantText = ({ w, h, fit, format }: Variant): string =>
-  [w ?? '', h ?? '', fit ?? 'cover', format ?? 'webp'].join('-')
+export const variantText = ({ w, h, fit, format, quality }: Variant): string =>
+  [w ?? '', h ?? '', fit ?? 'cover', format ?? 'webp', ...(quality === undefined ? [] : [quality])].join('-')
 
 const operationsOf = (text: string): { operations: readonly Operation[]; format: Format } => {
-  const [w = '', h = '', fit = '', format = ''] = text.split('-')
+  const [w = '', h = '', fit = '', format = '', quality = ''] = text.split('-')
   const size = { ...(w ? { width: Number(w) } : {}), ...(h ? { height: Number(h) } : {}) }
-  const converted = { type: 'convert' as const, format: format as Format }
+  const converted = {
+    type: 'convert' as const,
+    format: format as Format,
+    ...(quality ? { quality: Number(quality) } : {}),
+  }
   const stripped = { type: 'strip_metadata' as const }
   const resized = { type: 'resize' as const, ...size, fit: fit as 'cover' | 'contain' }
   return { operations: [...(w || h ? [resized] : []), stripped, converted], format: format as Format }
@@ -40,8 +45,11 @@ const answerOf = (error: unknown, retryAfterSeconds = 5): Error => {
 const rememberedMs = 600_000
 const rememberedVariants = 10_000
 
-/** The first two parts of a key: `user/<id>`, or `project` and a time, which is an owner of its own. */
-const ownerOf = ({ key }: ObjectLink) => (key.startsWith('user/') ? key.split('/').slice(0, 2).join('/') : 'project')
+/** The first parts of a key: `user/<id>`, `bucket/<name>/<first folder>`, or `project`. */
+const ownerOf = ({ key }: ObjectLink) => {
+  const parts = key.split('/')
+  return { user: parts.slice(0, 2), bucket: parts.slice(0, 3) }[parts[0] ?? '']?.join('/') ?? 'project'
+}
 
 export type Asking = {
   /** Asked before a variant is made that is neither kept nor being made; throws what it refuses. */

@@ -4,6 +4,7 @@ import { appKey, appOrUser, endUser, endUserOrServer } from '#server/http/caller
 import { bearer } from '#server/http/credentials.ts'
 import type { CachedKey } from '#server/http/project_cache.ts'
 import { addressKey } from '#server/http/rate_limiter.ts'
+import { namedProject } from '#server/http/root.ts'
 import { area, complete, type Resolved, route } from '#server/http/route.ts'
 import type { Services } from '#server/services.ts'
 
@@ -29,17 +30,18 @@ const served = complete(
 )
 export const written = complete(
   route('POST /storage/v1', 'Files of a project, in the form of storage-js', {
-    handle: elsewhere('storage'),
+    handle: elsewhere('storage/serve'),
     replies: {},
     failure: null,
     refusals: {
-      400: ['INVALID_INPUT', 'MIME_NOT_ALLOWED'],
+      400: ['INVALID_INPUT', 'InvalidBucketName'],
       402: ['FREE_TIER_LIMIT_REACHED'],
-      403: [...refusals[403], 'FORBIDDEN'],
-      404: [...refusals[404], 'BUCKET_NOT_FOUND', 'NoSuchKey'],
+      403: [...refusals[403], 'AccessDenied'],
+      404: [...refusals[404], 'NoSuchBucket', 'NoSuchKey', 'PROJECT_NOT_NAMED'],
       408: ['REQUEST_TIMEOUT'],
-      409: ['KEY_IN_USE', 'ASSET_IN_USE'],
-      413: refusals[413],
+      409: ['KeyAlreadyExists', 'BucketAlreadyExists', 'ResourceNotEmpty', 'ASSET_IN_USE', 'LIMIT_REACHED'],
+      413: ['EntityTooLarge'],
+      415: ['InvalidMimeType'],
       503: ['UPLOAD_UNVERIFIED'],
     },
   }),
@@ -96,6 +98,9 @@ export const readCredentials = async (request: FastifyRequest, services: Service
   headers['x-api-key'] = key
   if (headers.authorization && bearer(request) === key) delete headers.authorization
   const found = typeof key === 'string' && key.length <= 200 ? await services.projectCache.byKey(key) : null
+  const named = namedProject(request.raw)
+  if (found && named !== undefined && found.project.projectId !== named)
+    throw refusal(401, 'UNAUTHORIZED', 'The key is of another project than the address.')
   if (found && !found.project.restEnabled) throw disabled()
   return found
 }

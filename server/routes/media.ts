@@ -61,7 +61,7 @@ export const media = area({
         // a GET; PUT asks internal.check_not_banned
         reads: true,
         description:
-          'Keys begin with `user/<user id>/`. PUT is for projects that are not free; the same key again is the same asset, whose bytes the next commit replaces. `expires_in_seconds` is at most 3600 for PUT and 86400 for GET. A GET with `w`, `h`, `fit` or `format` is of an image that is changed so: WebP unless `format` says otherwise.',
+          'Keys begin with `user/<user id>/`, in a bucket other than media with `<user id>/`. PUT is for projects that are not free; the same key again is the same asset, whose bytes the next commit replaces. `expires_in_seconds` is at most 3600 for PUT and 86400 for GET. A GET with `w`, `h`, `fit` or `format` is of an image that is changed so: WebP unless `format` says otherwise.',
         body: z.object({
           bucket: Text(64, 1),
           key: Text(1100, 1),

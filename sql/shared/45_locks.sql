@@ -34,6 +34,8 @@ return case advisory_lock_key.name
   when 'audit seal' then 7305441130
   -- registering a file in a free project: the sum of all files has a limit
   when 'media budget' then 7305441150
+  -- making a bucket: a project has a number of them
+  when 'media buckets' then 7305441151
   -- declaring and adopting what a project sells: each replaces what it has read
   when 'monetization' then 7305441170
   -- registering prompts of AI, which have a limit
@@ -63,6 +65,8 @@ return case when advisory_lock_key.name in (
   'leaderboard_fold_later',
   -- the clock of a leaderboard
   'leaderboard_rollover',
+  -- a key of a file that no user owns, and that may have no row yet
+  'media_key',
   -- restores of one purchase by several users: each finds the owner whom the one before it has made
   'restore'
 ) then hashtextextended(advisory_lock_key.name || ' ' || advisory_lock_key.item, 0) end;

@@ -13,13 +13,14 @@ const { harness, project, mail } = await startStage()
 await project.admin.patch('', { rest_enabled: true })
 for (const collection of collections) await project.admin.post('/collections', collection)
 const opened: Client[] = []
-const fresh = () => {
-  const made = createClient(harness.url, project.clientKey, {
+const withKey = (key: string) => {
+  const made = createClient(`${harness.url}/p/${project.id}`, key, {
     auth: { autoRefreshToken: false, persistSession: false },
   })
   opened.push(made)
   return made
 }
+const fresh = () => withKey(project.clientKey)
 // the server waits for open sockets when it stops
 afterAll(async () => {
   for (const one of opened) await one.realtime.disconnect()
@@ -41,6 +42,13 @@ const world: World = {
     const other = fresh()
     await other.auth.signUp({ email: newEmail(), password })
     return other
+  },
+  server: withKey(project.serverKey),
+  async publicFile() {
+    const place = { name: `public-${crypto.randomUUID()}`, path: 'a.txt' }
+    await world.server.storage.createBucket(place.name, { public: true })
+    await world.server.storage.from(place.name).upload(place.path, 'hello', { contentType: 'text/plain' })
+    return place
   },
   own: async () => `user/${(await client.auth.getUser()).data.user?.id}`,
 }

@@ -56,7 +56,7 @@ test('a file is replaced where that is asked for', async () => {
   const path = `${own}/twice.txt`
   expect((await files.upload(path, 'one', text)).error).toBeNull()
   const before = await storedOf(harness, project)
-  expect(codeOf((await files.upload(path, 'two', text)).error)).toBe('KEY_IN_USE')
+  expect(codeOf((await files.upload(path, 'two', text)).error)).toBe('KeyAlreadyExists')
   expect(await textOf(path)).toBe('one')
   expect((await files.upload(path, 'three', { ...text, upsert: true })).error).toBeNull()
   expect(await textOf(path)).toBe('three')
@@ -125,8 +125,11 @@ test('a folder is listed by name, in parts, and in both directions', async () =>
   // of somebody else, nothing
   expect(await names(folder, {}, files)).toEqual([])
   expect(await names(folder, {}, bucketOf(null, project.serverKey))).toEqual(all)
-  const created = await of.list(folder, { sortBy: { column: 'created_at', order: 'asc' } })
-  expect(codeOf(created.error)).toBe('INVALID_INPUT')
+  const created = ['c/', 'b.txt', 'a.txt', 'c-d.txt', 'c0.txt']
+  expect(await names(folder, { sortBy: { column: 'created_at', order: 'asc' } })).toEqual(created)
+  expect(await names(folder, { sortBy: { column: 'updated_at', order: 'desc' }, limit: 2 })).toEqual(['c/', 'c0.txt'])
+  expect(await names(folder, { sortBy: { column: 'created_at' }, offset: 3 })).toEqual(['c-d.txt', 'c0.txt'])
+  expect(codeOf((await of.list(folder, { sortBy: { column: 'size' } })).error)).toBe('INVALID_INPUT')
   await project.sql('update app.media_assets set blocked_at = now() where key = $1', [`${folder}/a.txt`])
   expect(await names(folder)).toEqual(all.slice(1))
 })
@@ -139,17 +142,18 @@ test('files are removed, with their bytes', async () => {
   expect(codeOf((await files.info(path)).error)).toBe('NoSuchKey')
   expect((await files.exists(path)).data).toBe(false)
   expect((await storedOf(harness, project)).some((name) => name.includes(data?.id as string))).toBe(false)
-  expect(codeOf((await files.remove([`user/${other.id}/x`])).error)).toBe('FORBIDDEN')
+  expect(codeOf((await files.remove([`user/${other.id}/x`])).error)).toBe('AccessDenied')
 })
 
-test('what is refused, with the codes of our own routes', async () => {
+test('what is refused, with the codes that clients know', async () => {
   const codes = [
     (await files.upload(`user/${other.id}/x.txt`, 'x', text)).error,
     (await files.upload(`${own}/x.html`, 'x', { contentType: 'text/html' })).error,
     (await files.upload('elsewhere/x.txt', 'x', text)).error,
     (await files.upload(`${own}/empty.txt`, '', text)).error,
-    (await files.upload(`${own}/m.txt`, 'x', { ...text, metadata: { a: 1 } })).error,
-    (await files.upload(`${own}/m.txt`, new Blob(['x'], { type: 'text/plain' }), { metadata: { a: 1 } })).error,
+    (await files.upload(`${own}/m.txt`, 'x', { ...text, metadata: { a: 'x'.repeat(9000) } })).error,
+    (await files.upload(`${own}/m.txt`, new Blob(['x'], { type: 'text/plain' }), { metadata: { a: 'x'.repeat(9000) } }))
+      .error,
     (await bucketOf(user.sessionToken, project.clientKey, 'avatars').upload('x.txt', 'x', text)).error,
     (await bucketOf(null).upload(`${own}/x.txt`, 'x', text)).error,
     (await files.download(`user/${other.id}/x.txt`)).error,
@@ -163,16 +167,16 @@ test('what is refused, with the codes of our own routes', async () => {
     ).error,
   ].map(codeOf)
   expect(codes).toEqual([
-    'FORBIDDEN',
-    'MIME_NOT_ALLOWED',
+    'AccessDenied',
+    'InvalidMimeType',
     'INVALID_INPUT',
     'INVALID_INPUT',
     'INVALID_INPUT',
     'INVALID_INPUT',
-    'BUCKET_NOT_FOUND',
+    'NoSuchBucket',
     'UNAUTHORIZED',
-    'FORBIDDEN',
-    'BUCKET_NOT_FOUND',
+    'AccessDenied',
+    'NoSuchKey',
     'INVALID_INPUT',
     'INVALID_INPUT',
   ])
@@ -195,7 +199,7 @@ test('forms that are none, and bodies that are too long', async () => {
   expect((await raw(`${own}/f.txt`, `${part}x\r\n--b--`, form)).status).toBe(200)
   expect(await textOf(`${own}/f.txt`)).toBe('x')
   const long = await raw(`${own}/long.bin`, new Uint8Array(52_428_801), { 'content-type': 'application/octet-stream' })
-  expect(await long.json()).toMatchObject({ code: 'PAYLOAD_TOO_LARGE', statusCode: '413' })
+  expect(await long.json()).toMatchObject({ code: 'EntityTooLarge', statusCode: '413' })
   const json = await fetch(`${harness.url}/storage/v1/object/list/media`, {
     method: 'POST',
     body: '{',

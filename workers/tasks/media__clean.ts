@@ -32,8 +32,8 @@ const cleanPending = async (context: TenantContext): Promise<void> => {
       else
         await call('media_commit_late', { asset_id: upload.asset_id, version: upload.version, size_bytes: size }).catch(
           (error: { status?: number }) => {
-            // its user was banned before it came, or deleted it meanwhile
-            if (error.status === 403) never.push(upload.asset_id)
+            // its user was banned before it came, its bucket takes less than it has, or it was deleted meanwhile
+            if (error.status === 403 || error.status === 413) never.push(upload.asset_id)
             else if (error.status !== 404) throw error
           },
         )

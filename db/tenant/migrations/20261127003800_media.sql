@@ -11,6 +11,23 @@ comment on table app.media_folders is
 -- serves the list of administrators, newest first
 create index media_folders_newest on app.media_folders (created_at desc, id desc);
 
+create table app.media_buckets (
+  name               text primary key constraint media_buckets_name_form
+    check (name ~ '^[A-Za-z0-9_][A-Za-z0-9_.-]{0,99}$'),
+  is_public          boolean not null default false,
+  file_size_limit    bigint constraint media_buckets_limit_1_to_50_mb check (file_size_limit between 1 and 52428800),
+  allowed_mime_types text[] constraint media_buckets_at_most_100_types
+    check (cardinality(allowed_mime_types) between 1 and 100),
+  created_at         timestamptz not null default internal.now(),
+  updated_at         timestamptz not null default internal.now()
+);
+comment on table app.media_buckets is
+  'Buckets of files. Those of media have keys that say whose they are; those of another bucket have the key
+   bucket/<name of the bucket>/<path>.';
+comment on column app.media_buckets.is_public is 'Whether anybody reads its committed files, without a key.';
+comment on column app.media_buckets.allowed_mime_types is 'Types, or image/* and the like; null: all that are stored.';
+insert into app.media_buckets (name) values ('media');
+
 create table app.media_assets (
   id                uuid primary key default internal.new_id(),
   key               text not null constraint media_assets_key_1_to_1024_bytes
@@ -32,6 +49,7 @@ create table app.media_assets (
   metadata          jsonb not null default '{}' constraint media_assets_metadata_is_object
     check (jsonb_typeof(metadata) = 'object'),
   folder_id         uuid references app.media_folders on delete restrict,
+  bucket            text references app.media_buckets on delete restrict,
   uploaded_by       uuid references app.users on delete cascade,
   committed_at      timestamptz,
   deleted_at        timestamptz,
@@ -46,7 +64,10 @@ comment on table app.media_assets is
   'Files of end users and of the project. The bytes are in the storage of the installation, under the ids of project and
    asset and a version, never under a name that a caller chose.';
 comment on column app.media_assets.key is
-  'The path that callers see, without the id of the project: user/<user id>/<name>, project/<name>.';
+  'The path that callers see, without the id of the project: user/<user id>/<name>, project/<name>,
+   bucket/<bucket>/<path>.';
+comment on column app.media_assets.bucket is
+  'The bucket of its own that a file is in; null for files of media, and for those that are deleted.';
 comment on column app.media_assets.object_version is
   'Names the stored bytes. Each upload that replaces them has a new version, so a version never changes.';
 comment on column app.media_assets.thumbnail_of is 'The version that there is a thumbnail of.';
@@ -65,6 +86,8 @@ create index media_assets_in_folder on app.media_assets (folder_id, status, crea
   where folder_id is not null;
 create index media_assets_of_type on app.media_assets (mime_type, status, created_at desc, id desc);
 create index media_assets_newest on app.media_assets (status, created_at desc, id desc);
+-- serves the question whether a bucket is empty, and its emptying
+create index media_assets_in_bucket on app.media_assets (bucket, id) where bucket is not null;
 -- serves the search by name
 create index media_assets_names on app.media_assets using gin (filename extensions.gin_trgm_ops)
   where status = 'committed';
@@ -142,4 +165,5 @@ drop table app.media_catalogs;
 drop table app.media_removals;
 drop table app.media_totals;
 drop table app.media_assets;
+drop table app.media_buckets;
 drop table app.media_folders;

@@ -31,6 +31,7 @@ begin
   elsif moderation_apply__media.act = 'remove' then
     update app.media_assets m
        set status = 'deleted', deleted_at = internal.now(), updated_at = internal.now(), folder_id = null,
+         bucket = null,
          upload_version = null, upload_mime_type = null,
            upload_expires_at = null
      where m.id = a.id;

@@ -27,7 +27,7 @@ begin
     perform internal.fail(409, 'ASSET_IN_USE', 'A catalog shows this file: take it out first.');
   end if;
   update app.media_assets m
-     set status = 'deleted', deleted_at = internal.now(), updated_at = internal.now(), folder_id = null,
+     set status = 'deleted', deleted_at = internal.now(), updated_at = internal.now(), folder_id = null, bucket = null,
        upload_version = null, upload_mime_type = null,
          upload_expires_at = null
    where m.id = a.id;

@@ -1,4 +1,4 @@
--- Registration of uploads, presigned keys, and the commit of what has arrived.
+-- Registration of uploads, and the commit of what has arrived.
 create or replace function internal.media_type(mime_type text) returns text
 language plpgsql volatile as $$
 declare
@@ -102,147 +102,6 @@ end $$;
 comment on function api.media_upload is
   'Registers an upload, {asset, upload} for the server. Refuses as internal.media_insert.';
 
-create or replace function internal.media_key(key text, out path text, out owner text) returns record
-language plpgsql volatile as $$
-declare
-  reason text;
-begin
-  path := case when media_key.key ^@ (internal.project_id() || '/') then substr(media_key.key,
-                                        length(internal.project_id()::text) + 2) else media_key.key end;
-  owner := split_part(path, '/', 2);
-  reason := case
-    when octet_length(path) > 1024 then 'must have at most 1024 bytes'
-    when path ~ '[?#%\\]' or path ~ '[[:cntrl:]]' then 'must have no ?, #, %, \ and no control characters'
-    when not path ^@ 'user/' then 'must begin with user/<user id>/'
-    when path ~ '(^|/)(\.{0,2})(/|$)' then 'must have no empty, . and .. segments, and name a file'
-    when path !~ '^user/[^/]+/[^/]' then 'must name a file under user/<user id>/'
-    when path ~ '[^/]{255}[^/]' then 'must have segments of at most 255 characters'
-  end;
-  if reason is not null then
-    perform internal.invalid('key', reason, 'INVALID_INPUT');
-  end if;
-end $$;
-comment on function internal.media_key is
-  'The path of a key without the id of the project, and the id that its owner''s folder is named by. Refuses 400
-   INVALID_INPUT for a key that is no path of a file.';
-
-create or replace function internal.media_presign_put(key text, content_type text, is_free boolean, seconds int,
-                                                      size_bytes bigint default null, replaces boolean default true)
-returns app.media_assets
-language plpgsql volatile security definer set search_path = '' as $$
-declare
-  k record;
-  type text;
-  owner uuid;
-  a app.media_assets;
-begin
-  k := internal.media_key(media_presign_put.key);
-  type := internal.media_type(media_presign_put.content_type);
-  owner := internal.as_uuid(k.owner);
-  if internal.caller() not in ('user', 'server_key_user', 'server_key') then
-    raise exception 'keys are presigned by users and server keys, not by %', internal.caller();
-  elsif internal.caller() <> 'server_key' and k.owner is distinct from internal.user_id()::text then
-    perform internal.fail(403, 'FORBIDDEN', 'The key is in the folder of another user.');
-  elsif media_presign_put.is_free and media_presign_put.size_bytes is null then
-    perform internal.fail(400, 'PRESIGN_PUT_NOT_AVAILABLE',
-                          'Free projects register uploads with POST /v1/client/media/upload.');
-  elsif k.owner is distinct from owner::text or internal.lock_users(array[owner]) is null then
-    perform internal.fail(404, 'USER_NOT_FOUND', 'There is no such user.');
-  elsif internal.caller() <> 'server_key' then
-    perform internal.check_not_banned(owner);
-  end if;
-  select m.* into a from app.media_assets m where m.key = k.path collate "C" and m.status <> 'deleted' for update;
-  if media_presign_put.is_free and media_presign_put.size_bytes > coalesce(a.size_bytes, 0) then
-    perform internal.media_budget_check(media_presign_put.size_bytes - coalesce(a.size_bytes, 0));
-  end if;
-  if a.id is null then
-    insert into app.media_assets as m
-      (key, filename, mime_type, source, size_bytes, object_version, upload_version, upload_mime_type,
-       upload_expires_at, uploaded_by)
-    select k.path, regexp_replace(k.path, '^.*/', ''), type, 'presign', media_presign_put.size_bytes, v.version,
-           v.version, type,
-           internal.now() + make_interval(secs => media_presign_put.seconds), owner
-      from (select internal.media_new_version() as version) v
-    returning m.* into a;
-  elsif a.source <> 'presign' or a.uploaded_by is distinct from owner or a.blocked_at is not null
-        or a.status = 'committed' and not media_presign_put.replaces then
-    perform internal.fail(409, 'KEY_IN_USE',
-                          'Another file has this key: choose another key, or delete that file.', '{"field": "key"}');
-  else
-    update app.media_assets m
-       -- bytes that came as another type are no upload of this one
-       set upload_version = case when m.upload_mime_type = type then coalesce(m.upload_version,
-                                        internal.media_new_version())
-                                 else internal.media_new_version() end,
-           upload_mime_type = type,
-           size_bytes = case when m.status = 'pending' then media_presign_put.size_bytes else m.size_bytes end,
-           mime_type = case when m.status = 'pending' then type else m.mime_type end,
-           upload_expires_at = greatest(m.upload_expires_at,
-                                        internal.now() + make_interval(secs => media_presign_put.seconds)),
-           updated_at = case when m.status = 'pending' then internal.now() else m.updated_at end
-     where m.id = a.id
-    returning m.* into a;
-  end if;
-  return a;
-end $$;
-comment on function internal.media_presign_put is
-  'The asset of a key with an open upload: a new one, or the one of the key, whose bytes the next commit replaces.
-   size_bytes is the exact size, where it is known. Refuses 400 INVALID_INPUT, MIME_NOT_ALLOWED,
-   PRESIGN_PUT_NOT_AVAILABLE (a free project, without a size), 402 FREE_TIER_LIMIT_REACHED, 403 FORBIDDEN, USER_BANNED,
-   404 USER_NOT_FOUND, 409 KEY_IN_USE (a file that was uploaded in another way, of another user, or blocked; without
-   replaces any file that is there). Locks the user, the asset, and in a free project the budget.';
-
-create or replace function internal.media_presign_get(key text) returns app.media_assets
-language plpgsql volatile security definer set search_path = '' as $$
-declare
-  k record;
-  a app.media_assets;
-begin
-  k := internal.media_key(media_presign_get.key);
-  select m.* into a from app.media_assets m where m.key = k.path collate "C" and m.status = 'committed';
-  if a.id is not null and internal.media_is_mine(a) then
-    return a;
-  elsif internal.caller() <> 'server_key' and k.owner is distinct from internal.user_id()::text then
-    -- whether there is a file is not said
-    perform internal.fail(403, 'FORBIDDEN', 'The key is in the folder of another user.');
-  end if;
-  perform internal.check_found(false, 'file');
-end $$;
-comment on function internal.media_presign_get is
-  'The committed asset of a key. Refuses 400 INVALID_INPUT, 403 FORBIDDEN, 404 NOT_FOUND.';
-
-create or replace function api.media_presign(bucket text, key text, method text, is_free boolean, seconds int,
-                                             content_type text default null, size_bytes bigint default null,
-                                             replaces boolean default true)
-returns api.reply
-language plpgsql volatile as $$
-declare
-  a app.media_assets;
-begin
-  if media_presign.bucket <> 'media' then
-    perform internal.fail(404, 'BUCKET_NOT_FOUND', 'There is no such bucket: apps use media.');
-  elsif media_presign.method not in ('GET', 'PUT') then
-    perform internal.fail(400, 'INVALID_METHOD', 'method must be GET or PUT.',
-                          '{"field": "method", "reason": "must be GET or PUT"}');
-  elsif media_presign.method = 'GET' then
-    a := internal.media_presign_get(media_presign.key);
-    return internal.reply(200, json_build_object(
-      'asset_id', a.id, 'key', a.key, 'object', a.object_version, 'mime_type', a.mime_type, 'filename', a.filename,
-      'expires_at', internal.iso(internal.now() + make_interval(secs => media_presign.seconds))));
-  elsif media_presign.content_type is null then
-    perform internal.invalid('content_type', 'is required for PUT', 'INVALID_INPUT');
-  end if;
-  a := internal.media_presign_put(media_presign.key, media_presign.content_type, media_presign.is_free,
-                                  media_presign.seconds, media_presign.size_bytes,
-                                  media_presign.replaces);
-  return internal.reply(200, internal.json_merge(internal.media_upload_json(a), json_build_object(
-    'expires_at', internal.iso(internal.now() + make_interval(secs => media_presign.seconds)))));
-end $$;
-comment on function api.media_presign is
-  'What a signed URL for a key leads to, for the server: an object for GET, an upload for PUT. Refuses 404
-   BUCKET_NOT_FOUND, 400 INVALID_METHOD, INVALID_INPUT, and as internal.media_presign_get and internal.media_presign_put
-   do.';
-
 create or replace function internal.media_found(asset_id uuid) returns app.media_assets
 language plpgsql stable security definer set search_path = '' as $$
 declare
@@ -271,7 +130,7 @@ comment on function api.media_lookup is
    with_upload. Refuses 404 NOT_FOUND.';
 
 create or replace function internal.media_commit(asset_id uuid, version text, size_bytes bigint, keeps_window boolean,
-                                                 is_free boolean default false)
+                                                 is_free boolean default false, metadata jsonb default null)
 returns app.media_assets
 language plpgsql volatile security definer set search_path = '' as $$
 declare
@@ -291,12 +150,15 @@ begin
   if a.upload_version is distinct from media_commit.version then
     return a;
   end if;
+  -- whatever was said of it before it came
+  perform internal.media_bucket_fits(b, a.upload_mime_type, media_commit.size_bytes)
+     from app.media_buckets b where b.name = a.bucket;
   if media_commit.is_free and media_commit.size_bytes > coalesce(a.size_bytes, 0) then
     perform internal.media_budget_check(media_commit.size_bytes - coalesce(a.size_bytes, 0));
   end if;
   update app.media_assets m
      set status = 'committed', size_bytes = media_commit.size_bytes, object_version = m.upload_version,
-       mime_type = m.upload_mime_type,
+       mime_type = m.upload_mime_type, metadata = coalesce(media_commit.metadata, m.metadata),
          upload_version = null, upload_mime_type = null,
          upload_expires_at = case when media_commit.keeps_window then m.upload_expires_at end,
          committed_at = coalesce(m.committed_at, internal.now()), updated_at = internal.now()
@@ -307,18 +169,19 @@ end $$;
 comment on function internal.media_commit is
   'Notes that the bytes of an upload are stored under its version: the asset is committed. keeps_window: upload URLs
    that are out cannot be ended, so they count until they expire. is_free: a file that is larger than the one that it
-   replaces must fit the budget. Does nothing where another commit was faster. Refuses 402 FREE_TIER_LIMIT_REACHED, 403
-   USER_BANNED, 404 NOT_FOUND. Locks the asset.';
+   replaces must fit the budget. metadata: those of the new bytes; without, they stay. Does nothing where another commit
+   was faster. Refuses 402 FREE_TIER_LIMIT_REACHED, 403 USER_BANNED, 404 NOT_FOUND, and what its bucket does not take as
+   internal.media_bucket_fits. Locks the asset.';
 
 create or replace function api.media_commit(asset_id uuid, version text, size_bytes bigint, keeps_window boolean,
-                                            nonce text, is_free boolean default false)
+                                            nonce text, is_free boolean default false, metadata jsonb default null)
 returns api.reply
 language plpgsql volatile as $$
 begin
   perform internal.media_links_begin(media_commit.nonce);
   return internal.reply(200, internal.media_asset_json(
     internal.media_commit(media_commit.asset_id, media_commit.version, media_commit.size_bytes,
-                          media_commit.keeps_window, media_commit.is_free)));
+                          media_commit.keeps_window, media_commit.is_free, media_commit.metadata)));
 end $$;
 comment on function api.media_commit is
   'Commits an upload that the server has verified. Refuses as internal.media_commit.';

@@ -35,6 +35,10 @@ export type World = {
   readonly own: () => Promise<string>
   /** The client of another user. */
   readonly peer: () => Promise<Client>
+  /** The server key's client. */
+  readonly server: Client
+  /** A file of a public bucket: `hello`. */
+  readonly publicFile: () => Promise<{ readonly name: string; readonly path: string }>
 }
 
 /** A call beside rows. */

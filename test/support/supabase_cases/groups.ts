@@ -15,14 +15,15 @@ const ofClient = ({ run, ...rest }: Case<Client>): Case<World> => ({
   ...(run ? { run: ({ client }: World) => run(client) } : {}),
 })
 
-/** Of sign-in and files the table names no refusal that Supabase gives too. */
+/** Of sign-in the table names no refusal that Supabase gives too. */
 const judged = (one: Case<World>): Case<World> =>
   one.verdict || !one.refuses ? one : { ...one, verdict: /NOT_FOUND/.test(one.refuses) ? 'not offered' : 'differs' }
 
 /** Every call of the table. Those of rows are made before those of sign-in, which change the user. */
 export const all: readonly Case<World>[] = [
   ...rows.map(ofClient),
-  ...[...auth, ...storage].map(judged),
+  ...auth.map(judged),
+  ...storage,
   ...channels,
   ...named,
 ]

@@ -24,10 +24,14 @@ export const storage: PartCase[] = [
   {
     part: 'Files',
     call: '.upload(path, body, { metadata })',
-    run: async (world) =>
-      world.client.storage.from('media').upload(await file(world, 'm.txt'), 'x', { ...text, metadata: { a: 1 } }),
-    refuses: 'INVALID_INPUT',
-    note: 'metadata is not kept',
+    run: async (world) => {
+      const path = await file(world, 'm.txt')
+      const files = world.client.storage.from('media')
+      await files.upload(path, 'x', { ...text, metadata: { a: 1 }, upsert: true })
+      return files.info(path)
+    },
+    gives: { metadata: { a: 1 } },
+    note: 'an object of at most 8 KB, which `info()` answers',
   },
   {
     part: 'Files',
@@ -76,16 +80,101 @@ export const storage: PartCase[] = [
   },
   {
     part: 'Files',
-    call: '.move(), .copy(), .createSignedUploadUrl(), .getPublicUrl()',
-    run: async (world) => world.client.storage.from('media').createSignedUploadUrl(await file(world, 'c.txt')),
-    refuses: 'BUCKET_NOT_FOUND|NoSuchKey|NOT_FOUND',
-    note: 'not served; public files have an [address of their own](media.md#public-files)',
+    call: '.listV2({ prefix, with_delimiter, limit, cursor, sortBy })',
+    run: async (world) => {
+      const { data, error } = await world.client.storage.from('media').listV2({ prefix: `${await world.own()}/m` })
+      return { data: { names: data?.objects.map(({ name }) => name.split('/').at(-1)), next: data?.hasNext }, error }
+    },
+    gives: { names: ['m.txt'], next: false },
   },
   {
     part: 'Files',
-    call: "storage.from('avatars')",
-    run: ({ client }) => client.storage.from('avatars').upload('x.txt', 'x', text),
-    refuses: 'BUCKET_NOT_FOUND',
-    note: 'the bucket is `media`',
+    call: '.move(from, to, { destinationBucket }), .copy(from, to, { destinationBucket })',
+    run: async (world) => {
+      const files = world.client.storage.from('media')
+      await files.copy(await file(world, 'm.txt'), await file(world, 'n.txt'))
+      return files.move(await file(world, 'n.txt'), await file(world, `${crypto.randomUUID()}.txt`))
+    },
+    gives: { message: 'Successfully moved' },
+    note: 'signed URLs that are out lead to the file where it is now',
+  },
+  {
+    part: 'Files',
+    call: '.createSignedUploadUrl(path, { upsert }), .uploadToSignedUrl(path, token, body)',
+    run: async (world) => {
+      const files = world.client.storage.from('media')
+      const path = await file(world, 's.txt')
+      const { data } = await files.createSignedUploadUrl(path, { upsert: true })
+      return files.uploadToSignedUrl(path, data?.token ?? '', 'signed', text)
+    },
+    gives: {},
+    note: 'for two hours, without credentials',
+  },
+  {
+    part: 'Files',
+    call: '.download(path, { transform })',
+    run: async (world) =>
+      world.client.storage.from('media').download(await file(world, 'm.txt'), { transform: { width: 9 } }),
+    refuses: 'INVALID_INPUT|StorageUnknownError',
+    note: 'of images; here of a text',
+  },
+  {
+    part: 'Files',
+    call: '.getPublicUrl(path, { download, transform })',
+    run: async (world) => {
+      const { name, path } = await world.publicFile()
+      const { publicUrl } = world.client.storage.from(name).getPublicUrl(path).data
+      return { data: { text: await (await fetch(publicUrl)).text() }, error: null }
+    },
+    gives: { text: 'hello' },
+    note: 'of public buckets, where the URL of `createClient` names the project: `{root_url}/p/<project id>`',
+  },
+  {
+    part: 'Files',
+    call: '.download(path, { versionId })',
+    run: async (world) => world.client.storage.from('media').info(await file(world, 'm.txt'), { versionId: 'x' }),
+    refuses: 'INVALID_INPUT',
+    verdict: 'not offered',
+    note: 'files have one version',
+  },
+  {
+    part: 'Buckets',
+    call: 'storage.createBucket(name, { public, fileSizeLimit, allowedMimeTypes }), .updateBucket(), .emptyBucket(), .deleteBucket()',
+    run: async ({ server }) => {
+      const name = `b-${crypto.randomUUID()}`
+      await server.storage.createBucket(name, { public: false, fileSizeLimit: '20MB', allowedMimeTypes: ['image/*'] })
+      await server.storage.updateBucket(name, { public: true })
+      await server.storage.emptyBucket(name)
+      return server.storage.deleteBucket(name)
+    },
+    gives: { message: 'Successfully deleted' },
+    note: 'with the server key; at most 200 buckets, of a limit of 50 MB',
+  },
+  {
+    part: 'Buckets',
+    call: 'storage.createBucket() without the server key',
+    run: ({ client }) => client.storage.createBucket('mine'),
+    refuses: 'AccessDenied',
+  },
+  {
+    part: 'Buckets',
+    call: 'storage.listBuckets(options), .getBucket(name)',
+    run: ({ client }) => client.storage.getBucket('media'),
+    gives: { name: 'media', public: false },
+    note: 'users see public buckets, and `media`',
+  },
+  {
+    part: 'Buckets',
+    call: "storage.createBucket(name, { type: 'ANALYTICS' }), .createBucket(name, { versioningStatus: 'ENABLED' })",
+    run: ({ server }) => server.storage.createBucket('a', { public: false, type: 'ANALYTICS' }),
+    refuses: 'INVALID_INPUT',
+    verdict: 'not offered',
+    note: 'files have one version',
+  },
+  {
+    part: 'Buckets',
+    call: "storage.from('nowhere')",
+    run: ({ client }) => client.storage.from('nowhere').upload('x.txt', 'x', text),
+    refuses: 'NoSuchBucket',
   },
 ]

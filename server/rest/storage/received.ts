@@ -3,6 +3,7 @@ import { type FileHandle, mkdir, open, unlink } from 'node:fs/promises'
 import { join } from 'node:path'
 import type { Readable } from 'node:stream'
 import { refusal } from '#server/errors.ts'
+import { parseJson } from '#server/http/json.ts'
 import { storeBytes } from '#server/media/bytes.ts'
 import { mostBytes } from '#server/media/storage.ts'
 import { invalid } from '#server/rest/auth_shapes.ts'
@@ -11,6 +12,8 @@ import { invalid } from '#server/rest/auth_shapes.ts'
 export type ReceivedFile = {
   readonly mimeType: string
   readonly size: number
+  /** What its form says of it, where it came in one. */
+  readonly metadata?: Record<string, unknown>
   read(): Readable
   /** Frees the disk: nobody else has the bytes. */
   close(): Promise<void>
@@ -19,6 +22,7 @@ export type ReceivedFile = {
 /** What a form has beside its file. */
 const mostOfForm = 65_536
 const mostParts = 10
+const mostMetadata = 8192
 
 const typeOf = (header: string) => header.split(';')[0]?.trim().toLowerCase() ?? ''
 /** The type of a file, with the charset of a text: browsers would read it in another one. */
@@ -43,12 +47,13 @@ export const takeFile = async (folder: string, header: string, source: Readable)
     const size = await storeBytes(file, source, { most: mostBytes + (isForm ? mostOfForm : 0), tooLong })
     const part = isForm
       ? await fileOfForm(file, boundaryOf(header), size)
-      : { start: 0, end: size, mimeType: fileType(header) }
+      : { start: 0, end: size, mimeType: fileType(header), metadata: undefined }
     if (part.end === part.start) throw invalid('body', 'is empty')
     if (part.end - part.start > mostBytes) throw tooLong()
     return {
       mimeType: part.mimeType,
       size: part.end - part.start,
+      ...(part.metadata ? { metadata: part.metadata } : {}),
       read: () => file.createReadStream({ start: part.start, end: part.end - 1, autoClose: false }),
       close: () => file.close(),
     }
@@ -77,26 +82,29 @@ const find = async (file: FileHandle, wanted: Buffer, from: number, size: number
   return -1
 }
 
-const textAt = async (file: FileHandle, start: number, length: number): Promise<string> => {
+const bytesAt = async (file: FileHandle, start: number, length: number): Promise<Buffer> => {
   const bytes = Buffer.alloc(length)
   const { bytesRead } = await file.read(bytes, 0, length, start)
-  return bytes.subarray(0, bytesRead).toString('latin1')
+  return bytes.subarray(0, bytesRead)
 }
+const textAt = async (file: FileHandle, start: number, length: number): Promise<string> =>
+  (await bytesAt(file, start, length)).toString('latin1')
 
 const broken = () => invalid('body', 'is no form of a file')
 
-/** The part of a form (RFC 7578) that is its file, by where it is. Fields that a file would have, and which nothing keeps, are refused. */
+/** The part of a form (RFC 7578) that is its file, by where it is, and the metadata that may stand before or after it. */
 const fileOfForm = async (file: FileHandle, boundary: string, size: number) => {
   const delimiter = Buffer.from(`\r\n--${boundary}`, 'latin1')
   const first = `--${boundary}`
   if ((await textAt(file, 0, first.length)) !== first) throw broken()
   let found: { start: number; end: number; mimeType: string } | undefined
+  let metadata: Record<string, unknown> | undefined
   let at = first.length
   for (let parts = 0; parts <= mostParts; parts += 1) {
     const head = await textAt(file, at, 4096)
     if (head.startsWith('--')) {
       if (!found) throw broken()
-      return found
+      return { ...found, metadata }
     }
     const length = head.indexOf('\r\n\r\n')
     if (!head.startsWith('\r\n') || length < 0) throw broken()
@@ -109,10 +117,22 @@ const fileOfForm = async (file: FileHandle, boundary: string, size: number) => {
     if (/^content-disposition:.*;\s*filename=/im.test(headers)) {
       const [, type = ''] = /^content-type:\s*(.+)$/im.exec(headers) ?? []
       found ??= { start, end: Math.max(start, end), mimeType: fileType(type) }
-    } else if (name === 'metadata') throw notKept()
+    } else if (name === 'metadata') {
+      const size = Math.max(0, Math.min(end - start, mostMetadata + 1))
+      metadata = metadataOf(await bytesAt(file, start, size))
+    }
     at = end + delimiter.length
   }
   throw broken()
 }
 
-export const notKept = () => invalid('metadata', 'is not kept with a file')
+/** What an app keeps with a file: an object of JSON. */
+export const metadataOf = (bytes: Buffer): Record<string, unknown> => {
+  if (bytes.length > mostMetadata) throw invalid('metadata', `has more than ${mostMetadata} bytes`)
+  const parsed = parseJson(bytes, 'metadata')
+  if (parsed.kind === 'broken') throw invalid('metadata', 'must be JSON')
+  const { value } = parsed
+  if (value === null || typeof value !== 'object' || Array.isArray(value))
+    throw invalid('metadata', 'must be an object')
+  return value as Record<string, unknown>
+}
