@@ -181,10 +181,15 @@ test('the limits of a bucket hold on every way in', async () => {
   const bucket = await newBucket(server, { public: false, fileSizeLimit: '10b', allowedMimeTypes: ['text/plain'] })
   const [five, eleven] = ['12345', '12345678901']
   const large = (await bucket.server.upload('a.txt', eleven, text)).error
-  expect(large).toMatchObject({ statusCode: '413', code: 'EntityTooLarge' })
+  expect(large).toMatchObject({
+    statusCode: '413',
+    code: 'EntityTooLarge',
+    message: 'The object exceeded the maximum allowed size',
+  })
   expect((await bucket.server.upload('a.json', five, { contentType: 'application/json' })).error).toMatchObject({
     statusCode: '415',
     code: 'InvalidMimeType',
+    message: 'mime type application/json is not supported',
   })
   // with a charset it is the same type
   expect((await bucket.server.upload('a.txt', five, { contentType: 'text/plain;charset=utf-8' })).error).toBeNull()

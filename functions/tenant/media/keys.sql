@@ -71,7 +71,8 @@ begin
      and split_part(plain, '/', 1) || '/*' <> all ((media_bucket_fits.bucket).allowed_mime_types)
      and '*/*' <> all ((media_bucket_fits.bucket).allowed_mime_types) then
     perform internal.fail(400, 'MIME_NOT_ALLOWED', format('The bucket takes no files of type %s.', plain),
-                          '{"field": "mime_type", "reason": "is no type that the bucket takes"}');
+                          json_build_object('field', 'mime_type', 'reason', 'is no type that the bucket takes',
+                                            'type', plain));
   elsif media_bucket_fits.size_bytes > (media_bucket_fits.bucket).file_size_limit then
     perform internal.fail(413, 'PAYLOAD_TOO_LARGE', format('A file of this bucket has at most %s bytes.',
                                                           (media_bucket_fits.bucket).file_size_limit),

@@ -17,6 +17,12 @@ const known: Readonly<Record<string, Shown>> = {
   FORBIDDEN: { code: 'AccessDenied', error: 'Unauthorized' },
 }
 
+/** What a bucket does not take is said in the words that apps look for. */
+const ofBucket = ({ code, details }: ApiError): string | undefined => {
+  if (code === 'PAYLOAD_TOO_LARGE' && details?.['limit']) return 'The object exceeded the maximum allowed size'
+  return code === 'MIME_NOT_ALLOWED' && details?.['type'] ? `mime type ${details['type']} is not supported` : undefined
+}
+
 /** In the form of storage-api; `details.code` is the code that our own routes have. */
 export const sendRefusal = (reply: FastifyReply, error: ApiError) => {
   const shown = error === nothingHere ? undefined : known[error.code]
@@ -28,7 +34,7 @@ export const sendRefusal = (reply: FastifyReply, error: ApiError) => {
     .send({
       statusCode: String(status),
       error: shown?.error ?? code,
-      message: shown?.message ?? error.message,
+      message: shown?.message ?? ofBucket(error) ?? error.message,
       code,
       details: { ...error.details, code: error.code },
     })
