@@ -20,7 +20,10 @@ export type Action = { readonly title: string; readonly to: string; readonly wor
 
 export type Found = { readonly id: string; readonly title: string; readonly about?: string; readonly to: string }
 
-/** An area of the console: one entry of the navigation. A folder with an `area.ts` that exports one as `area` is found by the build. */
+/**
+ * An area of the console: one entry of the navigation. A folder with an `area.ts` that exports one as `area`, or tabs of another one, is found by the
+ * build.
+ */
 export type Area = {
   readonly group: (typeof groups)[number]
   /** Its place in the group. */
@@ -39,3 +42,24 @@ export type Area = {
 }
 
 export const declareArea = (area: Area): Area => area
+
+/** Pages that are tabs of an area of another folder, whose title is `tabOf`: the navigation stays short. */
+export type Tabs = Pick<Area, 'pages' | 'actions'> & { readonly tabOf: string }
+
+export const declareTabs = (tabs: Tabs): Tabs => tabs
+
+const isTabs = (one: Area | Tabs): one is Tabs => 'tabOf' in one
+
+/** What the folders declare, as areas with all of their tabs. */
+export const joined = (declared: readonly (Area | Tabs)[]): readonly Area[] => {
+  const areas = declared.filter((one): one is Area => !isTabs(one))
+  const tabs = declared.filter(isTabs)
+  const lost = tabs.find(({ tabOf }) => !areas.some(({ title }) => title === tabOf))
+  if (lost) throw new Error(`there is no area ${lost.tabOf}`)
+  return areas.map((area) => {
+    const more = tabs.filter(({ tabOf }) => tabOf === area.title)
+    if (more.length === 0) return area
+    const [pages, actions] = [more.flatMap((one) => one.pages), more.flatMap((one) => one.actions ?? [])]
+    return { ...area, pages: [...area.pages, ...pages], actions: [...(area.actions ?? []), ...actions] }
+  })
+}

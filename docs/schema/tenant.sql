@@ -1345,7 +1345,8 @@ create table app.diagnostic_issues (
   constraint diagnostic_issues_fingerprint_unique UNIQUE (fingerprint),
   constraint diagnostic_issues_fingerprint_form CHECK (((char_length(fingerprint) >= 1) AND (char_length(fingerprint) <= 128))),
   constraint diagnostic_issues_level_known CHECK ((level = ANY (ARRAY['debug'::text, 'info'::text, 'warn'::text, 'error'::text, 'fatal'::text]))),
-  constraint diagnostic_issues_status_known CHECK ((status = ANY (ARRAY['open'::text, 'resolved'::text, 'ignored'::text])))
+  constraint diagnostic_issues_status_known CHECK ((status = ANY (ARRAY['open'::text, 'resolved'::text, 'ignored'::text]))),
+  constraint diagnostic_issues_title_is_one_line CHECK (internal.is_line(title))
 );
 CREATE INDEX diagnostic_issues_newest ON app.diagnostic_issues USING btree (last_seen DESC, id DESC);
 CREATE INDEX diagnostic_issues_of_status ON app.diagnostic_issues USING btree (status, last_seen DESC, id DESC);

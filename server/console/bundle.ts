@@ -26,7 +26,8 @@ const areas = async (): Promise<string> => {
     .filter((name) => existsSync(join(consoleSources, name, 'area.ts')))
     .sort()
   const imports = folders.map((name, n) => `import { area as a${n} } from './${name}/area.ts'`)
-  return `${imports.join('\n')}\nexport const areas = [${folders.map((_, n) => `a${n}`).join(', ')}]`
+  const declared = folders.map((_, n) => `a${n}`).join(', ')
+  return `${imports.join('\n')}\nimport { joined } from './areas.ts'\nexport const areas = joined([${declared}])`
 }
 
 /** The style sheet `console:variables.css`: the variables of the theme, which Mantine would put into a style element. */

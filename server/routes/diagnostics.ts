@@ -46,7 +46,6 @@ export const diagnostics = area({
       route('GET /ping', 'What the server makes of the key and the session, and its time', {
         handle: ping,
         operationId: 'ping',
-        calls: ['diagnostics_ping'],
         description: '`min_app_version` is the remote-config key of that name, where it is a text.',
         replies: {
           200: data(
@@ -67,7 +66,6 @@ export const diagnostics = area({
       route('POST /reports', 'Report errors, crashes, logs and performance, up to 50 at once', {
         handle: report,
         operationId: 'sendReports',
-        calls: ['diagnostics_report'],
         description:
           'One bad report refuses all. Long messages, stacks and versions are cut. 100 a minute for a device; `dropped` counts what came over the limits.',
         body: z.looseObject({}),
@@ -114,7 +112,6 @@ export const diagnostics = area({
       route('GET /health', 'Whether the database, the queue, webhooks, realtime and the storage of a project work', {
         handle: health,
         operationId: 'getProjectHealth',
-        calls: ['diagnostics_health'],
         replies: {
           200: data(
             z.strictObject({

@@ -47,11 +47,11 @@ const hiddenTab = `[...document.querySelectorAll('.tabs [aria-current=page]')].s
   return left < -1 || right > innerWidth + 1
 })`
 
-test('the navigation has at most 31 links, and each leads to a page with a title', async () => {
+test('the navigation has at most 30 links, and each leads to a page with a title', async () => {
   const page = await signedIn()
   await go(page, '')
   const links = page.getByRole('navigation', { name: 'Project' }).getByRole('link')
-  expect(await links.count()).toBeLessThanOrEqual(31)
+  expect(await links.count()).toBeLessThanOrEqual(30)
   expect(await links.count()).toBeGreaterThan(0)
 })
 

@@ -71,6 +71,11 @@ describe('grouping', () => {
 })
 
 describe('an issue', () => {
+  test('has a title of one line, whatever was sent', async () => {
+    await send({ message: '\u202eab\tc\r\nmore', fingerprint: 'line' })
+    expect(await only()).toMatchObject({ title: ' ab c' })
+  })
+
   test('has the title of its first report, the highest level, and the times and versions of all', async () => {
     await send({
       message: `${'t'.repeat(201)}\nmore`,

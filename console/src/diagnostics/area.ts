@@ -1,14 +1,14 @@
-import { Bug } from 'lucide-react'
-import { declareArea } from '../areas.ts'
+import { declareTabs } from '../areas.ts'
 
-export const area = declareArea({
-  group: 'Build',
-  order: 8,
-  title: 'Diagnostics',
-  icon: Bug,
-  words: 'errors crashes exceptions issues reports stack bugs health',
+export const area = declareTabs({
+  tabOf: 'Activity',
   pages: [
-    { path: 'diagnostics', load: () => import('./issues.tsx') },
+    {
+      path: 'diagnostics',
+      title: 'Diagnostics',
+      words: 'errors crashes exceptions issues reports stack bugs',
+      load: () => import('./issues.tsx'),
+    },
     { path: 'diagnostics/$id', load: () => import('./issue.tsx') },
   ],
 })

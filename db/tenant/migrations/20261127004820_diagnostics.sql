@@ -3,7 +3,7 @@ create table app.diagnostic_issues (
   id                   uuid primary key default internal.new_id(),
   fingerprint          text not null constraint diagnostic_issues_fingerprint_form
     check (char_length(fingerprint) between 1 and 128),
-  title                text not null,
+  title                text not null constraint diagnostic_issues_title_is_one_line check (internal.is_line(title)),
   level                text not null constraint diagnostic_issues_level_known
     check (level in ('debug', 'info', 'warn', 'error', 'fatal')),
   status               text not null default 'open' constraint diagnostic_issues_status_known

@@ -20,6 +20,7 @@ comment on function internal.diagnostics_issue_json is
 
 select internal.row_declare('diagnostics_report_json', null::app.diagnostic_reports,
   '{id,kind,level,message,stack,context,occurred_at,received_at,app_version,os_version,device_model,app_user_id}');
+comment on function internal.diagnostics_report_json is 'A report as responses show it.';
 
 select internal.list_declare('diagnostics_reports_page', null::app.diagnostic_reports, 'diagnostics_report_json',
                              '{occurred_at,id}', required => '{issue_id}', by_cursor => true);

@@ -70,7 +70,8 @@ begin
       select s.fingerprint, internal.new_id() as id, count(*) as n, min(s.occurred_at) as first_seen,
              max(s.occurred_at) as last_seen,
              (array_agg(s.level order by array_position('{fatal,error,warn,info,debug}', s.level)))[1] as level,
-             (array_agg(left(split_part(s.message, E'\n', 1), 200) order by s.n))[1] as title
+             (array_agg(internal.as_line(left(rtrim(split_part(s.message, E'\n', 1), E'\r'), 200)) order by s.n))[1]
+               as title
         from sent s
        group by s.fingerprint
     ), kept as (
