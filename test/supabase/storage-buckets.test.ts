@@ -244,7 +244,7 @@ test('of an upload and the deletion of its bucket at once, one comes first', asy
   }
 })
 
-test('files of buckets count in the budget, and go, are exported and merged with their users', async () => {
+test('files of buckets count in the budget, are exported, and go with their users', async () => {
   const free = await harness.project()
   await free.admin.patch('', { rest_enabled: true })
   await setTier(harness, free, 'free')
@@ -263,4 +263,18 @@ test('files of buckets count in the budget, and go, are exported and merged with
   await free.admin.delete(`/users/${someone.id}`)
   await free.drain()
   expect((await bucket.server.listV2()).data?.objects).toEqual([])
+})
+
+test('after a merge files of buckets are of the survivor, under their keys', async () => {
+  const bucket = await newBucket(server)
+  const [survivor, anonymous] = [await project.user(), await project.user()]
+  const path = `${anonymous.id}/a.txt`
+  const before = storageOf(harness, project, anonymous.sessionToken).from(bucket.name)
+  expect((await before.upload(path, 'kept', text)).error).toBeNull()
+  const merged = await survivor.post('/client/auth/merge', { from_session_token: anonymous.sessionToken })
+  expect(merged.status, merged.text).toBe(200)
+  const of = storageOf(harness, project, survivor.sessionToken).from(bucket.name)
+  expect(await textOf(of, path)).toBe('kept')
+  expect((await of.move(path, `${survivor.id}/a.txt`)).error).toBeNull()
+  expect((await of.list(survivor.id)).data?.map(({ name }) => name)).toEqual(['a.txt'])
 })
