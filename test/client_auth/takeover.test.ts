@@ -133,7 +133,7 @@ const ends = {
 }
 const contents =
   `ai_invocations app_sessions blocks campaign_deliveries challenge_participants conversation_participants currency_balances currency_lots
-  currency_transactions email_messages email_preferences engagement_events entitlement_grants event_ids feed_entries flag_evaluations
+  currency_transactions diagnostic_issue_users diagnostic_reports email_messages email_preferences engagement_events entitlement_grants event_ids feed_entries flag_evaluations
   flag_exposures flag_overrides flag_users friend_codes friendships group_members inventory_ledger_rows inventory_stacks
   leaderboard_entries ledger_requests media_assets merged_names message_reactions messages moderation_items moderation_reports
   moderation_trust_levels onboarding_progress push_inbox_items push_preferences referral_codes reward_grants

@@ -172,8 +172,8 @@ test('a read-only call cannot write', async () => {
 test.each(tenantRoles)('whatever a statement sets as %s, it reaches only its own single role', async (role) => {
   const login = await connect(role)
   try {
-    // PostgREST has one login for users and for server keys; what app_rest has of app_user it has without becoming that
-    const own: string[] = role === 'app_rest' ? ['app_rest', 'app_server'] : [role]
+    // PostgREST has one login for users, server keys and callers without a session; what app_rest has of app_user it has without becoming that
+    const own: string[] = role === 'app_rest' ? ['app_rest', 'app_server', 'app_anon'] : [role]
     for (const other of [...tenantRoles, 'trellis_owner', 'control_auth', 'postgres'].filter(
       (name) => !own.includes(name),
     )) {
