@@ -125,7 +125,7 @@ export const named: readonly Case<World>[] = [
     part,
     call: '/storage/v1/upload/resumable',
     verdict: 'not offered',
-    note: 'see [files](#files)',
+    note: 'see [files](supabase-js.md#files)',
   },
   {
     part,
