@@ -12,6 +12,7 @@ import {
 } from '@tanstack/react-router'
 import { hasSession } from './api.ts'
 import type { Page } from './areas.ts'
+import { patiently } from './outage.ts'
 import { Failure, Missing } from './parts/states.tsx'
 import { Outside, Shell } from './shell/shell.tsx'
 
@@ -20,7 +21,7 @@ const guard = ({ location }: { location: { href: string } }) => {
 }
 
 const searchOf = (search: Record<string, unknown>) => search
-const shown = (load: Page['load']) => lazyRouteComponent(load, 'Page') as RouteComponent
+const shown = (load: Page['load']) => lazyRouteComponent(() => patiently(load), 'Page') as RouteComponent
 
 const root = createRootRoute({ component: Outlet, notFoundComponent: Missing })
 const project = createRoute({

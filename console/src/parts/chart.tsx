@@ -1,13 +1,14 @@
 import { ActionIcon, Group, Skeleton, Text, Title, Tooltip } from '@mantine/core'
 import { ChartNoAxesColumn, Table2 } from 'lucide-react'
-import { lazy, type ReactNode, Suspense, useState } from 'react'
+import { type ReactNode, Suspense, useState } from 'react'
+import { lazyPart } from '../outage.ts'
 import type { Bar, Drawn, Point } from './drawn.ts'
 import { count, dayOf, Failure } from './states.tsx'
 
 export type { Bar, Point } from './drawn.ts'
 
 // half of the bytes of a page that has a chart, and not what it begins with
-const Drawing = lazy(async () => ({ default: (await import('./drawing.tsx')).Drawing }))
+const Drawing = lazyPart(() => import('./drawing.tsx'), 'Drawing')
 
 type FrameProps = {
   readonly title: string

@@ -1,7 +1,8 @@
 import { Anchor, Skeleton } from '@mantine/core'
 import { useDebouncedCallback } from '@mantine/hooks'
 import { useMutation } from '@tanstack/react-query'
-import { lazy, Suspense, useEffect, useRef, useState } from 'react'
+import { Suspense, useEffect, useRef, useState } from 'react'
+import { lazyPart } from '../outage.ts'
 import { PageHead, useAddress, useProject } from '../parts/page.tsx'
 import { Failure } from '../parts/states.tsx'
 import { Bar } from './bar.tsx'
@@ -14,7 +15,7 @@ import { ResultTable } from './result.tsx'
 import { SideList } from './side.tsx'
 import { Stumbled } from './stumbled.tsx'
 
-const SqlEditor = lazy(async () => ({ default: (await import('./editor.tsx')).SqlEditor }))
+const SqlEditor = lazyPart(() => import('./editor.tsx'), 'SqlEditor')
 
 /** Another project has other tables, queries and results. */
 export const Page = () => {

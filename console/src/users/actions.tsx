@@ -1,9 +1,10 @@
 import { ActionIcon, Button, Menu } from '@mantine/core'
 import { useQuery } from '@tanstack/react-query'
 import { Ban, Coins, Ellipsis, ShieldCheck } from 'lucide-react'
-import { lazy, Suspense, useState } from 'react'
+import { Suspense, useState } from 'react'
 import { getProject, updateUser } from '../../../sdk/src/generated/admin.ts'
 import { call } from '../api.ts'
+import { lazyPart } from '../outage.ts'
 import { Confirm } from '../parts/dialogs.tsx'
 import { download } from '../parts/download.ts'
 import { Drawer } from '../parts/drawer.tsx'
@@ -17,7 +18,7 @@ import { GiveEntitlement, GiveRole } from './give_access.tsx'
 import { GiveItem } from './give_item.tsx'
 import type { DialogProps, FullUser } from './one_user.ts'
 
-const Message = lazy(async () => ({ default: (await import('./message.tsx')).Message }))
+const Message = lazyPart(() => import('./message.tsx'), 'Message')
 
 type Dialog =
   | 'currency'

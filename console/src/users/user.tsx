@@ -1,5 +1,6 @@
 import { Group, Skeleton } from '@mantine/core'
-import { lazy, Suspense } from 'react'
+import { Suspense } from 'react'
+import { lazyPart } from '../outage.ts'
 import { PageHead, useAddress } from '../parts/page.tsx'
 import { Failure, When } from '../parts/states.tsx'
 import { nameOf } from '../parts/users.tsx'
@@ -9,18 +10,15 @@ import { UserFacts } from './facts.tsx'
 import { useUser } from './one_user.ts'
 import { Standing } from './users.tsx'
 
-const of = (load: () => Promise<Record<string, unknown>>, name: string) =>
-  lazy(async () => ({ default: (await load())[name] as () => React.JSX.Element }))
-
 const tabs = {
   activity: { title: 'Activity', Shown: Activity },
-  progress: { title: 'Progress', Shown: of(() => import('./progress.tsx'), 'Progress') },
-  balances: { title: 'Balances', Shown: of(() => import('./balances.tsx'), 'Balances') },
-  entitlements: { title: 'Entitlements', Shown: of(() => import('./entitlements.tsx'), 'Entitlements') },
-  inventory: { title: 'Inventory', Shown: of(() => import('./inventory.tsx'), 'Inventory') },
-  messages: { title: 'Messages', Shown: of(() => import('./messages.tsx'), 'Messages') },
-  devices: { title: 'Devices', Shown: of(() => import('./devices.tsx'), 'Devices') },
-  audit: { title: 'Audit', Shown: of(() => import('./audit.tsx'), 'Audit') },
+  progress: { title: 'Progress', Shown: lazyPart(() => import('./progress.tsx'), 'Progress') },
+  balances: { title: 'Balances', Shown: lazyPart(() => import('./balances.tsx'), 'Balances') },
+  entitlements: { title: 'Entitlements', Shown: lazyPart(() => import('./entitlements.tsx'), 'Entitlements') },
+  inventory: { title: 'Inventory', Shown: lazyPart(() => import('./inventory.tsx'), 'Inventory') },
+  messages: { title: 'Messages', Shown: lazyPart(() => import('./messages.tsx'), 'Messages') },
+  devices: { title: 'Devices', Shown: lazyPart(() => import('./devices.tsx'), 'Devices') },
+  audit: { title: 'Audit', Shown: lazyPart(() => import('./audit.tsx'), 'Audit') },
 }
 
 const Tabs = ({ current }: { current: string }) => {

@@ -1,7 +1,8 @@
-import { type ComponentProps, lazy, Suspense } from 'react'
+import { type ComponentProps, Suspense } from 'react'
+import { lazyPart } from '../../outage.ts'
 import type { JsonEditor } from './json_editor.tsx'
 
-const Loaded = lazy(async () => ({ default: (await import('./json_editor.tsx')).JsonEditor }))
+const Loaded = lazyPart(() => import('./json_editor.tsx'), 'JsonEditor')
 
 /** The editor of JSON, loaded when the first one is shown. */
 export const JsonCode = (props: ComponentProps<typeof JsonEditor>) => (

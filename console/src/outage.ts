@@ -1,0 +1,70 @@
+import { lazy } from 'react'
+import { isTemporary, queries, TrellisError } from './api.ts'
+
+let isAway = false
+const listeners = new Set<() => void>()
+
+/** Whether the server can be reached, as the last answer told. */
+export const outage = {
+  isOn: () => isAway,
+  subscribe: (listener: () => void): (() => void) => {
+    listeners.add(listener)
+    return () => listeners.delete(listener)
+  },
+}
+
+const tell = (next: boolean) => {
+  if (next === isAway) return
+  isAway = next
+  for (const listener of listeners) listener()
+}
+
+const answers = (): Promise<boolean> =>
+  fetch('/health').then(
+    ({ ok }) => ok,
+    () => false,
+  )
+
+// a limit on requests is an answer
+const isOutage = (error: unknown) => isTemporary(error) && !(error instanceof TrellisError && error.status === 429)
+
+let waiting: Promise<void> | undefined
+
+/** Says that the server is away, and asks until it answers again. */
+const whenBack = (): Promise<void> => {
+  tell(true)
+  const wait = async () => {
+    do await new Promise((resolve) => setTimeout(resolve, 2000))
+    while (isAway && !(await answers()))
+    waiting = undefined
+    tell(false)
+    await queries.invalidateQueries()
+  }
+  waiting ??= wait()
+  return waiting
+}
+
+queries.getQueryCache().subscribe((event) => {
+  if (event.type !== 'updated') return
+  const { action } = event
+  if (action.type === 'success') tell(false)
+  else if ((action.type === 'failed' || action.type === 'error') && isOutage(action.error)) void whenBack()
+})
+
+/** Loads a part of the console: in an outage when the server is back, where a failed import would replace the page by an error. */
+export const patiently = async <Module>(load: () => Promise<Module>): Promise<Module> => {
+  try {
+    return await load()
+  } catch (error) {
+    // a part that is gone, after a release, fails although the server answers
+    if (await answers()) throw error
+    await whenBack()
+    return load()
+  }
+}
+
+type Lazy = Awaited<ReturnType<Parameters<typeof lazy>[0]>>['default']
+
+/** A component of a module that is loaded when the component is first drawn. */
+export const lazyPart = <Name extends string, Part extends Lazy>(load: () => Promise<Record<Name, Part>>, name: Name) =>
+  lazy(async () => ({ default: (await patiently(load))[name] }))
