@@ -51,15 +51,27 @@ queries.getQueryCache().subscribe((event) => {
   else if ((action.type === 'failed' || action.type === 'error') && isOutage(action.error)) void whenBack()
 })
 
-/** Loads a part of the console: in an outage when the server is back, where a failed import would replace the page by an error. */
+const lastReload = 'trellis-reload'
+
+/** Loads the page again, but not over and over: false when the page was loaded again a moment ago. */
+const reload = (): boolean => {
+  if (Date.now() - Number(sessionStorage.getItem(lastReload)) < 10_000) return false
+  sessionStorage.setItem(lastReload, String(Date.now()))
+  location.reload()
+  return true
+}
+
+/**
+ * Loads a part of the console. One that an outage holds back, or that a release has replaced, comes with the page, once the server answers:
+ * a browser remembers a failed import for as long as the page lives.
+ */
 export const patiently = async <Module>(load: () => Promise<Module>): Promise<Module> => {
   try {
     return await load()
   } catch (error) {
-    // a part that is gone, after a release, fails although the server answers
-    if (await answers()) throw error
-    await whenBack()
-    return load()
+    while (!(await answers())) await whenBack()
+    if (!reload()) throw error
+    return new Promise(() => undefined)
   }
 }
 

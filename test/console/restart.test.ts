@@ -69,6 +69,27 @@ test('a list is there again by itself when its server is', { timeout: 180_000 },
   expect(new URL(page.url()).pathname).toBe(project)
 })
 
+test('a part of a page that an outage holds back is drawn when the server is back', { timeout: 120_000 }, async () => {
+  const another = await page.context().newPage()
+  const chart = another.getByRole('img', { name: /^Active users:/ })
+  const drawing = another.waitForResponse(
+    async (response) => response.request().resourceType() === 'script' && (await response.text()).includes('recharts'),
+  )
+  await another.goto(`${url}${project}`)
+  await chart.waitFor()
+  const part = (await drawing).url()
+  const isDown = (address: URL) => address.href === part || address.pathname === '/health'
+  await another.route(isDown, (route) => route.abort())
+  await another.reload()
+  await another.getByText('The server cannot be reached').waitFor({ timeout: 30_000 })
+  expect(await another.getByText('That was refused').count()).toBe(0)
+  await another.unroute(isDown)
+  await another.getByText('The server cannot be reached').waitFor({ state: 'detached', timeout: 30_000 })
+  await chart.locator('svg').first().waitFor()
+  expect(await another.getByRole('heading', { name: 'Overview' }).count()).toBe(1)
+  await another.close()
+})
+
 test('a session that has ended says so, and goes on where it was after the sign-in', { timeout: 120_000 }, async () => {
   const ask = async (method: string, path: string, body: object, token?: string) => {
     const headers = { 'content-type': 'application/json', ...(token ? { authorization: `Bearer ${token}` } : {}) }
