@@ -70,6 +70,8 @@ grant execute on function internal.user_admin_json, internal.user_found, interna
   internal.users_containing_count, internal.users_beginning_count, internal.users_lately_containing,
   internal.is_event_from_outside, internal.user_events_page, internal.user_sent_events_page, api.users_list,
   api.user_get, api.user_events, api.user_update, api.user_session, api.users_bulk_update, api.users_cohort,
+  internal.user_credentials_set, internal.is_credential, internal.user_credentials, internal.user_link_store,
+  api.user_link,
   api.user_delete, api.user_delete_anonymous, api.user_reset, api.users_export, api.user_events_export,
   api.user_export to app_admin;
 grant execute on function internal.generated_name to app_auth, app_admin;

@@ -7,11 +7,13 @@ import { mostBytes, parseJson } from '#server/http/json.ts'
 import type { CachedProject } from '#server/http/project_cache.ts'
 import { addressKey } from '#server/http/rate_limiter.ts'
 import type { Route } from '#server/http/route.ts'
+import { linkSettings, makeLink, serverAdministrator } from '#server/rest/auth_admin.ts'
 import { codeFor, noteKey } from '#server/rest/auth_codes.ts'
-import { type Context, type Fields, handlerOf, signatures } from '#server/rest/auth_handlers.ts'
+import { type Asks, adminSignatures, type Context, type Fields, signatures } from '#server/rest/auth_context.ts'
+import { handlerOf } from '#server/rest/auth_handlers.ts'
 import { claimsFor, claimsOf, invalid } from '#server/rest/auth_shapes.ts'
 import { readCredentials } from '#server/rest/caller.ts'
-import { routeOf, through } from '#server/rest/through.ts'
+import { type Asked, routeOf, through } from '#server/rest/through.ts'
 import type { Services } from '#server/services.ts'
 
 const prefix = '/auth/v1'
@@ -19,8 +21,14 @@ const prefix = '/auth/v1'
 /** `/auth/v1/*`: sign-in in the form of auth-js, by our own routes. */
 export const serveAuth = (services: Services) => async (app: FastifyInstance) => {
   const routes = Object.fromEntries(
-    Object.entries(signatures).map(([name, signature]) => [name, routeOf(services.areas, signature)]),
-  ) as Readonly<Record<keyof typeof signatures, Route>>
+    Object.entries({ ...signatures, ...adminSignatures }).map(([name, signature]) => [
+      name,
+      routeOf(services.areas, signature),
+    ]),
+  ) as Readonly<Record<Asks, Route>>
+  /** Routes of administrators are asked with a server key. */
+  const asked = (name: Asks, request: FastifyRequest, given: Asked = {}) =>
+    through(services, request, routes[name], name in adminSignatures ? { ...given, as: serverAdministrator } : given)
   app.removeAllContentTypeParsers()
   app.addContentTypeParser('*', { parseAs: 'buffer', bodyLimit: mostBytes }, (_request, bytes, done) =>
     done(null, bytes),
@@ -54,7 +62,11 @@ export const serveAuth = (services: Services) => async (app: FastifyInstance) =>
           )
         },
         offered: () => offered(services, project, routes.emailCode),
-        ask: async (name, asked) => (await through(services, request, routes[name], asked)).body.data as never,
+        ask: async (name, given) => (await asked(name, request, given)).body.data as never,
+        list: async (name, given) => (await asked(name, request, given)).body as never,
+        header: (name, value) => void reply.header(name, value),
+        link: (email) => makeLink(request, services, routes.userCreate, email),
+        mailed: () => linkSettings(services, project.projectId),
       })
       return answered === null ? reply.status(204).send() : reply.send(answered)
     },

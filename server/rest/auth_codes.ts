@@ -6,10 +6,12 @@ const words: Readonly<Record<string, string>> = {
   AUDIENCE_NOT_CONFIGURED: 'provider_disabled',
   CONTENT_REJECTED: 'validation_failed',
   EMAIL_EXISTS: 'user_already_exists',
+  FORBIDDEN: 'not_admin',
   IDENTITY_IN_USE: 'identity_already_exists',
   IDENTITY_NOT_FOUND: 'identity_not_found',
   INVALID_BODY: 'bad_json',
   INVALID_INPUT: 'validation_failed',
+  INVALID_USER_ID: 'validation_failed',
   INVALID_TIMEZONE: 'validation_failed',
   LAST_IDENTITY: 'single_identity_not_deletable',
   LINK_REQUIRED: 'email_exists',
@@ -20,6 +22,7 @@ const words: Readonly<Record<string, string>> = {
   REFRESH_TOKEN_REUSED: 'refresh_token_already_used',
   TOKEN_EXPIRED: 'bad_jwt',
   USER_BANNED: 'user_banned',
+  VALIDATION_ERROR: 'validation_failed',
   USER_NOT_FOUND: 'user_not_found',
   WEAK_PASSWORD: 'weak_password',
 }
@@ -35,6 +38,10 @@ const wordsOf: Readonly<Record<string, Readonly<Record<string, string>>>> = {
   'PUT /user': { UNAUTHORIZED: 'invalid_credentials', INVALID_TOKEN: 'bad_jwt' },
   'POST /logout': { UNAUTHORIZED: 'session_not_found', INVALID_TOKEN: 'bad_jwt' },
 }
+const wordsOfAdmin: Readonly<Record<string, string>> = {
+  INVALID_BODY: 'validation_failed',
+  NOT_FOUND: 'user_not_found',
+}
 const ofSession = /^(GET|PUT) \/user$|^POST \/logout$|^DELETE \/user\//
 
 /** Requests whose API key is one: what is refused after that is not the key. */
@@ -42,13 +49,15 @@ const keyed = new WeakSet<FastifyRequest>()
 export const noteKey = (request: FastifyRequest): void => void keyed.add(request)
 
 /** The code of a refusal as auth-js knows it; ours where GoTrue has no word for it. */
-export const codeFor = ({ code }: ApiError, request: FastifyRequest): string => {
+export const codeFor = ({ code, details }: ApiError, request: FastifyRequest): string => {
   const { '*': path } = request.params as { '*'?: string }
   const { grant_type } = request.query as { grant_type?: unknown }
   const place = `${request.method} /${path}`
   if (!keyed.has(request)) return words[code] ?? code
   if (code === 'UNAUTHORIZED' && ofSession.test(place) && request.headers.authorization === undefined)
     return 'no_authorization'
+  if (code === 'USER_ALREADY_EXISTS') return `${details?.['field']}_exists`
+  if (/^\w+ \/(admin\/|invite$)/.test(place) && code in wordsOfAdmin) return wordsOfAdmin[code] as string
   const own = wordsOf[path === 'token' ? `${place} ${String(grant_type)}` : place]
   return own?.[code] ?? words[code] ?? code
 }

@@ -1,45 +1,9 @@
 /** What auth-js asks for, by our own routes: one handler for each path. */
 import type { FastifyRequest } from 'fastify'
 import { refusal } from '#server/errors.ts'
+import { adminHandlerOf } from '#server/rest/auth_admin.ts'
+import type { Context, Handler } from '#server/rest/auth_context.ts'
 import { changeOf, claimsOf, invalid, type OurUser, sessionOf, type Tokens, userOf } from '#server/rest/auth_shapes.ts'
-import type { Asked } from '#server/rest/through.ts'
-
-/** Our own routes that sign-in is made of. */
-export const signatures = {
-  anonymous: 'POST /client/auth/anonymous',
-  signup: 'POST /client/auth/email/signup',
-  login: 'POST /client/auth/email/login',
-  social: 'POST /client/auth/social',
-  refresh: 'POST /client/auth/refresh',
-  emailCode: 'POST /client/auth/email/otp/request',
-  emailVerify: 'POST /client/auth/email/otp/verify',
-  phoneCode: 'POST /client/auth/phone/otp/request',
-  phoneVerify: 'POST /client/auth/phone/otp/verify',
-  linkVerify: 'POST /client/auth/magic-link/verify',
-  link: 'POST /client/auth/link',
-  unlink: 'POST /client/auth/unlink',
-  password: 'POST /client/auth/password',
-  logout: 'POST /client/auth/logout',
-  sessions: 'GET /client/auth/sessions',
-  endSession: 'DELETE /client/auth/sessions/:sessionId',
-  jwks: 'GET /client/auth/jwks',
-  me: 'GET /client/users/me',
-  update: 'PATCH /client/users/me',
-} as const
-
-export type Fields = Readonly<Record<string, unknown>>
-/** One request: what it says, and our routes as its sender. */
-export type Context = {
-  readonly request: FastifyRequest
-  readonly query: Readonly<Record<string, string | undefined>>
-  readonly body: Fields
-  readonly now: () => Date
-  /** The same session as a token with the claims that auth-js reads. */
-  readonly sign: (token: string, user: OurUser) => Promise<string>
-  readonly offered: () => Promise<{ readonly apple: boolean; readonly google: boolean; readonly phone: boolean }>
-  readonly ask: <T>(name: keyof typeof signatures, asked?: Asked) => Promise<T>
-}
-export type Handler = (context: Context) => Promise<unknown>
 
 const signedIn = async (context: Context, tokens: Tokens & { readonly user: OurUser }, metadata?: unknown) => {
   const change = changeOf(metadata)
@@ -206,4 +170,6 @@ const handlers: Readonly<Record<string, Handler>> = {
 
 /** The handler of a path below /auth/v1. */
 export const handlerOf = (method: string, path: string): Handler | undefined =>
-  method === 'DELETE' && path.startsWith(identities) ? unlinkIdentity : handlers[`${method} /${path}`]
+  method === 'DELETE' && path.startsWith(identities)
+    ? unlinkIdentity
+    : (handlers[`${method} /${path}`] ?? adminHandlerOf(method, path))

@@ -2,7 +2,7 @@ import type { FastifyRequest } from 'fastify'
 import { ApiError, refusal } from '#server/errors.ts'
 import { serve } from '#server/http/app.ts'
 import { answerOf } from '#server/http/errors.ts'
-import type { Area, Route } from '#server/http/route.ts'
+import type { Area, Caller, Route } from '#server/http/route.ts'
 import type { Services } from '#server/services.ts'
 
 /** One of our own routes, by its signature: adapters name the routes that they adapt. */
@@ -18,6 +18,8 @@ export type Asked = {
   readonly query?: Readonly<Record<string, unknown>>
   /** The token of a session that has just begun: from here on the request is that of its user. */
   readonly session?: string
+  /** Who asks, where it is not the caller of the route. */
+  readonly as?: Caller
 }
 
 export type Answered = { readonly status: number; readonly body: { readonly data: unknown } & Record<string, unknown> }
@@ -30,13 +32,14 @@ export const through = async (
   services: Services,
   request: FastifyRequest,
   route: Route,
-  { body, params = {}, query = {}, session }: Asked = {},
+  { body, params = {}, query = {}, session, as }: Asked = {},
 ): Promise<Answered> => {
   const area = services.areaOf(route)
   if (session !== undefined) request.headers.authorization = `Bearer ${session}`
   const sent = { params, query, body: body === undefined ? undefined : Buffer.from(JSON.stringify(body)) }
   try {
-    const answer = await serve(area, route, request, services, sent)
+    const asked = as ? { ...route, caller: { ...as, resolve: () => as.resolve(request, services, route) } } : route
+    const answer = await serve(area, asked, request, services, sent)
     const read = JSON.parse(answer.body.toString()) as Answered['body'] & { error?: Refused }
     if (answer.status >= 400 && read.error) throw refusedWith(answer.status, read.error, answer.headers)
     return { status: answer.status, body: read }

@@ -1,4 +1,5 @@
 import { z } from 'zod'
+import { NewPassword, refuseWeak } from '#server/accounts/passwords.ts'
 import { projectOf, signIn } from '#server/accounts/sessions.ts'
 import { administrator } from '#server/http/callers.ts'
 import { idempotency } from '#server/http/idempotency.ts'
@@ -41,6 +42,12 @@ const Event = answer('event_json', { properties: JsonObject })
 
 /** In its canonical form; the function refuses what is none. */
 const Address = z.string().overwrite(canonicalAddress)
+/** How a user signs in, where an administrator knows it: accounts that come from another system. */
+const Credentials = {
+  password: NewPassword.optional(),
+  verify_email: z.boolean().optional(),
+  verify_phone: z.boolean().optional(),
+}
 const NewUser = z.object({
   external_id: Text(255, 1).nullish(),
   anonymous_id: z.string().nullish(),
@@ -49,6 +56,7 @@ const NewUser = z.object({
   display_name: Line(100, 1).nullish(),
   avatar_url: Text(2048, 1).nullish(),
   properties: JsonObject.nullish(),
+  ...Credentials,
 })
 const Changes = z.object({
   display_name: Line(100, 1).optional(),
@@ -100,6 +108,21 @@ const testSession = (context: HandlerContext) =>
     environment: projectOf(context.resolved).environment,
   })
 
+/** Fields that the function writes, and the hash of a password, which alone it gets. */
+const withPassword =
+  (name: string) =>
+  async ({ call, params, body, services }: HandlerContext) => {
+    const { password, merge_properties, ...patch } = body as Readonly<Record<string, unknown>>
+    if (password !== undefined) refuseWeak(password as string)
+    return call(name, {
+      ...(params['userId'] === undefined ? {} : { user_id: params['userId'] }),
+      patch: JSON.stringify(patch),
+      ...(merge_properties === undefined ? {} : { merge_properties }),
+      ...(password === undefined ? {} : { password_hash: await services.passwords.hash(password as string) }),
+    })
+  }
+const weak = { 400: ['WEAK_PASSWORD'] }
+
 const ofUser = { 400: ['INVALID_USER_ID'] }
 const system = { include_system: Flag().describe('Also our own events, svc.*') }
 
@@ -122,6 +145,17 @@ export const usersAdmin = area({
     remove_segments: ['Take from segments', 'Ids or keys of static segments.'],
     count: ['Users', 'How many are made.'],
     segment_ids: ['Segments', 'The ids of static segments that they join.'],
+    verify_email: [
+      'Email is verified',
+      'The address is known to be theirs. Otherwise it belongs to whoever proves it.',
+      { unset: 'Not verified' },
+    ],
+    verify_phone: [
+      'Phone is verified',
+      'The number is known to be theirs. Otherwise it belongs to whoever proves it.',
+      { unset: 'Not verified' },
+    ],
+    merge_properties: ['Merge properties', 'Keys are merged, a null removes its key; otherwise they are replaced.'],
     label: ['Label', 'By which you find them again.'],
     is_banned: ['Banned', 'A banned user can do nothing until it is lifted.'],
     muted_until: ['Muted until', 'Until then the user cannot write to others; null ends it.'],
@@ -129,11 +163,12 @@ export const usersAdmin = area({
   routes: [
     ...group('/admin/projects/:projectId/users', administrator, [
       route('POST /', 'Create a user; with a generated anonymous id when no identity is given', {
-        call: 'user_create',
+        handle: withPassword('user_create'),
+        calls: ['user_create'],
         body: NewUser,
         example: { external_id: 'customer-17', display_name: 'Ada', properties: { plan: 'pro' } },
-        patch: true,
         replies: { 201: data(AdminUser) },
+        refusals: weak,
       }),
       route('GET /', 'Users, newest-active first', {
         call: 'users_list',
@@ -191,18 +226,25 @@ export const usersAdmin = area({
         params: { userId: AnyId },
         replies: { 200: data(WholeUser) },
       }),
-      route('PATCH /:userId', 'Change the given fields of a user; `properties` are replaced', {
-        call: 'user_update',
-        codes: 'by part',
-        body: Changes.extend({
-          properties: JsonObject.optional(),
-          is_banned: z.boolean().optional(),
-          muted_until: z.string().nullable().optional(),
-        }),
-        patch: true,
-        example: { display_name: 'Ada', is_banned: false },
-        replies: { 200: data(AdminUser) },
-      }),
+      route(
+        'PATCH /:userId',
+        'Change the given fields of a user; `properties` are replaced, or merged with `merge_properties`',
+        {
+          handle: withPassword('user_update'),
+          calls: ['user_update'],
+          codes: 'by part',
+          body: Changes.extend({
+            properties: JsonObject.optional(),
+            is_banned: z.boolean().optional(),
+            muted_until: z.string().nullable().optional(),
+            merge_properties: z.boolean().optional(),
+            ...Credentials,
+          }),
+          example: { display_name: 'Ada', is_banned: false },
+          replies: { 200: data(AdminUser) },
+          refusals: weak,
+        },
+      ),
       route('DELETE /:userId', 'Delete a user with all of their data', {
         params: { userId: AnyId },
         handle: ({ call, params }) =>

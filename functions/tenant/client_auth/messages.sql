@@ -13,10 +13,11 @@ comment on function internal.tg_user_codes__send is
 
 create or replace trigger tg_user_codes__send_new
   after insert on app.user_codes
-  for each row execute function internal.tg_user_codes__send();
+  -- what an administrator asked for is not mailed
+  for each row when (new.sealed is not null) execute function internal.tg_user_codes__send();
 create or replace trigger tg_user_codes__send_again
   after update of id on app.user_codes
-  for each row when (old.id <> new.id) execute function internal.tg_user_codes__send();
+  for each row when (old.id <> new.id and new.sealed is not null) execute function internal.tg_user_codes__send();
 
 create or replace function internal.auth_message_content(address text, kind text, purpose text, locales text[],
                                                          brand text, has_link boolean, marks jsonb)

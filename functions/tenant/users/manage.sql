@@ -48,7 +48,7 @@ $$;
 comment on function internal.already_exists is
   'Details of 409 USER_ALREADY_EXISTS: the field whose value another user has.';
 
-create or replace function api.user_create(patch json) returns api.reply
+create or replace function api.user_create(patch json, password_hash text default null) returns api.reply
 language plpgsql volatile as $$
 declare
   fields jsonb;
@@ -71,6 +71,8 @@ begin
           coalesce(fields -> 'properties', '{}'))
   returning * into them;
   perform internal.users_created(array[them.id], 'administrator');
+  perform internal.user_credentials(them.id, user_create.patch::jsonb, user_create.password_hash, 'INVALID_BODY');
+  select u.* into them from app.users u where u.id = them.id;
   return internal.reply(201, internal.user_admin_json(them));
 exception when unique_violation then
   get stacked diagnostics violated = constraint_name;
@@ -79,8 +81,8 @@ exception when unique_violation then
                         internal.already_exists(violated));
 end $$;
 comment on function api.user_create is
-  'Creates a user, 201; with a generated anonymous id when no identity is given. Refuses 400 INVALID_BODY, 409
-   USER_ALREADY_EXISTS with details.field.';
+  'Creates a user, 201; with a generated anonymous id when no identity is given. verify_email, verify_phone and the
+   hash of a password set how the user signs in. Refuses 400 INVALID_BODY, 409 USER_ALREADY_EXISTS with details.field.';
 
 create or replace function internal.new_anonymous_id() returns text
 language sql volatile as $$
@@ -431,7 +433,9 @@ begin
 end $$;
 comment on function internal.user_set is 'internal.users_set for one user; returns the user as written.';
 
-create or replace function api.user_update(user_id uuid, patch json) returns api.reply
+create or replace function api.user_update(user_id uuid, patch json, password_hash text default null,
+                                           merge_properties boolean default false)
+returns api.reply
 language plpgsql volatile as $$
 declare
   fields jsonb;
@@ -444,10 +448,18 @@ begin
                    'muted_until');
   fields := internal.user_fields(fields, 'VALIDATION_ERROR');
   if fields <> '{}' then
+    if user_update.merge_properties and fields ? 'properties' then
+      -- read under the lock: another request may merge at the same time
+      select u.* into them from app.users u where u.id = them.id for update;
+      fields := fields || jsonb_build_object('properties', internal.merged_properties(them.properties,
+                                                                                      fields -> 'properties'));
+    end if;
     perform internal.check_properties_size(fields -> 'properties', 'VALIDATION_ERROR');
     them := internal.user_set(them.id, fields);
     perform internal.check_found(them.id is not null, 'user');
   end if;
+  perform internal.user_credentials(them.id, user_update.patch::jsonb, user_update.password_hash, 'VALIDATION_ERROR');
+  select u.* into them from app.users u where u.id = them.id;
   return internal.reply(200, internal.user_admin_json(them));
 exception when unique_violation then
   get stacked diagnostics violated = constraint_name;
@@ -456,8 +468,9 @@ exception when unique_violation then
                         internal.already_exists(violated));
 end $$;
 comment on function api.user_update is
-  'Changes the given fields of a user. properties are replaced; a changed email or phone becomes unverified; a ban makes
-   the user''s tokens invalid. Refuses 400 VALIDATION_ERROR, 404 NOT_FOUND, 409 USER_ALREADY_EXISTS with
+  'Changes the given fields of a user. properties are replaced, or merged at the top level; a changed email or phone
+   becomes unverified unless verify_email or verify_phone says otherwise; a new password ends the user''s sessions,
+   and a ban makes their tokens invalid. Refuses 400 VALIDATION_ERROR, 404 NOT_FOUND, 409 USER_ALREADY_EXISTS with
    details.field.';
 
 create or replace function internal.user_session_start(user_id uuid, sid uuid, refresh_hash text, device jsonb)

@@ -794,7 +794,7 @@ export const exportUsers = 'GET /v1/admin/projects/{projectId}/users/export' as 
 export const deleteUser = 'DELETE /v1/admin/projects/{projectId}/users/{userId}' as Operation<{ path: { projectId: string; userId: string } }, S.RevokeDeveloperSessionReply>
 /** A user, with streaks and entitlements */
 export const adminGetUser = 'GET /v1/admin/projects/{projectId}/users/{userId}' as Operation<{ path: { projectId: string; userId: string } }, S.AdminUserReply>
-/** Change the given fields of a user; `properties` are replaced */
+/** Change the given fields of a user; `properties` are replaced, or merged with `merge_properties` */
 export const updateUser = 'PATCH /v1/admin/projects/{projectId}/users/{userId}' as Operation<{ path: { projectId: string; userId: string }; body?: S.UpdateUserInput }, S.UserReply>
 /** A user's balances, `{CODE: n}` */
 export const getUserBalances = 'GET /v1/admin/projects/{projectId}/users/{userId}/balances' as Operation<{ path: { projectId: string; userId: string } }, S.GetUserBalancesReply>

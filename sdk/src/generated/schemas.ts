@@ -2083,6 +2083,12 @@ export type CreateUserInput = {
   avatar_url?: string | null
   /** Properties. Any JSON object, such as `{"plan": "pro"}`. */
   properties?: Record<string, unknown> | null
+  /** Password. At least 8 characters. */
+  password?: string
+  /** Email is verified. The address is known to be theirs. Otherwise it belongs to whoever proves it. */
+  verify_email?: boolean
+  /** Phone is verified. The number is known to be theirs. Otherwise it belongs to whoever proves it. */
+  verify_phone?: boolean
 }
 export type CreateWebhookInput = {
   /** Event. One of your events, or a system event such as `svc.user.created`. */
@@ -7368,6 +7374,14 @@ export type UpdateUserInput = {
   is_banned?: boolean
   /** Muted until. Until then the user cannot write to others; null ends it. */
   muted_until?: string | null
+  /** Merge properties. Keys are merged, a null removes its key; otherwise they are replaced. */
+  merge_properties?: boolean
+  /** Password. At least 8 characters. */
+  password?: string
+  /** Email is verified. The address is known to be theirs. Otherwise it belongs to whoever proves it. */
+  verify_email?: boolean
+  /** Phone is verified. The number is known to be theirs. Otherwise it belongs to whoever proves it. */
+  verify_phone?: boolean
 }
 export type UpdateWebhookInput = {
   /** Event. One of your events, or a system event such as `svc.user.created`. */

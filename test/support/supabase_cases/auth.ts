@@ -118,9 +118,9 @@ export const auth: PartCase[] = [
   },
   {
     part: 'Sign-in',
-    call: 'auth.mfa.enroll(), auth.linkIdentity(), auth.admin',
+    call: 'auth.mfa.enroll(), auth.linkIdentity()',
     run: ({ client }) => client.auth.mfa.enroll({ factorType: 'totp' }),
     refuses: 'NOT_FOUND',
-    note: 'link identities with POST /v1/client/auth/link; users are administered with the routes of developers',
+    note: 'link identities with POST /v1/client/auth/link',
   },
 ]

@@ -1,3 +1,4 @@
+import { admin } from '#test/support/supabase_cases/admin.ts'
 import { auth } from '#test/support/supabase_cases/auth.ts'
 import type { Case, Client, World } from '#test/support/supabase_cases/case.ts'
 import { filterCases } from '#test/support/supabase_cases/filters.ts'
@@ -23,6 +24,7 @@ const judged = (one: Case<World>): Case<World> =>
 export const all: readonly Case<World>[] = [
   ...rows.map(ofClient),
   ...auth.map(judged),
+  ...admin,
   ...storage,
   ...channels,
   ...named,

@@ -97,14 +97,6 @@ export const named: readonly Case<World>[] = [
   },
   {
     part,
-    call: 'auth.admin.createUser(), .getUserById(), .listUsers(), .updateUserById(), .deleteUser(), .inviteUserByEmail(), .generateLink(), .signOut()',
-    run: ({ client }) => client.auth.admin.listUsers(),
-    verdict: 'not offered',
-    refuses: 'NOT_FOUND',
-    note: 'users are administered by the routes of developers',
-  },
-  {
-    part,
     call: 'auth.admin.mfa.listFactors(), .deleteFactor(), auth.admin.passkey.listPasskeys(), .deletePasskey(), auth.admin.oauth.listClients(), .createClient(), .getClient(), .updateClient(), .deleteClient(), .regenerateClientSecret()',
     verdict: 'not offered',
   },
