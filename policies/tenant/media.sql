@@ -10,6 +10,11 @@ grant select on app.media_buckets to app_user, app_server, app_admin;
 grant execute on function internal.media_bucket_json, api.bucket_get, api.bucket_list to app_user, app_server;
 grant execute on function api.bucket_create, api.bucket_update, api.bucket_delete, api.bucket_empty
   to app_user, app_server;
+grant execute on function internal.bucket_make, internal.bucket_change, internal.bucket_drop, internal.bucket_clear
+  to app_user, app_server, app_admin;
+grant execute on function internal.media_own_bucket_json, internal.media_bucket_answer, api.media_bucket_create,
+  api.media_bucket_list, api.media_bucket_get, api.media_bucket_update, api.media_bucket_delete,
+  api.media_bucket_empty to app_admin;
 grant execute on function api.media_public_at to app_anon;
 
 alter table app.media_assets enable row level security;

@@ -20,7 +20,9 @@ BALANCE_LIMIT_EXCEEDED | The balance would be higher than the currency permits. 
 BATCH_TOO_LARGE | The batch has more items than the route takes. | Split it; details or message give the limit.
 BILLING_CANCEL_FAILED | The billing provider did not cancel the subscription; nothing was changed. | Try again later.
 BILLING_NOT_CONFIGURED | The installation has no billing provider. | The operator sets BILLING_MODULE.
-BUCKET_NOT_FOUND | There is no bucket of this name. | Check the name; apps use media, or a bucket that a server key has made.
+BUCKET_EXISTS | There is a bucket of this name, or the name is kept for the program. | Use it, or choose another name.
+BUCKET_NOT_EMPTY | The bucket has files. | Empty it first.
+BUCKET_NOT_FOUND | There is no bucket of this name. | Check the name; apps use media, or a bucket that the project has made.
 BucketAlreadyExists | There is a bucket of this name. | Use it, or choose another name; the code is that of the storage API of Supabase.
 BUNDLE_CYCLE | A bundle would contain itself, or bundles more than three deep. | Change the contents.
 CAMPAIGN_LOCKED | The state of the campaign does not allow this. | Read the campaign; cancel it or make a new one.
@@ -74,6 +76,7 @@ INDEX_LIMIT_REACHED | The collection has 20 indexes, unique columns included. | 
 INSUFFICIENT_FUNDS | The balance does not cover the amount. | Show the balance of details; earn or buy before the next attempt.
 INSUFFICIENT_QUANTITY | The user has fewer of the item than asked for. | Read the inventory again.
 INVALID_ATTACHMENTS | attachments is not a list of at most 10 valid attachments. | Correct the field that details name.
+INVALID_BUCKET_NAME | The name of the bucket has other characters, or too many. | Use 1 to 100 letters, digits, _, . and -.
 INVALID_BODY | The body is not valid JSON of the expected form. | Correct the field that details name.
 INVALID_COLUMN | A column that the request names does not exist or cannot be used so. | Check the definition of the collection.
 INVALID_CONFIG | The config of the integration is not valid. | Correct the field that details name.

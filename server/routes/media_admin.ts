@@ -1,13 +1,15 @@
 import { z } from 'zod'
+import { dataOf } from '#server/database/database.ts'
 import { administrator } from '#server/http/callers.ts'
 import { definitions } from '#server/http/definitions.ts'
 import { idempotency } from '#server/http/idempotency.ts'
 import { answer, fieldsOf } from '#server/http/interface.ts'
-import { area, group, route } from '#server/http/route.ts'
+import { area, group, type HandlerContext, route } from '#server/http/route.ts'
 import {
   between,
   Cursor,
   cursorPage,
+  Deleted,
   data,
   JsonObject,
   Limit,
@@ -19,6 +21,7 @@ import {
 } from '#server/http/schemas.ts'
 import type { Form } from '#server/http/words.ts'
 import { get, isFree, linked, register, remove } from '#server/media/assets.ts'
+import { mostBytes } from '#server/media/storage.ts'
 import { Asset, NewUpload, Registered } from '#server/routes/media/shapes.ts'
 import { mediaWords } from '#server/routes/media/words.ts'
 
@@ -55,6 +58,29 @@ const Job = answer('media_job_json', {
   operations: z.array(JsonObject),
   error: z.strictObject({ code: z.string(), message: z.string() }).nullable(),
 })
+
+const OwnBucket = answer('media_own_bucket_json', { allowed_mime_types: z.array(z.string()).nullable() })
+const Types = z
+  .array(Text(200, 1), 'must be a list of types such as image/png or image/*')
+  .max(100, 'must have at most 100 items')
+const BucketChange = z.object({
+  is_public: z.boolean('must be true or false').optional(),
+  file_size_limit: between(1, mostBytes).nullable().optional(),
+  allowed_mime_types: Types.nullable().optional(),
+})
+const NewBucket = BucketChange.extend({ name: Text(200, 1) })
+
+/** In parts, each of which is done: what a part refuses leaves those before it. */
+const emptyBucket = async (context: HandlerContext) => {
+  let accepted = 0
+  for (;;) {
+    const args = { name: context.params['name'], is_free: isFree(context) }
+    const answered = await context.call('media_bucket_empty', args, { readOnly: false })
+    const part = dataOf<{ accepted: number }>(answered).accepted
+    accepted += part
+    if (part === 0) return { ...answered, body: JSON.stringify({ data: { accepted } }) }
+  }
+}
 
 const folderForm: Form = {
   Basics: { name: ['Name', 'Such as `Banners`.'] },
@@ -130,6 +156,36 @@ export const mediaAdmin = area({
           update: 'Change a catalog',
           delete: 'Delete a catalog; its files stay',
         },
+      }),
+      route('POST /buckets', 'Make a bucket, for the storage of supabase-js; at most 200', {
+        call: 'media_bucket_create',
+        body: NewBucket,
+        example: { name: 'avatars', is_public: true, file_size_limit: 1048576, allowed_mime_types: ['image/*'] },
+        replies: { 201: data(OwnBucket) },
+      }),
+      route('GET /buckets', 'The buckets that the project has made, by name', {
+        call: 'media_bucket_list',
+        operationId: 'listMediaBuckets',
+        query: Page,
+        replies: { 200: page(OwnBucket) },
+      }),
+      route('GET /buckets/:name', 'A bucket', { call: 'media_bucket_get', replies: { 200: data(OwnBucket) } }),
+      route('PATCH /buckets/:name', 'Change a bucket; files that are there stay', {
+        call: 'media_bucket_update',
+        body: BucketChange,
+        patch: true,
+        example: { is_public: false },
+        replies: { 200: data(OwnBucket) },
+      }),
+      route('DELETE /buckets/:name', 'Delete an empty bucket', {
+        call: 'media_bucket_delete',
+        replies: { 200: Deleted },
+      }),
+      route('POST /buckets/:name/empty', 'Delete the files of a bucket; the bytes are removed in the background', {
+        handle: emptyBucket,
+        calls: ['media_bucket_empty'],
+        operationId: 'emptyMediaBucket',
+        replies: { 202: data(z.strictObject({ accepted: z.int() })) },
       }),
       route('POST /jobs', 'Queue work on an image; at most 100 a minute', {
         call: 'media_job_create',

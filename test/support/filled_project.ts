@@ -178,6 +178,8 @@ const definitions: readonly (readonly [string, object])[] = [
   ['/roles', { key: 'moderator', name: 'Moderator', permissions: ['posts:delete', 'users:mute'] }],
   ['/referrals', { code: 'SPRING-24', reward_referee: { xp: 100 }, max_uses: 500 }],
   ['/media/catalogs', { slug: 'covers', name: 'Covers' }],
+  ['/media/buckets', { name: 'avatars', is_public: true, allowed_mime_types: ['image/*'] }],
+  ['/media/buckets', { name: 'invoices', file_size_limit: 1_048_576, allowed_mime_types: ['application/pdf'] }],
   ['/feeds', { system: true, action: 'season.started' }],
 ]
 

@@ -19,6 +19,14 @@ export const area = declareArea({
     },
     { path: 'files/catalogs/new', load: async () => ({ Page: (await import('./catalogs.tsx')).New }) },
     { path: 'files/catalogs/$id', load: async () => ({ Page: (await import('./catalogs.tsx')).One }) },
+    {
+      path: 'files/buckets',
+      title: 'Buckets',
+      words: 'supabase storage public private',
+      load: async () => ({ Page: (await import('./buckets.tsx')).List }),
+    },
+    { path: 'files/buckets/new', load: async () => ({ Page: (await import('./buckets.tsx')).New }) },
+    { path: 'files/buckets/$id', load: async () => ({ Page: (await import('./buckets.tsx')).One }) },
     { path: 'files/jobs', title: 'Jobs', words: 'resize convert thumbnails', load: () => import('./jobs.tsx') },
     {
       path: 'files/storage',

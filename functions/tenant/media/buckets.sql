@@ -1,4 +1,5 @@
--- Buckets of files, which server keys make and change. Their names are for ever: a bucket is deleted and made anew.
+-- Buckets of files, which server keys and administrators make and change. Their names are for ever: a bucket is deleted
+-- and made anew.
 select internal.audit_declare('app.media_buckets', 'media');
 
 create or replace function internal.media_bucket_json(b app.media_buckets) returns json
@@ -15,14 +16,14 @@ comment on function internal.media_bucket_json is 'A bucket as storage-js shows 
 create or replace function internal.media_bucket_owned(name text default null) returns void
 language plpgsql volatile as $$
 begin
-  if internal.caller() <> 'server_key' then
+  if internal.caller() not in ('server_key', 'developer') then
     perform internal.fail(403, 'FORBIDDEN', 'Buckets are made and changed with a server key.');
   elsif media_bucket_owned.name = any (internal.storage_buckets()) then
     perform internal.fail(403, 'FORBIDDEN', format('The bucket %s stays as it is.', media_bucket_owned.name));
   end if;
 end $$;
 comment on function internal.media_bucket_owned is
-  'Refuses 403 FORBIDDEN to everybody but server keys, and for the buckets that each project has.';
+  'Refuses 403 FORBIDDEN to everybody but server keys and administrators, and for the buckets that each project has.';
 
 create or replace function internal.media_bucket_types(types json) returns text[]
 language plpgsql volatile as $$
@@ -41,30 +42,41 @@ end $$;
 comment on function internal.media_bucket_types is
   'The types that a bucket takes; null for none or an empty list: all. Refuses 400 INVALID_INPUT.';
 
-create or replace function api.bucket_create(name text, is_public boolean, file_size_limit bigint default null,
-                                             allowed_mime_types json default null)
-returns api.reply
+create or replace function internal.bucket_make(name text, is_public boolean, file_size_limit bigint,
+                                                allowed_mime_types json)
+returns void
 language plpgsql volatile security definer set search_path = '' as $$
 begin
   perform internal.media_bucket_owned();
-  if bucket_create.name !~ '^[A-Za-z0-9_][A-Za-z0-9_.-]{0,99}$' then
+  if bucket_make.name !~ '^[A-Za-z0-9_][A-Za-z0-9_.-]{0,99}$' then
     perform internal.fail(400, 'INVALID_BUCKET_NAME',
                           'A bucket is named by 1 to 100 letters, digits, "_", "." and "-", and begins with none of '
                           'the last two.', '{"field": "name"}');
-  elsif bucket_create.name = any (internal.storage_buckets()) or bucket_create.name = any (
+  elsif bucket_make.name = any (internal.storage_buckets()) or bucket_make.name = any (
       array['authenticated', 'copy', 'info', 'list', 'list-v2', 'move', 'public', 'sign', 'upload']) then
     perform internal.fail(409, 'BUCKET_EXISTS', 'There is a bucket of this name, or it is kept for the program.',
                           '{"field": "name"}');
   end if;
   perform internal.advisory_lock('media buckets');
-  if exists (select from app.media_buckets b where b.name = bucket_create.name) then
+  if exists (select from app.media_buckets b where b.name = bucket_make.name) then
     perform internal.fail(409, 'BUCKET_EXISTS', 'There is a bucket of this name.', '{"field": "name"}');
   elsif (select count(*) from app.media_buckets) > 200 then
     perform internal.fail(409, 'LIMIT_REACHED', 'A project has at most 200 buckets.', '{"limit": 200}');
   end if;
   insert into app.media_buckets (name, is_public, file_size_limit, allowed_mime_types)
-  values (bucket_create.name, bucket_create.is_public, bucket_create.file_size_limit,
-          internal.media_bucket_types(bucket_create.allowed_mime_types));
+  values (bucket_make.name, bucket_make.is_public, bucket_make.file_size_limit,
+          internal.media_bucket_types(bucket_make.allowed_mime_types));
+end $$;
+comment on function internal.bucket_make is
+  'Makes a bucket. Refuses 400 INVALID_BUCKET_NAME, INVALID_INPUT, 403 FORBIDDEN, 409 BUCKET_EXISTS, LIMIT_REACHED.';
+
+create or replace function api.bucket_create(name text, is_public boolean, file_size_limit bigint default null,
+                                             allowed_mime_types json default null)
+returns api.reply
+language plpgsql volatile as $$
+begin
+  perform internal.bucket_make(bucket_create.name, bucket_create.is_public, bucket_create.file_size_limit,
+                               bucket_create.allowed_mime_types);
   return internal.reply(200, json_build_object('name', bucket_create.name));
 end $$;
 comment on function api.bucket_create is
@@ -108,67 +120,93 @@ $$;
 comment on function api.bucket_list is
   'The buckets that the caller sees, those whose names contain a text, by name, created_at or updated_at.';
 
-create or replace function api.bucket_update(name text, patch json) returns api.reply
+create or replace function internal.bucket_change(name text, patch json) returns void
 language plpgsql volatile security definer set search_path = '' as $$
 begin
-  perform internal.media_bucket_owned(bucket_update.name);
+  perform internal.media_bucket_owned(bucket_change.name);
   update app.media_buckets b
-     set is_public = coalesce((bucket_update.patch ->> 'is_public')::boolean, b.is_public),
-         file_size_limit = case when bucket_update.patch::jsonb ? 'file_size_limit'
-                                then (bucket_update.patch ->> 'file_size_limit')::bigint else b.file_size_limit end,
-         allowed_mime_types = case when bucket_update.patch::jsonb ? 'allowed_mime_types'
-                                   then internal.media_bucket_types(bucket_update.patch -> 'allowed_mime_types')
+     set is_public = coalesce((bucket_change.patch ->> 'is_public')::boolean, b.is_public),
+         file_size_limit = case when bucket_change.patch::jsonb ? 'file_size_limit'
+                                then (bucket_change.patch ->> 'file_size_limit')::bigint else b.file_size_limit end,
+         allowed_mime_types = case when bucket_change.patch::jsonb ? 'allowed_mime_types'
+                                   then internal.media_bucket_types(bucket_change.patch -> 'allowed_mime_types')
                                    else b.allowed_mime_types end,
          updated_at = internal.now()
-   where b.name = bucket_update.name;
+   where b.name = bucket_change.name;
   if not found then
     perform internal.fail(404, 'BUCKET_NOT_FOUND', 'There is no such bucket.');
   end if;
+end $$;
+comment on function internal.bucket_change is
+  'Changes what was sent of is_public, file_size_limit and allowed_mime_types of a bucket; files that are there stay.
+   Refuses 400 INVALID_INPUT, 403 FORBIDDEN, 404 BUCKET_NOT_FOUND.';
+
+create or replace function api.bucket_update(name text, patch json) returns api.reply
+language plpgsql volatile as $$
+begin
+  perform internal.bucket_change(bucket_update.name, bucket_update.patch);
   return internal.reply(200, json_build_object('message', 'Successfully updated'));
 end $$;
 comment on function api.bucket_update is
   'Changes what was sent of is_public, file_size_limit and allowed_mime_types of a bucket; files that are there stay.
    Refuses 400 INVALID_INPUT, 403 FORBIDDEN, 404 BUCKET_NOT_FOUND.';
 
-create or replace function api.bucket_delete(name text) returns api.reply
+create or replace function internal.bucket_drop(name text) returns void
 language plpgsql volatile security definer set search_path = '' as $$
 begin
-  perform internal.media_bucket_owned(bucket_delete.name);
+  perform internal.media_bucket_owned(bucket_drop.name);
   -- uploads that are being registered come before or after
-  perform from app.media_buckets b where b.name = bucket_delete.name for update;
+  perform from app.media_buckets b where b.name = bucket_drop.name for update;
   if not found then
     perform internal.fail(404, 'BUCKET_NOT_FOUND', 'There is no such bucket.');
-  elsif exists (select from app.media_assets a where a.bucket = bucket_delete.name) then
+  elsif exists (select from app.media_assets a where a.bucket = bucket_drop.name) then
     perform internal.fail(409, 'BUCKET_NOT_EMPTY', 'The bucket has files: empty it first.');
   end if;
-  delete from app.media_buckets b where b.name = bucket_delete.name;
+  delete from app.media_buckets b where b.name = bucket_drop.name;
+end $$;
+comment on function internal.bucket_drop is
+  'Deletes an empty bucket. Refuses 403 FORBIDDEN, 404 BUCKET_NOT_FOUND, 409 BUCKET_NOT_EMPTY. Locks the bucket.';
+
+create or replace function api.bucket_delete(name text) returns api.reply
+language plpgsql volatile as $$
+begin
+  perform internal.bucket_drop(bucket_delete.name);
   return internal.reply(200, json_build_object('message', 'Successfully deleted'));
 end $$;
 comment on function api.bucket_delete is
   'Deletes an empty bucket. Refuses 403 FORBIDDEN, 404 BUCKET_NOT_FOUND, 409 BUCKET_NOT_EMPTY. Locks the bucket.';
 
-create or replace function api.bucket_empty(name text, is_free boolean, most int default 500) returns api.reply
+create or replace function internal.bucket_clear(name text, is_free boolean, most int default 500) returns int
 language plpgsql volatile security definer set search_path = '' as $$
 declare
   asset uuid;
   n int := 0;
 begin
-  perform internal.media_bucket_owned(bucket_empty.name);
-  if not exists (select from app.media_buckets b where b.name = bucket_empty.name) then
+  perform internal.media_bucket_owned(bucket_clear.name);
+  if not exists (select from app.media_buckets b where b.name = bucket_clear.name) then
     perform internal.fail(404, 'BUCKET_NOT_FOUND', 'There is no such bucket.');
   end if;
   for asset in
-    select a.id from app.media_assets a where a.bucket = bucket_empty.name
-     order by a.id limit bucket_empty.most for update of a
+    select a.id from app.media_assets a where a.bucket = bucket_clear.name
+     order by a.id limit bucket_clear.most for update of a
   loop
-    perform internal.media_delete(asset, bucket_empty.is_free);
+    perform internal.media_delete(asset, bucket_clear.is_free);
     n := n + 1;
   end loop;
   if n > 0 then
     perform internal.enqueue('media__remove');
   end if;
-  return internal.reply(200, to_json(n));
+  return n;
 end $$;
+comment on function internal.bucket_clear is
+  'Deletes files of a bucket, some hundreds at a time, and queues the removal of their bytes; returns how many they
+   were. Refuses 403 FORBIDDEN, 404 BUCKET_NOT_FOUND, and as internal.media_delete. Locks the assets.';
+
+create or replace function api.bucket_empty(name text, is_free boolean, most int default 500) returns api.reply
+language sql volatile as $$
+  select internal.reply(200, to_json(internal.bucket_clear(bucket_empty.name, bucket_empty.is_free,
+                                                           bucket_empty.most)))
+$$;
 comment on function api.bucket_empty is
   'Deletes files of a bucket, some hundreds at a time, and queues the removal of their bytes; answers how many they
    were. Refuses 403 FORBIDDEN, 404 BUCKET_NOT_FOUND, and as internal.media_delete. Locks the assets.';

@@ -502,6 +502,18 @@ export const rebuildLeaderboard = 'POST /v1/admin/projects/{projectId}/leaderboa
 export const listLeaderboardRuns = 'GET /v1/admin/projects/{projectId}/leaderboards/{idOrKey}/runs' as Operation<{ path: { projectId: string; idOrKey: string }; query?: { limit?: number; offset?: number } }, S.LeaderboardRunPage>
 /** Files of the project, newest first */
 export const adminListMedia = 'GET /v1/admin/projects/{projectId}/media' as Operation<{ path: { projectId: string }; query?: { status?: "committed" | "pending"; user_id?: string; mime_type?: string; folder_id?: string; search?: string; limit?: number; offset?: number } }, S.MediaPage>
+/** The buckets that the project has made, by name */
+export const listMediaBuckets = 'GET /v1/admin/projects/{projectId}/media/buckets' as Operation<{ path: { projectId: string }; query?: { limit?: number; offset?: number } }, S.MediaBucketPage>
+/** Make a bucket, for the storage of supabase-js; at most 200 */
+export const createMediaBucket = 'POST /v1/admin/projects/{projectId}/media/buckets' as Operation<{ path: { projectId: string }; body: S.CreateMediaBucketInput }, S.MediaBucketReply>
+/** Delete an empty bucket */
+export const deleteMediaBucket = 'DELETE /v1/admin/projects/{projectId}/media/buckets/{name}' as Operation<{ path: { projectId: string; name: string } }, S.RevokeDeveloperSessionReply>
+/** A bucket */
+export const getMediaBucket = 'GET /v1/admin/projects/{projectId}/media/buckets/{name}' as Operation<{ path: { projectId: string; name: string } }, S.MediaBucketReply>
+/** Change a bucket; files that are there stay */
+export const updateMediaBucket = 'PATCH /v1/admin/projects/{projectId}/media/buckets/{name}' as Operation<{ path: { projectId: string; name: string }; body?: S.UpdateMediaBucketInput }, S.MediaBucketReply>
+/** Delete the files of a bucket; the bytes are removed in the background */
+export const emptyMediaBucket = 'POST /v1/admin/projects/{projectId}/media/buckets/{name}/empty' as Operation<{ path: { projectId: string; name: string } }, S.EmptyMediaBucketReply>
 /** Catalogs, newest first */
 export const listMediaCatalogDefinitions = 'GET /v1/admin/projects/{projectId}/media/catalogs' as Operation<{ path: { projectId: string }; query?: { limit?: number; offset?: number } }, S.MediaCatalogDefinitionPage>
 /** Make a catalog, an ordered selection of files that apps read without a session; at most 200 */
@@ -735,7 +747,7 @@ export const createSql = 'POST /v1/admin/projects/{projectId}/sql' as Operation<
 /** The buckets of the project */
 export const listStorageBuckets = 'GET /v1/admin/projects/{projectId}/storage/buckets' as Operation<{ path: { projectId: string } }, S.StorageBucketList>
 /** Delete objects by their keys, all or none; the bytes are removed in the background */
-export const deleteStorageObjects = 'DELETE /v1/admin/projects/{projectId}/storage/objects' as Operation<{ path: { projectId: string }; body: S.DeleteStorageObjectsInput }, S.DeleteStorageObjectsReply>
+export const deleteStorageObjects = 'DELETE /v1/admin/projects/{projectId}/storage/objects' as Operation<{ path: { projectId: string }; body: S.DeleteStorageObjectsInput }, S.EmptyMediaBucketReply>
 /** Objects of a bucket whose keys begin with a prefix, newest first */
 export const listStorageObjects = 'GET /v1/admin/projects/{projectId}/storage/objects' as Operation<{ path: { projectId: string }; query?: { bucket?: string; prefix?: string; cursor?: string; limit?: number } }, S.StorageObjectCursorPage>
 /** Bytes and objects of each bucket, and the budget of a free project */

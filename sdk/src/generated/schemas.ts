@@ -1717,6 +1717,13 @@ export type CreateLeaderboardDefinitionInput = UpdateLeaderboardDefinitionInput 
   keep_runs?: number
   is_active?: boolean
 })
+export type CreateMediaBucketInput = UpdateMediaBucketInput & ({
+  is_public?: boolean
+  file_size_limit?: number | null
+  allowed_mime_types?: Array<string> | null
+  /** Name. Letters, digits, `_`, `.` and `-`, such as `avatars`. It never changes. */
+  name: string
+})
 export type CreateMediaCatalogDefinitionInput = UpdateMediaCatalogDefinitionInput & {
   /** Slug. The name in addresses, such as `avatars`. It never changes. */
   slug: string
@@ -2406,12 +2413,6 @@ export type DeleteStorageObjectsInput = {
   /** Keys. Which files are deleted. */
   keys: Array<string>
 }
-export type DeleteStorageObjectsReply = {
-  data: DeleteStorageObjectsResult
-}
-export type DeleteStorageObjectsResult = {
-  accepted: number
-}
 export type Developer = {
   id: string
   email: string
@@ -2777,6 +2778,12 @@ export type EmailTemplatePage = {
 }
 export type EmailTemplateReply = {
   data: EmailTemplate
+}
+export type EmptyMediaBucketReply = {
+  data: EmptyMediaBucketResult
+}
+export type EmptyMediaBucketResult = {
+  accepted: number
 }
 export type EndAppSessionInput = {
   /** Ended at. When the app was left. */
@@ -4044,6 +4051,23 @@ export type Media = {
   uploaded_by: string | null
   created_at: string
   updated_at: string
+}
+export type MediaBucket = {
+  name: string
+  is_public: boolean
+  file_size_limit: number | null
+  allowed_mime_types: Array<string> | null
+  created_at: string
+  updated_at: string
+}
+export type MediaBucketPage = {
+  data: Array<MediaBucket>
+  total: number
+  offset: number
+  limit: number
+}
+export type MediaBucketReply = {
+  data: MediaBucket
 }
 export type MediaCatalog = {
   slug: string
@@ -7081,6 +7105,14 @@ export type UpdateMeInput = {
   properties?: Record<string, unknown>
   /** Time zone. An IANA name, such as `Europe/Berlin`. */
   timezone?: string
+}
+export type UpdateMediaBucketInput = {
+  /** Public. Anybody reads the file at its lasting address. */
+  is_public?: boolean
+  /** Largest file. In bytes, at most 50 MB. */
+  file_size_limit?: number | null
+  /** Types. Such as `image/png` or `image/*`. */
+  allowed_mime_types?: Array<string> | null
 }
 export type UpdateMediaCatalogDefinitionInput = {
   /** Name. What people read, in lists and in messages. */
