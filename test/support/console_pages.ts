@@ -13,6 +13,7 @@ const lists: Readonly<Record<string, string>> = {
   'ai/prompts': '/ai/prompts',
   diagnostics: '/diagnostics/issues',
   email: '/email/campaigns',
+  'files/buckets': '/media/buckets',
   'files/catalogs': '/media/catalogs',
   messages: '/messaging/conversations',
   'moderation-rules': '/moderation/rules',
@@ -25,6 +26,7 @@ const lists: Readonly<Record<string, string>> = {
 const fields: Readonly<Record<string, string>> = {
   currencies: 'code',
   'email/templates': 'key',
+  'files/buckets': 'name',
   'files/catalogs': 'slug',
   'push/templates': 'key',
 }

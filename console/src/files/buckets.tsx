@@ -21,7 +21,7 @@ const EmptyBucket = ({ row }: { row: Row }) => {
   const name = String(row['name'])
   return (
     <>
-      <Button variant="default" size="xs" onClick={() => setOpen(true)}>
+      <Button variant="default" onClick={() => setOpen(true)}>
         Empty bucket
       </Button>
       <Confirm
@@ -62,6 +62,7 @@ const kind: Kind = {
     { title: 'Types', show: typesOf },
     changedColumn,
   ],
+  words: { is_public: { title: 'Public', help: 'Anybody reads its files, at lasting addresses.' } },
   facts: (row) => [
     ['Read', row['is_public'] ? 'by anybody, at a lasting address' : 'by users in their folder, and by server keys'],
     ['Largest file', sizeOf(row)],
