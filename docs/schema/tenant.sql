@@ -3994,6 +3994,144 @@ create policy "administrators read every subscription" on app.subscriptions for 
 create policy "dashboards read every row" on app.subscriptions for select to app_dashboard
   using (true);
 
+-- The log of changes for a month, in the order of commits: place is the number of the session that numbered them after
+-- their commit, id the order of the changes of one row. audience is the user or the group whose row it is, author the
+-- user in a group. was_live and is_live say whether the row was there before and after, for this audience; a row that
+-- changes its audience has two entries. origin is the client that pushed the change.
+create table app.sync_changes (
+  place bigint not null,
+  id bigint not null,
+  collection_id uuid not null,
+  row_id uuid not null,
+  audience uuid,
+  author uuid,
+  was_live boolean not null,
+  is_live boolean not null,
+  origin bigint,
+  at timestamp with time zone not null
+);
+CREATE INDEX sync_changes_by_place ON app.sync_changes USING brin (place) WITH (autosummarize='on');
+CREATE INDEX sync_changes_of_audience ON app.sync_changes USING btree (audience, place);
+CREATE INDEX sync_changes_of_collection ON app.sync_changes USING btree (collection_id, place);
+alter table app.sync_changes enable row level security;
+
+-- Clients of users that sync. A checkpoint is ten thousand times its place, and a number below 5000 that follows from
+-- the place and the seed: so the digits of another client are hardly ever taken for those of this one. The others are
+-- in app.sync_steps.
+create table app.sync_checkpoints (
+  id bigint not null generated always as identity,
+  app_user_id uuid not null,
+  client_id uuid not null,
+  seed bigint not null default hashtextextended((gen_random_uuid())::text, (0)::bigint),
+  first_checkpoint bigint,
+  checkpoint bigint,
+  last_pull_at timestamp with time zone,
+  last_push_at timestamp with time zone,
+  used_at timestamp with time zone not null default internal.now(),
+  created_at timestamp with time zone not null default internal.now(),
+  constraint sync_checkpoints_pkey PRIMARY KEY (id),
+  constraint sync_checkpoints_one_per_client UNIQUE (app_user_id, client_id),
+  constraint sync_checkpoints_app_user_id_fkey FOREIGN KEY (app_user_id) REFERENCES app.users(id) ON UPDATE CASCADE ON DELETE CASCADE
+);
+CREATE INDEX sync_checkpoints_used ON app.sync_checkpoints USING btree (used_at DESC, id DESC);
+alter table app.sync_checkpoints enable row level security;
+create policy "administrators read clients" on app.sync_checkpoints for select to app_admin
+  using (true);
+create policy "dashboards read every row" on app.sync_checkpoints for select to app_dashboard
+  using (true);
+
+-- Collections that are or were synced. epoch goes up whenever sync is switched on: what happened while it was off is in
+-- no log, so that the rows come whole.
+create table app.sync_collections (
+  collection_id uuid not null,
+  epoch integer not null default 1,
+  constraint sync_collections_pkey PRIMARY KEY (collection_id),
+  constraint sync_collections_collection_id_fkey FOREIGN KEY (collection_id) REFERENCES app.collections(id) ON DELETE CASCADE
+);
+alter table app.sync_collections enable row level security;
+
+-- The results of mutations, for 30 days: a repeated one is answered from here.
+create table app.sync_mutations (
+  app_user_id uuid not null,
+  client_id uuid not null,
+  id uuid not null,
+  status text not null,
+  code text,
+  message text,
+  row_json json,
+  at timestamp with time zone not null,
+  constraint sync_mutations_pkey PRIMARY KEY (app_user_id, client_id, id),
+  constraint sync_mutations_app_user_id_fkey FOREIGN KEY (app_user_id) REFERENCES app.users(id) ON UPDATE CASCADE ON DELETE CASCADE,
+  constraint sync_mutations_status_known CHECK ((status = ANY (ARRAY['applied'::text, 'conflict'::text, 'rejected'::text])))
+);
+CREATE INDEX sync_mutations_by_time ON app.sync_mutations USING brin (at) WITH (autosummarize='on');
+alter table app.sync_mutations enable row level security;
+
+-- Changes of rows without a place in the log yet. No index besides the key and no row that writers share: they never
+-- wait for each other.
+create table app.sync_pending_changes (
+  id bigint not null generated always as identity,
+  collection_id uuid not null,
+  row_id uuid not null,
+  audience uuid,
+  author uuid,
+  was_live boolean not null,
+  is_live boolean not null,
+  origin bigint,
+  at timestamp with time zone not null,
+  constraint sync_pending_changes_pkey PRIMARY KEY (id)
+);
+alter table app.sync_pending_changes enable row level security;
+
+-- place: the last place of the log, which changes with what has it. floor: everything above it is in the log.
+create table app.sync_positions (
+  is_only boolean not null default true,
+  place bigint not null default 1,
+  floor bigint not null default 0,
+  constraint sync_positions_pkey PRIMARY KEY (is_only),
+  constraint sync_positions_are_one_row CHECK (is_only)
+);
+alter table app.sync_positions enable row level security;
+
+-- Checkpoints that do not follow from their place: pages of a pull, which goes from the place base (null: from nothing)
+-- to target and has come as far as after, and the end of a pull that found nothing new in the log (after is null).
+create table app.sync_steps (
+  checkpoint_id bigint not null,
+  number bigint not null,
+  base bigint,
+  base_number bigint,
+  target bigint not null,
+  after jsonb,
+  at timestamp with time zone not null,
+  constraint sync_steps_pkey PRIMARY KEY (checkpoint_id, number),
+  constraint sync_steps_checkpoint_id_fkey FOREIGN KEY (checkpoint_id) REFERENCES app.sync_checkpoints(id) ON DELETE CASCADE
+);
+CREATE INDEX sync_steps_by_time ON app.sync_steps USING brin (at) WITH (autosummarize='on');
+alter table app.sync_steps enable row level security;
+
+-- When places were given, one a minute at most: how old a checkpoint is.
+create table app.sync_times (
+  place bigint not null,
+  at timestamp with time zone not null,
+  constraint sync_times_pkey PRIMARY KEY (place)
+);
+alter table app.sync_times enable row level security;
+
+-- What decided which rows a client was shown, from the checkpoint since on: for each collection the epoch, the policy
+-- and what follows from it for the user (functions/tenant/sync/views.sql), and the groups of the user with their ranks.
+-- Never ids of rows.
+create table app.sync_views (
+  checkpoint_id bigint not null,
+  since bigint not null,
+  access jsonb not null,
+  group_ids uuid[] not null,
+  ranks smallint[] not null,
+  at timestamp with time zone not null,
+  constraint sync_views_pkey PRIMARY KEY (checkpoint_id, since),
+  constraint sync_views_checkpoint_id_fkey FOREIGN KEY (checkpoint_id) REFERENCES app.sync_checkpoints(id) ON DELETE CASCADE
+);
+alter table app.sync_views enable row level security;
+
 -- IANA zones that this Postgres knows; reading the system view costs tens of milliseconds each time.
 create table app.timezones (
   name text not null,

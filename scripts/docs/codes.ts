@@ -27,6 +27,7 @@ BucketAlreadyExists | There is a bucket of this name. | Use it, or choose anothe
 BUNDLE_CYCLE | A bundle would contain itself, or bundles more than three deep. | Change the contents.
 CAMPAIGN_LOCKED | The state of the campaign does not allow this. | Read the campaign; cancel it or make a new one.
 CHALLENGE_NOT_ACTIVE | The challenge has ended. | Read the list of challenges again.
+CHECKPOINT_EXPIRED | The client was not given this checkpoint, or it is older than 30 days. | Pull with the checkpoint null and replace what is held.
 COLLECTION_LIMIT_REACHED | The project has 200 collections. | Delete one that is not used.
 COLLECTION_NOT_FOUND | There is no collection of this name, or the caller may not see it. | Check the name.
 COLLECTION_REFERENCED | Columns of other collections refer to this one. | Drop these columns first.
@@ -78,6 +79,7 @@ INSUFFICIENT_QUANTITY | The user has fewer of the item than asked for. | Read th
 INVALID_ATTACHMENTS | attachments is not a list of at most 10 valid attachments. | Correct the field that details name.
 INVALID_BUCKET_NAME | The name of the bucket has other characters, or too many. | Use 1 to 100 letters, digits, _, . and -.
 INVALID_BODY | The body is not valid JSON of the expected form. | Correct the field that details name.
+INVALID_CHECKPOINT | The checkpoint is not one that a pull answers. | Send the last checkpoint, or null.
 INVALID_COLUMN | A column that the request names does not exist or cannot be used so. | Check the definition of the collection.
 INVALID_CONFIG | The config of the integration is not valid. | Correct the field that details name.
 INVALID_CONFLICT_TARGET | No unique index has exactly the columns of conflict_target. | Name the columns of a unique index.

@@ -149,12 +149,12 @@ type Body = Pick<Input, 'body' | 'sent' | 'text'>
 
 const pairOrEscape = /\\u[dD][89abAB]..\\u[dD][c-fC-F]..|\\u[dD][89a-fA-F]..|\\u0000|\\[\s\S]/g
 
-/** JSON without the escapes that Postgres cannot store: U+0000 is removed, half of a surrogate pair becomes U+FFFD. */
-const cleaned = (bytes: Buffer): Buffer => {
+/** JSON without the escapes that Postgres cannot store: a mark in their place, or U+0000 is removed and half of a pair becomes U+FFFD. */
+const cleaned = (bytes: Buffer, mark: string | true): Buffer => {
   if (!bytes.includes('\\u')) return bytes
   const text = bytes.toString('latin1').replace(pairOrEscape, (found) => {
-    if (found === '\\u0000') return ''
-    return found.length === 6 && /^\\u[dD][89a-fA-F]/.test(found) ? '\\ufffd' : found
+    if (found === '\\u0000') return mark === true ? '' : mark
+    return found.length === 6 && /^\\u[dD][89a-fA-F]/.test(found) ? (mark === true ? '\\ufffd' : mark) : found
   })
   return Buffer.from(text, 'latin1')
 }
@@ -162,7 +162,7 @@ const cleaned = (bytes: Buffer): Buffer => {
 const readBody = (area: Area, route: Route, request: FastifyRequest, given: Sent): Body => {
   if (!route.body) return { body: {}, sent: {}, text: '' }
   const sentBytes = Buffer.isBuffer(given.body) ? given.body : null
-  const bytes = sentBytes && route.cleansText ? cleaned(sentBytes) : sentBytes
+  const bytes = sentBytes && route.cleansText ? cleaned(sentBytes, route.cleansText) : sentBytes
   if (!bytes?.length) return { body: readNoBody(area, route, request), sent: {}, text: '' }
   const checked = checkJson(bytes)
   if (checked.kind === 'broken') throw notJson(area, route, checked.reason)

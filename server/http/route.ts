@@ -103,8 +103,11 @@ export type Declaration = {
   readonly needsBody?: boolean
   /** The call takes the text of the body, a JSON object, which is validated as JSON but not parsed. */
   readonly takesText?: boolean
-  /** U+0000 and halves of surrogate pairs in texts of the body are removed, not refused: what crashed must not be lost. */
-  readonly cleansText?: boolean
+  /**
+   * U+0000 and halves of surrogate pairs in texts of the body are removed, not refused: what crashed must not be lost. A text stands in their place, so that
+   * a handler finds which part of the body had them.
+   */
+  readonly cleansText?: string | true
   /**
    * Content types of a file that is sent instead of JSON. The handler gets CSV and NDJSON as the stream `request.body`, and limits its size; other types as
    * bytes.

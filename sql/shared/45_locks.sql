@@ -44,6 +44,8 @@ return case advisory_lock_key.name
   when 'spend ceiling' then 7305441190
   -- applying a plan of promotion: one at a time
   when 'promotion' then 7305441211
+  -- giving places to changes of synced collections
+  when 'sync' then 7305441230
   -- adding entries and types of content, which have limits
   when 'content' then 7305441220
   -- bulk updates of users that change unique fields: two that want each other's addresses would wait in a circle

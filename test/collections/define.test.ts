@@ -165,7 +165,6 @@ describe('refusals', () => {
     [{ name: 'a', description: 'x'.repeat(2001) }, 'description'],
     [{ name: 'a', owner_scope: 'team' }, 'owner_scope'],
     [{ name: 'a', realtime: 'yes' }, 'realtime'],
-    [{ name: 'a', sync: true }, 'sync'],
     [{ name: 'a', read_policy: 'role:editor' }, 'read_policy'],
     [{ name: 'a', write_policy: 'role:editor' }, 'write_policy'],
     [column({ name: 'A' }), 'columns.0.name'],

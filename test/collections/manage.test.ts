@@ -115,7 +115,7 @@ describe('changing the collection itself', () => {
     const patch = (body: unknown, at = name) => project.admin.patch(`/collections/${at}`, body)
     expect((await patch({ owner_scope: 'group' })).error?.code).toBe('OWNER_SCOPE_IMMUTABLE')
     expect((await patch({ read_policy: 'member' })).error?.code).toBe('INVALID_POLICY')
-    expect((await patch({ sync: true })).error?.details?.field).toBe('sync')
+    expect((await patch({ sync: 'yes' })).error?.details?.field).toBe('sync')
     expect((await patch({ description: 'x'.repeat(2001) })).error?.code).toBe('VALIDATION_ERROR')
     expect((await patch({}, 'nowhere')).error?.code).toBe('COLLECTION_NOT_FOUND')
     expect((await patch('[]')).error?.code).toBe('INVALID_BODY')

@@ -67,6 +67,9 @@ begin
                                         from internal.collection_policies_sql(c,
                                           internal.collection_column_names(c.id)) as s);
   end if;
+  if c.sync <> before.sync then
+    statements := statements || array(select s from internal.collection_sync_sql(c) as s);
+  end if;
   if collection_update.dry_run then
     return internal.collection_plan_json(statements, false, internal.collection_rows_estimate(c.name), 5, '{}');
   end if;

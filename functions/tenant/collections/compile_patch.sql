@@ -40,7 +40,20 @@ begin
   select c.params, c.sql into params, conditions
     from internal.collection_target_sql(d, collection_patch_sql.request, params) c;
   select p.params, p.sql into params, id from internal.collection_param(params, '["id"]', 'uuid', '{}') p;
-  conditions := concat_ws(' and ', format('t.id = %s and t.deleted_at is null', id), asked, conditions);
+  if (collection_patch_sql.request ->> 'put')::boolean then
+    -- a push of sync sets all columns, and brings back a deleted row
+    sets := sets || array(select format('%I = default', c.name)
+                            from jsonb_each(d -> 'columns') as c (name, value)
+                           where not (c.value ->> 'managed')::boolean
+                             and not columns @> jsonb_build_array(jsonb_build_object('name', c.name)));
+    sets := sets || 'deleted_at = null'::text;
+  elsif (collection_patch_sql.request ->> 'touch')::boolean and cardinality(sets) = 0 then
+    sets := array['deleted_at = t.deleted_at'];
+  end if;
+  conditions := concat_ws(' and ', format('t.id = %s', id),
+                          case when (collection_patch_sql.request ->> 'put')::boolean is not true
+                                 then 't.deleted_at is null' end,
+                          asked, conditions);
   patterns := jsonb_build_object('at', 'data', 'columns', internal.collection_patterns(columns));
 
   if cardinality(sets) = 0 then

@@ -190,6 +190,12 @@ begin
   select k.params, k.sql into params, kept from internal.collection_key_sql(d, collection_insert_sql.request, params) k;
   conflict_sql := internal.collection_conflict_sql(d, collection_insert_sql.request, columns, owner_value);
   patterns := jsonb_build_object('at', 'data', 'columns', internal.collection_patterns(columns));
+  if collection_insert_sql.request ->> 'row_id' is not null then
+    -- a push of sync names the row that it makes
+    select p.params, p.sql into params, body from internal.collection_param(params, '["row_id"]', 'uuid', '{}') p;
+    owner_name := concat_ws(', ', owner_name, 'id');
+    owner_value := concat_ws(', ', owner_value, body);
+  end if;
 
   if jsonb_array_length(columns) > 0 then
     select p.params, p.sql into params, body from internal.collection_param(params, '["data"]', 'json', '{}') p;

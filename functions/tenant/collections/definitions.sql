@@ -191,6 +191,9 @@ begin
     statements := statements || array(
       select s from internal.collection_index_sql(i, collection_plan_create.c, collection_plan_create.columns) as s);
   end loop;
+  if (collection_plan_create.c).sync then
+    statements := statements || array(select s from internal.collection_sync_sql(collection_plan_create.c) as s);
+  end if;
   return statements || array(
     select s from internal.collection_policies_sql(collection_plan_create.c, array(
       select n.name from unnest(collection_plan_create.columns) as n order by n.position)) as s);

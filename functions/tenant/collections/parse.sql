@@ -53,13 +53,10 @@ begin
         'read_policy', (collection_policies_check.c).read_policy,
       'write_policy', (collection_policies_check.c).write_policy));
   end if;
-  if (collection_policies_check.c).sync then
-    perform internal.invalid('sync', 'is not available yet');
-  end if;
 end $$;
 comment on function internal.collection_policies_check is
   'Refuses 400 INVALID_POLICY for a pair that the scope does not allow, 400 VALIDATION_ERROR for a new policy with a
-   role that does not exist, and for sync, which is not available yet.';
+   role that does not exist.';
 
 create or replace function internal.collection_default_check(k app.collection_columns, field text) returns void
 language plpgsql volatile as $$

@@ -786,6 +786,10 @@ export const getSubscriptionSummary = 'GET /v1/admin/projects/{projectId}/subscr
 export const getSubscription = 'GET /v1/admin/projects/{projectId}/subscriptions/{subscriptionId}' as Operation<{ path: { projectId: string; subscriptionId: string } }, S.SubscriptionDetailReply>
 /** Replay the stored events of a subscription */
 export const replaySubscription = 'POST /v1/admin/projects/{projectId}/subscriptions/{subscriptionId}/replay' as Operation<{ path: { projectId: string; subscriptionId: string }; query?: { dry_run?: boolean } }, S.ReplaySubscriptionReply>
+/** Clients of users, last used first */
+export const listClients = 'GET /v1/admin/projects/{projectId}/sync/clients' as Operation<{ path: { projectId: string }; query?: { limit?: number; offset?: number; user_id?: string } }, S.ClientPage>
+/** The log of changes, and rejected mutations of a day */
+export const getSyncStats = 'GET /v1/admin/projects/{projectId}/sync/stats' as Operation<{ path: { projectId: string } }, S.SyncStatsReply>
 /** Move a project into another organization, as owner of both */
 export const transfer = 'POST /v1/admin/projects/{projectId}/transfer' as Operation<{ path: { projectId: string }; body: S.TransferInput }, S.TransferReply>
 /** Types of the rows of the project's collections, as TypeScript and as JSON Schema */

@@ -334,6 +334,14 @@ export const resumeStreak = 'DELETE /v1/client/streaks/{idOrKey}/pause' as Opera
 export const pauseStreak = 'PUT /v1/client/streaks/{idOrKey}/pause' as Operation<{ path: { idOrKey: string }; body: S.PauseStreakInput }, S.StreakReply>
 /** Count one act for one of the caller's streaks, now */
 export const qualifyStreak = 'POST /v1/client/streaks/{idOrKey}/qualify' as Operation<{ path: { idOrKey: string } }, S.StreakReply>
+/** What has changed since a checkpoint */
+export const pull = 'POST /v1/client/sync/pull' as Operation<{ body: S.PullInput }, S.PullReply>
+/** Apply what a client has written */
+export const push = 'POST /v1/client/sync/push' as Operation<{ header?: { "X-Group-Context"?: string }; body: S.PushInput }, S.PushReply>
+/** Forget a client: its next pull begins from nothing */
+export const reset = 'POST /v1/client/sync/reset' as Operation<{ body: S.ResetInput }, S.ResetReply>
+/** The checkpoint of a client, and how much there is to pull */
+export const getStatus = 'GET /v1/client/sync/status' as Operation<{ query: { client_id: string } }, S.StatusReply>
 /** Delete the caller's account with all of its data */
 export const deleteMe = 'DELETE /v1/client/users/me' as Operation<{ query?: { confirm?: string; code?: string }; body?: S.DeleteMeInput }, S.RevokeDeveloperSessionReply>
 /** The caller's profile */

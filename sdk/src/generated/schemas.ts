@@ -922,6 +922,20 @@ export type ClaimReferralResult = {
   }
   reward: Record<string, unknown>
 }
+export type Client = {
+  user_id: string
+  client_id: string
+  checkpoint: string | null
+  last_pull_at: string | null
+  last_push_at: string | null
+  created_at: string
+}
+export type ClientPage = {
+  data: Array<Client>
+  total: number
+  offset: number
+  limit: number
+}
 export type CloseLeaderboardRunReply = {
   data: CloseLeaderboardRunResult
 }
@@ -4836,6 +4850,30 @@ export type PublishContentInput = {
   /** Publish at. When it is published. */
   publish_at?: string | null
 }
+export type PullInput = {
+  /** Client. The installation of the app. */
+  client_id: string
+  /** Checkpoint. What the last pull answered; null pulls everything. */
+  checkpoint?: string | number | null
+  /** Collections. The names of synced collections. */
+  collections?: Array<string>
+  /** Limit. How many rows and ids of all collections together; more than 5000 are 5000. Default: `1000`. */
+  limit?: number
+}
+export type PullReply = {
+  data: PullResult
+}
+export type PullResult = {
+  changes: Record<string, {
+    created: Array<Record<string, unknown>>
+    updated: Array<Record<string, unknown>>
+    deleted: Array<string>
+  }>
+  checkpoint: string
+  has_more: boolean
+  server_time: string
+  schema: Record<string, number>
+}
 export type PushAutomation = {
   id: string
   key: string
@@ -5057,6 +5095,27 @@ export type PushInboxUnreadCount = {
 export type PushInboxUnreadCountReply = {
   data: PushInboxUnreadCount
 }
+export type PushInput = {
+  /** Client. The installation of the app. */
+  client_id: string
+  /** Mutations. What the client has written, 1 to 500, in its order. */
+  mutations: Array<{
+    /** Mutation. By which it is known again. */
+    id: string
+    /** Operation. put sets all columns of a row, new or not, patch those of data, delete deletes it. */
+    op: "put" | "patch" | "delete"
+    /** Collection. Its name. */
+    collection: string
+    /** Row. The id of the row. */
+    row_id: string
+    /** Base. updated_at of the row that was changed: another one is a conflict. */
+    base_updated_at?: string | null
+    /** Transaction. Mutations of one text are applied together, or none is. */
+    tx?: string | null
+    /** Data. Columns and their values, of put and patch. */
+    data?: Record<string, unknown>
+  }>
+}
 export type PushPreferences = {
   enabled: boolean
   categories: Record<string, boolean>
@@ -5068,6 +5127,20 @@ export type PushPreferences = {
 }
 export type PushPreferencesReply = {
   data: PushPreferences
+}
+export type PushReply = {
+  data: PushResult
+}
+export type PushResult = {
+  results: Array<{
+    id: unknown
+    status: "applied" | "conflict" | "rejected" | "duplicate" | ((string & {}))
+    row: Record<string, unknown> | null
+    code?: string
+    message?: string
+    first_status?: "applied" | "conflict" | "rejected" | ((string & {}))
+  }>
+  checkpoint_hint: string
 }
 export type PushTemplate = {
   id: string
@@ -5435,6 +5508,17 @@ export type RequestPhoneCodeInput = {
   phone: string
   /** For. Signing in, linking the address, or deleting the account. Default: `"sign_in"`. */
   purpose?: "sign_in" | "link" | "delete"
+}
+export type ResetInput = {
+  /** Client. The installation of the app. */
+  client_id: string
+}
+export type ResetReply = {
+  data: ResetResult
+}
+export type ResetResult = {
+  client_id: string
+  reset: true
 }
 export type ResetUserReply = {
   data: ResetUserResult
@@ -6350,6 +6434,15 @@ export type StartGithubSignInResult = {
   authorize_url: string
   state: string
 }
+export type Status = {
+  checkpoint: string | null
+  last_pull_at: string | null
+  last_push_at: string | null
+  pending_changes: number
+}
+export type StatusReply = {
+  data: Status
+}
 export type StorageBucket = {
   name: string
   max_object_bytes: number | null
@@ -6612,6 +6705,15 @@ export type SubscriptionSummary = {
 export type SubscriptionSummaryReply = {
   data: SubscriptionSummary
 }
+export type SyncStats = {
+  change_log_rows: number
+  oldest: string | null
+  lag_seconds: number
+  rejected_24h: Record<string, number>
+}
+export type SyncStatsReply = {
+  data: SyncStats
+}
 export type TestEmailCampaignInput = {
   /** Users. The ids of the users who get it. */
   user_ids: Array<string>
@@ -6832,7 +6934,7 @@ export type UpdateCollectionInput = {
   read_policy?: string
   /** Who writes. `owner`, `authenticated`, `member:<rank>` or `role:<key>`. */
   write_policy?: string
-  /** Sync. Not available yet. */
+  /** Sync. Whether devices pull and push its rows. */
   sync?: boolean
   /** Realtime. Changes are sent to apps that listen. */
   realtime?: boolean

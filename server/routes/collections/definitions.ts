@@ -177,7 +177,7 @@ const collectionForm: Form = {
   },
   Live: {
     realtime: ['Realtime', 'Changes are sent to apps that listen.', { default: true }],
-    sync: ['Sync', 'Not available yet.', { default: false }],
+    sync: ['Sync', 'Whether devices pull and push its rows.', { default: false }],
   },
 }
 

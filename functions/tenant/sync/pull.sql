@@ -1,0 +1,374 @@
+-- Pulls. One goes from the place of its checkpoint to the last place there was when its first page was asked for, in
+-- three phases, each in an order of its own: (1) ids of rows that what decides has taken away, (2) what the log says
+-- has changed, (3) rows that what decides has given. A row that the log names is in the second phase only. Rows are
+-- read under the policies of the caller; what was shown follows from the log and from what decided then.
+
+create or replace function internal.sync_differs(pull jsonb) returns setof uuid
+language sql immutable as $$
+  select i.key::uuid
+    from jsonb_object_keys(sync_differs.pull -> 'is') as i (key)
+   where not internal.sync_same(sync_differs.pull -> 'is' -> i.key, sync_differs.pull -> 'was' -> i.key)
+   order by i.key::uuid
+$$;
+comment on function internal.sync_differs is
+  'The collections of which other rows are shown than were. Granted to nobody.';
+
+create or replace function internal.sync_was(pull jsonb, collection_id text) returns jsonb
+language sql immutable as $$
+  select w.access from (values (sync_was.pull -> 'was' -> sync_was.collection_id)) as w (access)
+   where w.access -> 'e' = sync_was.pull -> 'is' -> sync_was.collection_id -> 'e'
+$$;
+comment on function internal.sync_was is
+  'How a collection was shown; null where a client that had it holds nothing of it, because sync was off. Granted to
+   nobody.';
+
+create or replace function internal.sync_log_sql(pull jsonb, source text) returns text
+language sql stable as $$
+  -- what is read of the log, one part for each index that serves it
+  with accesses as (
+    select a.key, x.access, c.owner_scope
+      from jsonb_object_keys(sync_log_sql.pull -> 'is') as a (key)
+      join app.collections c on c.id = a.key::uuid
+     cross join lateral (values (sync_log_sql.pull -> 'is' -> a.key),
+                                (internal.sync_was(sync_log_sql.pull, a.key))) as x (access)
+     where x.access is not null
+  ), parts as (
+    select format('select e.* from %s e where e.collection_id = any (%L::uuid[])', sync_log_sql.source,
+                  array_agg(distinct a.key)) as part
+      from accesses a where a.access ->> 'k' = 'all' having count(*) > 0
+    union all
+    select format('select e.* from %s e where e.audience = any (%L::uuid[]) and e.collection_id = any (%L::uuid[])',
+                  sync_log_sql.source,
+                  array(select internal.user_id()::text
+                        union
+                        select jsonb_array_elements_text(b.access -> 's') from accesses b
+                         where b.access ->> 'k' in ('groups', 'own')),
+                  array_agg(distinct a.key))
+      from accesses a
+     where a.access ->> 'k' in ('mine', 'groups', 'own')
+       and not exists (select from accesses b where b.key = a.key and b.access ->> 'k' = 'all')
+    having count(*) > 0
+  )
+  select coalesce(string_agg('(' || p.part || ' %1$s)', ' union all '),
+                  format('(select e.* from %s e where false %%1$s)', sync_log_sql.source))
+    from parts p
+$$;
+comment on function internal.sync_log_sql is
+  'A query of the entries of the log that may concern a pull, with %1$s where a condition on e goes. Granted to
+   nobody.';
+
+create or replace function internal.sync_held_sql(pull jsonb, side text) returns text
+language sql stable as $$
+  select coalesce(string_agg(format('when %L then %s', a.key,
+                                    internal.sync_condition(a.access, 'e.audience', 'e.author',
+                                                            quote_literal(internal.user_id()))), ' '), '')
+    from (select i.key, case when sync_held_sql.side = 'was' then internal.sync_was(sync_held_sql.pull, i.key)
+                             else sync_held_sql.pull -> 'is' -> i.key end as access
+            from jsonb_object_keys(sync_held_sql.pull -> 'is') as i (key)) a
+   where a.access is not null
+$$;
+comment on function internal.sync_held_sql is
+  'The branches of a case on the collection of an entry e: whether its row was shown (was), or is. Granted to nobody.';
+
+create or replace function internal.sync_changed(pull jsonb, after_id bigint, most bigint,
+                                                 out collection_id uuid, out row_id uuid, out last_id bigint,
+                                                 out is_held boolean)
+returns setof record
+language plpgsql stable security definer set search_path = '' as $$
+declare
+  base constant bigint := sync_changed.pull ->> 'base';
+  target constant bigint := sync_changed.pull ->> 'target';
+  branches text;
+begin
+  if base is null or base >= target then
+    return;
+  end if;
+  branches := internal.sync_held_sql(sync_changed.pull, 'was');
+  return query execute format(
+    'select g.collection_id, g.row_id, g.last_id, g.was_shown or g.is_own from ('
+    'select d.collection_id, d.row_id, max(d.id) as last_id, '
+    -- the first entry since then of a row as it was shown says whether it was there
+    'coalesce((array_agg(d.was_live order by d.id) filter (where d.is_shown))[1], false) as was_shown, '
+    'coalesce(bool_or(d.is_live and d.origin = $3), false) as is_own '
+    'from (select e.*, %s as is_shown from (%s) e) d group by d.collection_id, d.row_id) g '
+    'where g.last_id > $4 order by g.last_id limit $5',
+    case when branches = '' then 'false' else format('case e.collection_id::text %s else false end', branches) end,
+    format(internal.sync_log_sql(sync_changed.pull, 'app.sync_changes'), 'and e.place > $1 and e.place <= $2'))
+    using base, target, (sync_changed.pull ->> 'client')::bigint, sync_changed.after_id, sync_changed.most;
+end $$;
+comment on function internal.sync_changed is
+  'Rows that have changed between the places of a pull, in the order of their last change, and whether the client holds
+   them: they were shown, or it pushed them itself.';
+
+create or replace function internal.sync_lost(pull jsonb, collection_id uuid, after_id uuid, most bigint)
+returns setof uuid
+language plpgsql stable security definer set search_path = '' as $$
+declare
+  key constant text := sync_lost.collection_id::text;
+  caller constant text := quote_literal(internal.user_id());
+  was constant jsonb := internal.sync_was(sync_lost.pull, key);
+  shown constant jsonb := sync_lost.pull -> 'is' -> key;
+  c app.collections;
+begin
+  if was is null or sync_lost.pull -> 'base' = 'null' then
+    return;
+  end if;
+  select k.* into c from app.collections k where k.id = sync_lost.collection_id;
+  return query execute format(
+    'with later as (select distinct on (e.row_id) e.row_id, e.was_live, (%1$s) and not (%2$s) as is_lost from ('
+    '(select e.* from (%3$s) e) union all (select $1, e.* from (%4$s) e)) e order by e.row_id, e.id) '
+    'select l.id from (select t.id from collections.%5$I t where (%6$s) and (%7$s) is not true '
+    'and t.deleted_at is null and t.id > $2 '
+    'and not exists (select from later n where n.row_id = t.id and not n.was_live) union '
+    'select n.row_id from later n where n.was_live and n.is_lost and n.row_id > $2) l '
+    'where l.id <> all ($3) order by l.id limit $4',
+    internal.sync_condition(was, 'e.audience', 'e.author', caller),
+    internal.sync_condition(shown, 'e.audience', 'e.author', caller),
+    format(internal.sync_log_sql(sync_lost.pull, 'app.sync_changes'),
+           format('and e.place > $1 and e.collection_id = %L', key)),
+    format(internal.sync_log_sql(sync_lost.pull, 'app.sync_pending_changes'), format('and e.collection_id = %L', key)),
+    c.name,
+    internal.sync_condition(was, case c.owner_scope when 'group' then 't.group_id' else 't.user_id' end, 't.user_id',
+                            caller),
+    internal.sync_condition(shown, case c.owner_scope when 'group' then 't.group_id' else 't.user_id' end, 't.user_id',
+                            caller))
+    using (sync_lost.pull ->> 'target')::bigint, coalesce(sync_lost.after_id, '00000000-0000-0000-0000-000000000000'),
+          array(select d.row_id from internal.sync_changed(sync_lost.pull, 0, null) d
+                 where d.collection_id = sync_lost.collection_id), sync_lost.most;
+end $$;
+comment on function internal.sync_lost is
+  'Ids of rows of a collection that were shown at the base of a pull and are not any more, by what decides, as there
+   were at its target, without those that the log names.';
+
+create or replace function internal.sync_set_aside(pull jsonb, collection_id uuid) returns uuid[]
+language plpgsql stable security definer set search_path = '' as $$
+declare
+  key constant text := sync_set_aside.collection_id::text;
+  ids uuid[];
+begin
+  execute format(
+    'select array(select d.row_id from internal.sync_changed($1, 0, null) d where d.collection_id = %1$L '
+    'union select l.row_id from (select distinct on (e.row_id) e.row_id, e.was_live from ('
+    '(select e.* from (%2$s) e) union all (select $2, e.* from (%3$s) e)) e order by e.row_id, e.id) l '
+    'where not l.was_live)',
+    key,
+    format(internal.sync_log_sql(sync_set_aside.pull, 'app.sync_changes'),
+           format('and e.place > $2 and e.collection_id = %L', key)),
+    format(internal.sync_log_sql(sync_set_aside.pull, 'app.sync_pending_changes'),
+           format('and e.collection_id = %L', key)))
+    into ids using sync_set_aside.pull, (sync_set_aside.pull ->> 'target')::bigint;
+  return ids;
+end $$;
+comment on function internal.sync_set_aside is
+  'Rows of a collection that the listing of a pull leaves out: the log names them, or they came after its target and are
+   the next pull''s.';
+
+create or replace function internal.sync_rows(collection text, conditions text, ids uuid[], after_at timestamptz,
+                                              after_id uuid, most bigint, out id uuid, out created_at timestamptz,
+                                              out shown json)
+returns setof record
+language plpgsql stable as $$
+begin
+  return query execute format(
+    'select t.id, t.created_at, row_to_json("_row") from collections.%I t cross join lateral (select %s) "_row" '
+    'where t.deleted_at is null and (%s)%s', sync_rows.collection,
+    internal.collection_outputs_sql(internal.collection_definition(sync_rows.collection), 't', null, null),
+    sync_rows.conditions,
+    case when sync_rows.most is null then ' and t.id = any ($1)'
+         else ' and t.id <> all ($1) and (t.created_at, t.id) > ($2, $3) order by t.created_at, t.id limit $4' end)
+    using sync_rows.ids, coalesce(sync_rows.after_at, '-infinity'),
+          coalesce(sync_rows.after_id, '00000000-0000-0000-0000-000000000000'), sync_rows.most;
+end $$;
+comment on function internal.sync_rows is
+  'Rows of a collection under the caller''s policies, as a fetch shows them: those of ids, or with most those that are
+   none of them, after a time and an id.';
+
+create or replace function internal.sync_segments(pull jsonb, collection_id uuid, out name text, out group_id uuid,
+                                                  out conditions text)
+returns setof record
+language plpgsql stable security definer set search_path = '' as $$
+declare
+  key constant text := sync_segments.collection_id::text;
+  caller constant text := quote_literal(internal.user_id());
+  shown constant jsonb := sync_segments.pull -> 'is' -> key;
+  was constant jsonb := case when sync_segments.pull -> 'base' <> 'null'
+                             then internal.sync_was(sync_segments.pull, key) end;
+  c app.collections;
+  owner text;
+begin
+  select k.* into c from app.collections k where k.id = sync_segments.collection_id;
+  name := c.name;
+  owner := case c.owner_scope when 'group' then 't.group_id' else 't.user_id' end;
+  conditions := case when was is null then 'true'
+                     else format('(%s) is not true', internal.sync_condition(was, owner, 't.user_id', caller)) end;
+  if shown ->> 'k' in ('groups', 'own') then
+    return query
+      select sync_segments.name, s.id,
+             format('t.group_id = %L and %s and %s', s.id,
+                    case when shown ->> 'k' = 'own' then 't.user_id = ' || caller else 'true' end,
+                    sync_segments.conditions)
+        from (select jsonb_array_elements_text(shown -> 's')::uuid as id) s
+       where not (was ->> 'k' is not distinct from shown ->> 'k' and was -> 's' ? s.id::text)
+       order by s.id;
+  elsif shown ->> 'k' <> 'none' then
+    conditions := internal.sync_condition(shown, owner, 't.user_id', caller) || ' and ' || conditions;
+    return next;
+  end if;
+end $$;
+comment on function internal.sync_segments is
+  'The parts of a collection that are shown and were not, each of which an index orders: one a group, or one of all.';
+
+create or replace function internal.sync_collect(pull jsonb, most int) returns internal.sync_item[]
+language plpgsql volatile as $$
+declare
+  after constant jsonb := sync_collect.pull -> 'after';
+  phase constant int := after ->> 'phase';
+  after_collection constant uuid := after ->> 'collection';
+  wanted constant int := sync_collect.most + 1;
+  chunk constant int := 250;
+  items internal.sync_item[] := '{}';
+  got internal.sync_item[];
+  bytes bigint := 0;
+  last_id bigint;
+  read int;
+  place uuid;
+  part record;
+  aside uuid[];
+  from_at timestamptz;
+  from_id uuid;
+begin
+  if phase = 1 and sync_collect.pull -> 'base' <> 'null' then
+    for place in select d from internal.sync_differs(sync_collect.pull) d
+                  where after_collection is null or d >= after_collection loop
+      items := items || array(
+        select row(place, 'deleted', l, null, 1, null, null, null)::internal.sync_item
+          from internal.sync_lost(sync_collect.pull, place,
+                                  case when place = after_collection then (after ->> 'id')::uuid end,
+                                  wanted - cardinality(items)) l);
+      if cardinality(items) >= wanted then
+        return items;
+      end if;
+    end loop;
+  end if;
+
+  if phase <= 2 then
+    last_id := case when phase = 2 then (after ->> 'last_id')::bigint else 0 end;
+    loop
+      -- rows that were written by the time they are read are read as they are then
+      with changed as materialized (
+        select d.* from internal.sync_changed(sync_collect.pull, last_id, least(chunk, wanted)) d
+      ), shown as materialized (
+        select r.id, r.shown
+          from (select c.name, array_agg(d.row_id) as ids
+                  from changed d join app.collections c on c.id = d.collection_id group by c.name) g
+         cross join lateral internal.sync_rows(g.name, 'true', g.ids, null, null, null) r
+      )
+      select array_agg(row(d.collection_id,
+                           case when s.id is null then case when d.is_held then 'deleted' end
+                                when d.is_held then 'updated' else 'created' end,
+                           d.row_id, s.shown, 2, d.last_id, null, null)::internal.sync_item order by d.last_id),
+             count(*), max(d.last_id), bytes + coalesce(sum(octet_length(s.shown::text)), 0)
+        into got, read, last_id, bytes
+        from changed d
+        left join shown s on s.id = d.row_id;
+      exit when read = 0;
+      items := items || array(select g from unnest(got) g where (g).list is not null order by (g).last_id);
+      if cardinality(items) >= wanted or bytes > internal.page_bytes() then
+        return items;
+      end if;
+      exit when read < least(chunk, wanted);
+    end loop;
+  end if;
+
+  for place in select d from internal.sync_differs(sync_collect.pull) d
+                where phase < 3 or d >= after_collection loop
+    aside := null;
+    for part in select s.* from internal.sync_segments(sync_collect.pull, place) s
+                 where phase < 3 or place <> after_collection or s.group_id is null
+                    or s.group_id >= (after ->> 'group')::uuid loop
+      aside := coalesce(aside, internal.sync_set_aside(sync_collect.pull, place));
+      from_at := null;
+      from_id := null;
+      if phase = 3 and place = after_collection and part.group_id is not distinct from (after ->> 'group')::uuid then
+        from_at := (after ->> 'at')::timestamptz;
+        from_id := (after ->> 'id')::uuid;
+      end if;
+      loop
+        select array_agg(row(place, 'created', r.id, r.shown, 3, null, part.group_id, r.created_at)::internal.sync_item
+                         order by r.created_at, r.id), count(*), bytes + coalesce(sum(octet_length(r.shown::text)), 0)
+          into got, read, bytes
+          from internal.sync_rows(part.name, part.conditions, aside, from_at, from_id,
+                                  least(chunk, wanted - cardinality(items))) r;
+        exit when read = 0;
+        items := items || got;
+        if cardinality(items) >= wanted or bytes > internal.page_bytes() then
+          return items;
+        end if;
+        exit when read < chunk;
+        from_at := got[read].created_at;
+        from_id := got[read].id;
+      end loop;
+    end loop;
+  end loop;
+  return items;
+end $$;
+comment on function internal.sync_collect is
+  'The entries of a page, in their order, and one more where there is one. Of more than 8 MB the part that was read.';
+
+create or replace function internal.sync_after(i internal.sync_item) returns jsonb
+language sql stable
+return jsonb_strip_nulls(jsonb_build_object(
+  'phase', (sync_after.i).phase, 'collection', (sync_after.i).collection_id, 'id', (sync_after.i).id,
+  'last_id', (sync_after.i).last_id, 'group', (sync_after.i).group_id, 'at', (sync_after.i).created_at));
+comment on function internal.sync_after is 'Where a pull goes on after an entry.';
+
+create or replace function api.sync_pull(client_id uuid, checkpoint text default null, collections json default null,
+                                         page_limit int default 1000, is_numbered boolean default false)
+returns api.reply
+language plpgsql volatile as $$
+declare
+  pull jsonb;
+  items internal.sync_item[];
+  n int;
+  has_more boolean;
+  number text;
+begin
+  if sync_pull.checkpoint !~ '^[1-9][0-9]{0,14}$' then
+    perform internal.fail(400, 'INVALID_CHECKPOINT', 'A checkpoint is one that a pull has answered, or null.',
+                          '{"field": "checkpoint", "reason": "must be one that a pull has answered, or null"}');
+  end if;
+  if not sync_pull.is_numbered and internal.sync_is_pending() then
+    return row(0, '{"needs_place": false}', null)::api.reply;
+  end if;
+  pull := internal.sync_pull_begin(sync_pull.client_id, sync_pull.checkpoint, sync_pull.collections);
+  items := internal.sync_collect(pull, sync_pull.page_limit);
+  -- a page that is cut for its bytes ends before its last entry
+  has_more := cardinality(items) > sync_pull.page_limit
+    or cardinality(items) > 1
+       and coalesce((select sum(octet_length(i.shown::text)) from unnest(items) i), 0) > internal.page_bytes();
+  n := cardinality(items) - has_more::int;
+  number := internal.sync_pull_end(pull, case when has_more then internal.sync_after(items[n]) end, n);
+  if number is null then
+    return row(0, '{"needs_place": true}', null)::api.reply;
+  end if;
+  return internal.reply(200, (
+    select json_build_object(
+      'changes', coalesce(json_object_agg(c.name, json_build_object(
+        'created', coalesce(l.created, '[]'), 'updated', coalesce(l.updated, '[]'),
+        'deleted', coalesce(l.deleted, '[]')) order by c.name), '{}'),
+      'checkpoint', number, 'has_more', has_more, 'server_time', internal.iso(internal.now()),
+      'schema', coalesce(json_object_agg(c.name, c.schema_version order by c.name), '{}'))
+      from app.collections c
+      left join (select i.collection_id as id,
+                        json_agg(i.shown order by i.n) filter (where i.list = 'created') as created,
+                        json_agg(i.shown order by i.n) filter (where i.list = 'updated') as updated,
+                        json_agg(i.id order by i.n) filter (where i.list = 'deleted') as deleted
+                   from unnest(items[:n]) with ordinality as i (collection_id, list, id, shown, phase, last_id,
+                                                                group_id, created_at, n)
+                  group by 1) l on l.id = c.id
+     where c.id in (select jsonb_array_elements_text(pull -> 'asked')::uuid)));
+end $$;
+comment on function api.sync_pull is
+  'What has changed for the caller''s client since a checkpoint, as the caller''s policies show it. Status 0, for the
+   server: places are to be given first. Refuses 400 INVALID_CHECKPOINT, and as internal.sync_pull_begin. Locks the
+   client.';

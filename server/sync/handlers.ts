@@ -1,0 +1,99 @@
+import { randomUUID } from 'node:crypto'
+import { groupOf } from '#server/collections/requests.ts'
+import { dataOf } from '#server/database/database.ts'
+import { refusal } from '#server/errors.ts'
+import type { HandlerContext } from '#server/http/route.ts'
+import { isExactNumber } from '#server/json/lossless_json.ts'
+import { Mutation, MutationFields } from '#server/sync/schemas.ts'
+
+const mostMutations = 500
+const mostEntries = 5000
+
+/** Stands in a text where a character that Postgres cannot store stood: what the body of a push is read with. */
+export const unstorable = randomUUID()
+
+/** Gives places to what is committed, in transactions of their own, and answers what a pull that has all of it reaches. */
+const number = async ({ call }: HandlerContext, needsPlace = false): Promise<string> => {
+  for (;;) {
+    const { is_over, hint } = dataOf<{ is_over: boolean; hint: string }>(
+      await call('sync_number', { needs_place: needsPlace }, { readOnly: false }),
+    )
+    if (is_over) return hint
+  }
+}
+
+/** A call that answers 0 when places are to be given first: seldom, so that a pull with nothing new is one round trip. */
+const numbered = async (context: HandlerContext, name: string, args: Record<string, unknown>) => {
+  const asked = await context.call(name, { ...args, is_numbered: false }, { readOnly: false, retries: 5 })
+  if (asked.status !== 0) return asked
+  let { needs_place } = JSON.parse(asked.body) as { needs_place: boolean }
+  for (;;) {
+    await number(context, needs_place)
+    const answer = await context.call(name, { ...args, is_numbered: true }, { readOnly: false, retries: 5 })
+    if (answer.status !== 0) return answer
+    needs_place = (JSON.parse(answer.body) as { needs_place: boolean }).needs_place
+  }
+}
+
+export const pull = (context: HandlerContext) => {
+  const { client_id, checkpoint, collections, limit } = context.body as Record<string, unknown>
+  return numbered(context, 'sync_pull', {
+    client_id,
+    checkpoint: checkpoint === null || checkpoint === undefined ? null : String(checkpoint),
+    collections,
+    page_limit: Math.min(Number(limit), mostEntries),
+  })
+}
+
+export const status = (context: HandlerContext) =>
+  numbered(context, 'sync_status', { client_id: context.query['client_id'] })
+
+const isObject = (item: unknown): item is Record<string, unknown> =>
+  typeof item === 'object' && item !== null && !Array.isArray(item) && !isExactNumber(item)
+
+const problemOf = (item: unknown, text: string): string | null => {
+  if (text.includes(unstorable)) return 'has a character that cannot be stored: U+0000 or half of a surrogate pair'
+  if (!isObject(item)) return 'must be an object'
+  const result = Mutation.safeParse(item)
+  if (result.success) return null
+  const [issue] = result.error.issues
+  const field = String(issue?.path[0] ?? '')
+  return `${field}: ${item[field] === undefined ? 'is required' : (issue?.message ?? 'is not valid')}`
+}
+
+/** What SQL gets of a mutation: the fields that are well formed, its id as it was sent, and what is wrong with it. */
+const understood = (item: unknown) => {
+  const problem = problemOf(item, JSON.stringify(item) ?? 'null')
+  if (!isObject(item)) return { id: null, problem }
+  const kept = (name: keyof typeof MutationFields) => {
+    const value = item[name] ?? null
+    return MutationFields[name].safeParse(value).success && !JSON.stringify(value).includes(unstorable) ? value : null
+  }
+  return {
+    id: JSON.stringify(item['id'] ?? null).includes(unstorable) ? null : (item['id'] ?? null),
+    known_id: kept('id'),
+    op: kept('op'),
+    collection: kept('collection'),
+    row_id: kept('row_id'),
+    tx: kept('tx'),
+    base_updated_at: kept('base_updated_at'),
+    data: problem === null ? (item['data'] ?? null) : null,
+    problem,
+  }
+}
+
+export const push = async (context: HandlerContext) => {
+  const { client_id, mutations } = context.sent as { client_id: string; mutations: unknown[] }
+  if (mutations.length > mostMutations)
+    throw refusal(400, 'BATCH_TOO_LARGE', `A push has at most ${mostMutations} mutations.`, {
+      limit: mostMutations,
+      got: mutations.length,
+    })
+  const pushed = await context.call(
+    'sync_push',
+    { client_id, mutations: mutations.map(understood), group_id: groupOf(context) },
+    { retries: 5 },
+  )
+  const hint = await number(context)
+  return { ...pushed, body: pushed.body.replace(/}}$/, `,"checkpoint_hint":"${hint}"}}`) }
+}
