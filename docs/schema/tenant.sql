@@ -3046,6 +3046,45 @@ create policy "workers settle queued work" on app.outbox for update to app_worke
   using (true)
   with check (true);
 
+-- What users bought. Ids are made while the user is locked, so their order is the order of a user's purchases.
+create table app.purchases (
+  id uuid not null default internal.new_id(),
+  app_user_id uuid not null,
+  -- That of the offer, which never changes.
+  store_id uuid not null,
+  offer_id uuid not null,
+  quantity integer not null,
+  currency_code text not null,
+  total_price bigint not null,
+  status text not null default 'completed'::text,
+  -- What was given, bundles unpacked: [{catalog_item_id, key, quantity}].
+  granted jsonb not null,
+  -- What a refund takes back, and from where: {stacks: {catalog_item_id: stack}, credits: {CODE: amount}}.
+  receipt jsonb not null,
+  created_at timestamp with time zone not null default internal.now(),
+  refunded_at timestamp with time zone,
+  constraint purchases_pkey PRIMARY KEY (id),
+  constraint purchases_app_user_id_fkey FOREIGN KEY (app_user_id) REFERENCES app.users(id) ON DELETE CASCADE,
+  -- 409 OFFER_IN_USE: Users have bought this offer. Set is_active to false instead.
+  constraint purchases_offer_id_fkey FOREIGN KEY (offer_id) REFERENCES app.store_offers(id) ON DELETE RESTRICT,
+  constraint purchases_quantity_1_to_99 CHECK (((quantity >= 1) AND (quantity <= 99))),
+  constraint purchases_refunded_has_time CHECK (((status = 'refunded'::text) = (refunded_at IS NOT NULL))),
+  constraint purchases_status_known CHECK ((status = ANY (ARRAY['completed'::text, 'refunded'::text]))),
+  constraint purchases_total_price_never_negative CHECK ((total_price >= 0))
+);
+CREATE INDEX purchases_of_offer ON app.purchases USING btree (offer_id, id DESC);
+CREATE INDEX purchases_of_store ON app.purchases USING btree (store_id, id DESC);
+CREATE INDEX purchases_of_user ON app.purchases USING btree (app_user_id, id DESC);
+CREATE INDEX purchases_of_user_and_offer ON app.purchases USING btree (app_user_id, offer_id, created_at);
+CREATE INDEX purchases_refunded ON app.purchases USING btree (id DESC) WHERE (status = 'refunded'::text);
+alter table app.purchases enable row level security;
+create policy "administrators read every purchase" on app.purchases for select to app_admin
+  using (true);
+create policy "dashboards read every row" on app.purchases for select to app_dashboard
+  using (true);
+create policy "users read their own purchases" on app.purchases for select to app_user
+  using ((app_user_id = ( SELECT internal.user_id() AS user_id)));
+
 -- Messages that events and segments cause. At most 100.
 create table app.push_automations (
   id uuid not null default internal.new_id(),
@@ -3731,6 +3770,150 @@ create table app.settings (
 );
 alter table app.settings enable row level security;
 create policy "administrators read the settings" on app.settings for select to app_admin
+  using (true);
+
+-- What a unit of an offer costs, in each currency that buys it: one of them is paid. An offer without rows has the
+-- prices of its item.
+create table app.store_offer_prices (
+  offer_id uuid not null,
+  currency_code text not null,
+  price bigint not null,
+  original_price bigint,
+  constraint store_offer_prices_pkey PRIMARY KEY (offer_id, currency_code),
+  -- 409 CURRENCY_IN_USE: Offers have a price in this currency. Set is_active to false instead.
+  constraint store_offer_prices_currency_code_fkey FOREIGN KEY (currency_code) REFERENCES app.currencies(code) ON DELETE RESTRICT,
+  constraint store_offer_prices_offer_id_fkey FOREIGN KEY (offer_id) REFERENCES app.store_offers(id) ON DELETE CASCADE,
+  -- 400 VALIDATION_ERROR prices: must have an original_price over the price, or none.
+  constraint store_offer_prices_original_over_price CHECK ((original_price > price)),
+  -- 400 VALIDATION_ERROR prices: must have an original_price of at most 2000000000.
+  constraint store_offer_prices_original_price_at_most_2000000000 CHECK ((original_price <= 2000000000)),
+  -- 400 VALIDATION_ERROR prices: must have a price of 0 to 2000000000.
+  constraint store_offer_prices_price_0_to_2000000000 CHECK (((price >= 0) AND (price <= 2000000000)))
+);
+CREATE INDEX store_offer_prices_of_currency ON app.store_offer_prices USING btree (currency_code);
+alter table app.store_offer_prices enable row level security;
+create policy "administrators add prices of offers" on app.store_offer_prices for insert to app_admin
+  with check (true);
+create policy "administrators change prices of offers" on app.store_offer_prices for update to app_admin
+  using (true)
+  with check (true);
+create policy "administrators delete prices of offers" on app.store_offer_prices for delete to app_admin
+  using (true);
+create policy "administrators read prices of offers" on app.store_offer_prices for select to app_admin
+  using (true);
+create policy "dashboards read every row" on app.store_offer_prices for select to app_dashboard
+  using (true);
+
+-- The units of an offer that are sold, without refunded ones: the sum over slots, so that buyers of an offer without a
+-- limit do not wait for one another. It outlives the purchases of deleted users.
+create table app.store_offer_sales (
+  offer_id uuid not null,
+  slot smallint not null,
+  units bigint not null,
+  constraint store_offer_sales_pkey PRIMARY KEY (offer_id, slot),
+  constraint store_offer_sales_offer_id_fkey FOREIGN KEY (offer_id) REFERENCES app.store_offers(id) ON DELETE CASCADE
+);
+alter table app.store_offer_sales enable row level security;
+create policy "administrators read what is sold" on app.store_offer_sales for select to app_admin
+  using (true);
+
+-- An item of the catalog in a store: how many of it a unit gives, how often a user and all users may buy it. At most
+-- 200 a store.
+create table app.store_offers (
+  id uuid not null default internal.new_id(),
+  store_id uuid not null,
+  key text not null,
+  catalog_item_id uuid not null,
+  quantity integer not null default 1,
+  limit_per_user integer,
+  limit_period text not null default 'total'::text,
+  stock_total integer,
+  starts_at timestamp with time zone,
+  ends_at timestamp with time zone,
+  segment_id uuid,
+  badge text,
+  sort_order integer not null default 0,
+  is_active boolean not null default true,
+  created_at timestamp with time zone not null default internal.now(),
+  updated_at timestamp with time zone not null default internal.now(),
+  constraint store_offers_pkey PRIMARY KEY (id),
+  -- 409 CONFLICT key: The store has an offer with this key.
+  constraint store_offers_key_unique UNIQUE (store_id, key),
+  -- 409 ITEM_IN_USE: A store offers this item. Set is_active to false instead.
+  constraint store_offers_catalog_item_id_fkey FOREIGN KEY (catalog_item_id) REFERENCES app.catalog_items(id) ON DELETE RESTRICT,
+  constraint store_offers_segment_id_fkey FOREIGN KEY (segment_id) REFERENCES app.segments(id) ON DELETE RESTRICT,
+  constraint store_offers_store_id_fkey FOREIGN KEY (store_id) REFERENCES app.stores(id) ON DELETE CASCADE,
+  -- 400 VALIDATION_ERROR badge: must have at most 64 characters.
+  constraint store_offers_badge_at_most_64 CHECK ((char_length(badge) <= 64)),
+  -- 400 VALIDATION_ERROR ends_at: must be after starts_at.
+  constraint store_offers_end_after_start CHECK ((ends_at > starts_at)),
+  -- 400 VALIDATION_ERROR key: must match ^[a-z][a-z0-9_-]{0,127}$.
+  constraint store_offers_key_form CHECK ((key ~ '^[a-z][a-z0-9_-]{0,127}$'::text)),
+  -- 400 VALIDATION_ERROR limit_per_user: must be 1 to 1000000000.
+  constraint store_offers_limit_per_user_1_to_1000000000 CHECK (((limit_per_user >= 1) AND (limit_per_user <= 1000000000))),
+  -- 400 VALIDATION_ERROR limit_period: must be total, day, week or month.
+  constraint store_offers_limit_period_known CHECK ((limit_period = ANY (ARRAY['total'::text, 'day'::text, 'week'::text, 'month'::text]))),
+  -- 400 VALIDATION_ERROR quantity: must be 1 to 10000.
+  constraint store_offers_quantity_1_to_10000 CHECK (((quantity >= 1) AND (quantity <= 10000))),
+  -- 400 VALIDATION_ERROR stock_total: must be 0 to 1000000000.
+  constraint store_offers_stock_total_0_to_1000000000 CHECK (((stock_total >= 0) AND (stock_total <= 1000000000)))
+);
+CREATE INDEX store_offers_of_item ON app.store_offers USING btree (catalog_item_id);
+CREATE INDEX store_offers_of_segment ON app.store_offers USING btree (segment_id) WHERE (segment_id IS NOT NULL);
+alter table app.store_offers enable row level security;
+create policy "administrators add offers" on app.store_offers for insert to app_admin
+  with check (true);
+create policy "administrators change offers" on app.store_offers for update to app_admin
+  using (true)
+  with check (true);
+create policy "administrators delete offers" on app.store_offers for delete to app_admin
+  using (true);
+create policy "administrators read offers" on app.store_offers for select to app_admin
+  using (true);
+create policy "dashboards read every row" on app.store_offers for select to app_dashboard
+  using (true);
+
+-- What a project sells, and to whom: a store has offers. At most 50.
+create table app.stores (
+  id uuid not null default internal.new_id(),
+  key text not null,
+  name text not null,
+  description text,
+  segment_id uuid,
+  starts_at timestamp with time zone,
+  ends_at timestamp with time zone,
+  is_active boolean not null default true,
+  sort_order integer not null default 0,
+  created_at timestamp with time zone not null default internal.now(),
+  updated_at timestamp with time zone not null default internal.now(),
+  constraint stores_pkey PRIMARY KEY (id),
+  -- 409 CONFLICT key: A store with this key exists.
+  constraint stores_key_unique UNIQUE (key),
+  constraint stores_segment_id_fkey FOREIGN KEY (segment_id) REFERENCES app.segments(id) ON DELETE RESTRICT,
+  -- 400 VALIDATION_ERROR description: must have at most 2000 characters.
+  constraint stores_description_at_most_2000 CHECK ((char_length(description) <= 2000)),
+  -- 400 VALIDATION_ERROR ends_at: must be after starts_at.
+  constraint stores_end_after_start CHECK ((ends_at > starts_at)),
+  -- 400 VALIDATION_ERROR key: must match ^[a-z][a-z0-9_-]{0,127}$.
+  constraint stores_key_form CHECK ((key ~ '^[a-z][a-z0-9_-]{0,127}$'::text)),
+  -- 400 VALIDATION_ERROR name: must have 1 to 200 characters.
+  constraint stores_name_1_to_200 CHECK (((char_length(name) >= 1) AND (char_length(name) <= 200))),
+  -- 400 VALIDATION_ERROR name: must be one line of text.
+  constraint stores_name_is_one_line CHECK (internal.is_line(name))
+);
+CREATE INDEX stores_in_order ON app.stores USING btree (sort_order, key);
+CREATE INDEX stores_of_segment ON app.stores USING btree (segment_id) WHERE (segment_id IS NOT NULL);
+alter table app.stores enable row level security;
+create policy "administrators add stores" on app.stores for insert to app_admin
+  with check (true);
+create policy "administrators change stores" on app.stores for update to app_admin
+  using (true)
+  with check (true);
+create policy "administrators delete stores" on app.stores for delete to app_admin
+  using (true);
+create policy "administrators read stores" on app.stores for select to app_admin
+  using (true);
+create policy "dashboards read every row" on app.stores for select to app_dashboard
   using (true);
 
 -- The rules of each streak. at_risk_hours null means the usual of its period: 6, 24 or 72.

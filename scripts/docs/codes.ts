@@ -7,6 +7,7 @@ ACCESS_DENIED | The developer refused the request of this device. | Stop polling
 AccessDenied | A policy forbids this to the caller: a file in the folder of another user, a bucket without the server key. | Do not retry; the code is that of the storage API of Supabase.
 ALREADY_MEMBER | The person is a member of the organization already. | Nothing has to be done; change the role of the member instead.
 ALREADY_PROVISIONED | The database of the project is ready. | Use the project.
+ALREADY_REFUNDED | The purchase was refunded before. | Nothing is left to do.
 ALREADY_RESOLVED | The item of the moderation queue was decided before. | Read the item again and show its decision.
 ALREADY_REVERSED | The transaction was reversed before. | Nothing has to be done.
 ALREADY_RUNNING | The same work runs for this project, or waits for its confirmation. | Poll, confirm or cancel the operation that runs.
@@ -39,7 +40,8 @@ CONFLICT | The state of the row does not allow this, or another row has the same
 CONTENT_REJECTED | A moderation rule of the project rejects the content. | Ask the user to change it; the same content is rejected again.
 CONVERSATION_IS_DIRECT | The participants of a direct conversation are fixed. | Create a group conversation.
 CONVERSATION_NOT_FOUND | There is no such conversation for the caller. | Read the list of conversations again.
-CURRENCY_IN_USE | Users have balances of the currency, or items a price in it. | Set is_active to false instead.
+CURRENCY_IN_USE | Users have balances of the currency, or items or offers a price in it. | Set is_active to false instead.
+CURRENCY_NOT_ACCEPTED | The offer has no price in this currency. | Pay in one of its prices.
 DEFAULT_REQUIRED | Rows without a value would break a column that is not nullable. | Give the column a default.
 DELEGATION_NOT_ALLOWED | An operator token may never do this, whatever its scopes. | Use a developer's session.
 DELIVERY_NOT_REPLAYABLE | Only a delivery that is failed or dlq can be sent again. | Wait for its retries, or send a test.
@@ -109,7 +111,8 @@ INVITE_EMAIL_MISMATCH | The invite is for another address. | Sign in with the ad
 INVITE_INVALID | The invite code is mistyped, expired, revoked or used. | Ask for a new code.
 INVITE_NOT_PENDING | The invite was accepted, revoked or has expired. | Ask for a new invite.
 INVITE_REQUIRED | Signing up, or creating projects, needs an invite. | Enter an invite code, or ask for access at the URL of details.
-ITEM_IN_USE | Users have the item, or a bundle contains it. | Set is_active to false instead.
+ITEMS_CONSUMED | The user does not have all that the purchase gave; details.missing lists it. | Send force to take what is there.
+ITEM_IN_USE | Users have the item, a bundle contains it, or a store offers it. | Set is_active to false instead.
 ITEM_NOT_FOUND | There is no such item, or the user does not have it. | Read the catalog or the inventory again.
 KeyAlreadyExists | Another file has this key. | Send upsert, or choose another key; the code is that of the storage API of Supabase.
 KEY_IN_USE | Another file has this key. | Choose another key, or replace the file where the route allows it.
@@ -139,8 +142,12 @@ NOT_NULL_VIOLATION | A column that needs a value has none. | Send the column tha
 NO_SUBSCRIPTION | The project has no subscription. | Subscribe first, with .../billing/checkout.
 NoSuchBucket | There is no bucket of this name, or the caller does not see it. | Check the name; the code is that of the storage API of Supabase.
 NoSuchKey | There is no file with this key. | Check the path; the code is that of the storage API of Supabase.
+OFFER_IN_USE | Users have bought the offer. | Set is_active to false instead.
+OFFER_NOT_AVAILABLE | The offer cannot be bought now; details.reason says why. | Read the store again.
+OFFER_NOT_FOUND | The store has no such offer. | Read the store again.
 OPERATION_NOT_CANCELLABLE | The operation has begun or ended. | Poll it until it ends.
 OTP_INVALID | The code is wrong, used, locked or expired. | Ask the user again, or request a new code.
+OUT_OF_STOCK | Fewer units are left than asked for; details.remaining says how many. | Buy fewer, or none.
 OWNER_CANNOT_LEAVE | The owner of a group cannot leave it. | Transfer the group first, or delete it.
 OWNER_SCOPE_IMMUTABLE | The owner scope of a collection is fixed. | Create another collection.
 PACKAGE_NOT_INDEPENDENTLY_ADOPTABLE | A package is adopted together with its offering. | Name the offering.
@@ -152,6 +159,7 @@ PERSONAL_ORGANIZATION | A personal organization belongs to its account as long a
 PLAN_BLOCKED | A row of the plan cannot be applied; details say which and why. | Correct that row and plan again.
 PLAN_CHANGED | The definitions or the provider have changed since the plan. | Plan again, and read the new plan.
 PRESIGN_PUT_NOT_AVAILABLE | Free projects register uploads before they send bytes. | Use POST /v1/client/media/upload.
+PRICE_CHANGED | The price is not expected_price any more. | Show details.current_price and ask again.
 PROJECTS_EXIST | Projects would lose their owner or their organization. | Delete or transfer them first.
 PROJECT_NOT_NAMED | An address without a key does not say of which project it is. | Give createClient the root of the project, {root_url}/p/&lt;project id&gt;.
 PROJECT_FORBIDDEN | The project is outside of the developer's organizations or of the token's projects. | Use an account or a token that has it.
@@ -164,6 +172,7 @@ PROVIDER_TIMEOUT | A provider did not answer in time. | Try again later.
 PROVIDER_UNKNOWN | There is no provider of this name, or its credentials cannot be tested. | Use a name that /docs lists.
 PROVISIONING_IN_PROGRESS | The database of the project is being made. | Poll provisioning-status, then delete.
 PROVISIONING_REVOKED | The account may no longer create projects. | Contact the operator.
+PURCHASE_LIMIT_REACHED | The user may buy fewer units in this period; details.remaining says how many. | Buy fewer, or later.
 PUSH_NOT_CONFIGURED | The project has no push provider. | Connect apns or fcm with POST .../integrations.
 QUALIFY_NOT_ALLOWED | Only events qualify this streak. | Post the event instead.
 RATE_LIMITED | The caller, the project or the action has used up its rate. | Wait for Retry-After seconds.
@@ -211,6 +220,8 @@ SQL_FORBIDDEN | The query reads what dashboards may not read. | Leave the table,
 SQL_READ_ONLY | The text is no statement that only reads. | Send one SELECT, VALUES, TABLE or WITH.
 SQL_TIMEOUT | The query took longer than it may, or waited too long for a lock. | Let it read less; explain says how it runs.
 SQL_UNAVAILABLE | Other queries of the project, of the developer or of the server are under way. | Try again after Retry-After.
+STORE_IN_USE | Users have bought in the store. | Set is_active to false instead.
+STORE_NOT_FOUND | There is no such store, or the user does not see it now. | List the stores again.
 STREAK_NOT_FOUND | There is no active streak with this id or key. | Check the key.
 SUBJECT_NOT_FOUND | The reported content does not exist, or the caller cannot see it. | Nothing has to be done.
 SUPPRESSED | The address gets no mail of this category. | Do not send; delete the suppression only at the person's wish.

@@ -124,7 +124,8 @@ comment on function internal.inventory_give is
    LIMIT_REACHED. The user must be locked. Granted to nobody.';
 
 create or replace function internal.inventory_remove(app_user_id uuid, item app.catalog_items, quantity bigint,
-                                                     kind text, reason text, source_type text, source_id text)
+                                                     kind text, reason text, source_type text, source_id text,
+                                                     first_of uuid default null)
 returns void
 language plpgsql volatile security definer set search_path = '' as $$
 declare
@@ -143,7 +144,7 @@ begin
      where s.app_user_id = inventory_remove.app_user_id and s.catalog_item_id = (inventory_remove.item).id
        and s.quantity > 0
        and (s.expires_at is null or s.expires_at > internal.now())
-     order by s.expires_at nulls last, s.id
+     order by (s.id = inventory_remove.first_of) is true desc, s.expires_at nulls last, s.id
   loop
     exit when due = 0;
     part := least(due, stack.quantity);
@@ -155,8 +156,8 @@ begin
   end loop;
 end $$;
 comment on function internal.inventory_remove is
-  'Removes from the stacks that expire soonest. Refuses 409 INSUFFICIENT_QUANTITY. The user must be locked. Granted to
-   nobody.';
+  'Removes from the stack first_of, and then from those that expire soonest. Refuses 409 INSUFFICIENT_QUANTITY. The user
+   must be locked. Granted to nobody.';
 
 create or replace function internal.reward__items(app_user_id uuid, part jsonb, source_type text, source_id text)
 returns jsonb

@@ -622,6 +622,10 @@ export const importPromotion = 'POST /v1/admin/projects/{projectId}/promotion/im
 export const planPromotion = 'POST /v1/admin/projects/{projectId}/promotion/plan' as Operation<{ path: { projectId: string }; body: S.PlanPromotionInput }, S.ImportPromotionReply>
 /** The progress of creating the project's database */
 export const getProvisioningStatus = 'GET /v1/admin/projects/{projectId}/provisioning-status' as Operation<{ path: { projectId: string } }, S.ProvisioningStatusReply>
+/** Purchases of all users, newest first */
+export const adminListPurchases = 'GET /v1/admin/projects/{projectId}/purchases' as Operation<{ path: { projectId: string }; query?: { user_id?: string; store_id?: string; offer_id?: string; status?: "completed" | "refunded"; include?: "user"; cursor?: string; limit?: number } }, S.AdminPurchaseCursorPage>
+/** Refund a purchase: the price goes back, what was given is taken */
+export const createPurchaseRefund = 'POST /v1/admin/projects/{projectId}/purchases/{purchaseId}/refund' as Operation<{ path: { projectId: string; purchaseId: string }; body?: S.CreatePurchaseRefundInput }, S.PurchaseRefundReply>
 /** Automations, newest first */
 export const listPushAutomations = 'GET /v1/admin/projects/{projectId}/push/automations' as Operation<{ path: { projectId: string }; query?: { limit?: number; offset?: number } }, S.PushAutomationPage>
 /** Define an automation: an event or a segment that causes a message; at most 100 */
@@ -752,6 +756,26 @@ export const deleteStorageObjects = 'DELETE /v1/admin/projects/{projectId}/stora
 export const listStorageObjects = 'GET /v1/admin/projects/{projectId}/storage/objects' as Operation<{ path: { projectId: string }; query?: { bucket?: string; prefix?: string; cursor?: string; limit?: number } }, S.StorageObjectCursorPage>
 /** Bytes and objects of each bucket, and the budget of a free project */
 export const getStorageUsage = 'GET /v1/admin/projects/{projectId}/storage/usage' as Operation<{ path: { projectId: string } }, S.StorageUsageReply>
+/** Stores with their offers, by sort_order */
+export const listStoreDefinitions = 'GET /v1/admin/projects/{projectId}/stores' as Operation<{ path: { projectId: string }; query?: { limit?: number; offset?: number } }, S.StoreDefinitionPage>
+/** Define a store; at most 50 */
+export const createStoreDefinition = 'POST /v1/admin/projects/{projectId}/stores' as Operation<{ path: { projectId: string }; body: S.CreateStoreDefinitionInput }, S.StoreDefinitionReply>
+/** Delete a store in which nobody has bought, with its offers */
+export const deleteStoreDefinition = 'DELETE /v1/admin/projects/{projectId}/stores/{idOrKey}' as Operation<{ path: { projectId: string; idOrKey: string } }, S.RevokeDeveloperSessionReply>
+/** A store with its offers */
+export const getStoreDefinition = 'GET /v1/admin/projects/{projectId}/stores/{idOrKey}' as Operation<{ path: { projectId: string; idOrKey: string } }, S.StoreDefinitionReply>
+/** Change a store */
+export const updateStoreDefinition = 'PATCH /v1/admin/projects/{projectId}/stores/{idOrKey}' as Operation<{ path: { projectId: string; idOrKey: string }; body?: S.UpdateStoreDefinitionInput }, S.StoreDefinitionReply>
+/** Add an offer to a store; at most 200 */
+export const createStoreOffer = 'POST /v1/admin/projects/{projectId}/stores/{idOrKey}/offers' as Operation<{ path: { projectId: string; idOrKey: string }; body: S.CreateStoreOfferInput }, S.StoreOfferReply>
+/** Delete an offer that nobody has bought */
+export const deleteStoreOffer = 'DELETE /v1/admin/projects/{projectId}/stores/{idOrKey}/offers/{offerId}' as Operation<{ path: { projectId: string; idOrKey: string; offerId: string } }, S.RevokeDeveloperSessionReply>
+/** Change an offer */
+export const updateStoreOffer = 'PATCH /v1/admin/projects/{projectId}/stores/{idOrKey}/offers/{offerId}' as Operation<{ path: { projectId: string; idOrKey: string; offerId: string }; body?: S.UpdateStoreOfferInput }, S.StoreOfferReply>
+/** What a user sees of a store, and why */
+export const previewStore = 'GET /v1/admin/projects/{projectId}/stores/{idOrKey}/preview' as Operation<{ path: { projectId: string; idOrKey: string }; query: { user_id: string } }, S.PreviewStoreReply>
+/** What was sold in a store */
+export const getStoreStats = 'GET /v1/admin/projects/{projectId}/stores/{idOrKey}/stats' as Operation<{ path: { projectId: string; idOrKey: string } }, S.StoreStatsReply>
 /** Definitions, newest first */
 export const listStreakDefinitions = 'GET /v1/admin/projects/{projectId}/streaks' as Operation<{ path: { projectId: string }; query?: { limit?: number; offset?: number } }, S.StreakDefinitionPage>
 /** Define a streak; at most 50 */

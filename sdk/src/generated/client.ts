@@ -282,6 +282,10 @@ export const completeOnboarding = 'POST /v1/client/onboarding/{flowId}/complete'
 export const skipOnboarding = 'POST /v1/client/onboarding/{flowId}/skip' as Operation<{ path: { flowId: string } }, S.AdvanceOnboardingReply>
 /** Start or restart a flow */
 export const startOnboarding = 'POST /v1/client/onboarding/{flowId}/start' as Operation<{ path: { flowId: string } }, S.AdvanceOnboardingReply>
+/** The caller's purchases, newest first */
+export const listPurchases = 'GET /v1/client/purchases' as Operation<{ query?: { limit?: number; offset?: number } }, S.PurchasePage>
+/** One of the caller's purchases */
+export const getPurchase = 'GET /v1/client/purchases/{purchaseId}' as Operation<{ path: { purchaseId: string } }, S.PurchaseReply>
 /** Report that a message was opened; the first time counts */
 export const reportPushOpened = 'POST /v1/client/push/deliveries/{deliveryId}/opened' as Operation<{ path: { deliveryId: string } }, S.ReportPushOpenedReply>
 /** Report that a device has received a message; the first time counts */
@@ -324,6 +328,12 @@ export const startAppSession = 'POST /v1/client/sessions/start' as Operation<{ b
 export const endAppSession = 'POST /v1/client/sessions/{sessionId}/end' as Operation<{ path: { sessionId: string }; body?: S.EndAppSessionInput }, S.UserAppSessionReply>
 /** Heartbeat of a session: every 60 seconds in the foreground */
 export const heartbeatAppSession = 'POST /v1/client/sessions/{sessionId}/heartbeat' as Operation<{ path: { sessionId: string } }, S.UserAppSessionReply>
+/** The stores that the caller sees, by sort_order */
+export const listStores = 'GET /v1/client/stores' as Operation<{ query?: { limit?: number; offset?: number } }, S.StorePage>
+/** A store with its offers as the caller sees them */
+export const getStore = 'GET /v1/client/stores/{idOrKey}' as Operation<{ path: { idOrKey: string } }, S.StoreDetailReply>
+/** Buy some units of an offer */
+export const purchaseOffer = 'POST /v1/client/stores/{idOrKey}/purchase' as Operation<{ path: { idOrKey: string }; body: S.PurchaseOfferInput }, S.PurchaseOfferReply>
 /** The caller's streaks */
 export const listStreaks = 'GET /v1/client/streaks' as Operation<{ query?: { include?: "all" } }, S.StreakList>
 /** One of the caller's streaks with its newest periods, newest first */

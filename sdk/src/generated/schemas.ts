@@ -214,6 +214,13 @@ export type AdminInvokeAiPromptInput = {
     content: InvokeAiPromptInputContent
   }>
 }
+export type AdminPurchase = Purchase & {
+  user?: AiInvocationUser
+}
+export type AdminPurchaseCursorPage = {
+  data: Array<AdminPurchase>
+  pagination: CurrencyTransactionPagination
+}
 export type AdminSendMessageInput = SendMessageInput & ({
   /** As. The id of the user who writes; or it is a system message. */
   as_user_id?: string | null
@@ -1897,6 +1904,14 @@ export type CreateProjectResultClient = {
   prefix: string
   type: "client" | "server" | ((string & {}))
 }
+export type CreatePurchaseRefundInput = {
+  /** Take the items. Off: the user keeps what was given. Default: `true`. */
+  revoke_items?: boolean
+  /** Also when something is missing. Takes what is there. Default: `false`. */
+  force?: boolean
+  /** Reason. Why, for the audit trail. */
+  reason?: string | null
+}
 export type CreatePushAutomationInput = UpdatePushAutomationInput & ({
   /** Key. Its name in statistics, such as `streak-at-risk`. It never changes. */
   key: string
@@ -2062,6 +2077,42 @@ export type CreateSqlInput = {
   /** Rows. At most so many rows are answered. Default: `100`. */
   limit?: number
 }
+export type CreateStoreDefinitionInput = UpdateStoreDefinitionInput & ({
+  /** Key. The name in code and in calls, such as `first_lesson`: a small letter, then small letters, digits, _ and -. It never changes. */
+  key: string
+  name: string
+  description?: string | null
+  segment_id?: string | null
+  starts_at?: string | null
+  ends_at?: string | null
+  is_active?: boolean
+  sort_order?: number
+})
+export type CreateStoreOfferInput = UpdateStoreOfferInput & ({
+  /** Key. The name of the offer in code; it never changes. */
+  key: string
+  /** Item. The id of an item of the catalog; it never changes. */
+  catalog_item_id?: string
+  /** Item. The key of an item of the catalog, in place of its id. */
+  catalog_item_key?: string
+  quantity?: number
+  prices?: Array<{
+    /** Currency. The code of a currency. */
+    currency_code: string
+    /** Price. How much of the currency a unit costs; 0 is free. */
+    price: number
+    /** Former price. A higher price that apps show beside it. */
+    original_price?: number | null
+  }>
+  limit_per_user?: number | null
+  limit_period?: "total" | "day" | "week" | "month"
+  stock_total?: number | null
+  starts_at?: string | null
+  ends_at?: string | null
+  segment_id?: string | null
+  sort_order?: number
+  is_active?: boolean
+})
 export type CreateStreakDefinitionInput = UpdateStreakDefinitionInput & ({
   /** Key. The name in code and in calls, such as `first_lesson`: a small letter, then small letters, digits, _ and -. It never changes. */
   key: string
@@ -4772,6 +4823,33 @@ export type PreviewSegmentResultSample = {
   display_name: string
   avatar_url: string | null
 }
+export type PreviewStoreReply = {
+  data: PreviewStoreResult
+}
+export type PreviewStoreResult = {
+  visible: boolean
+  reason: "inactive" | "not_started" | "ended" | "segment" | null | ((string & {}))
+  offers: Array<{
+    id: string
+    key: string
+    item: StoreDetailOffer
+    quantity: number
+    prices: Array<{
+      currency_code: string
+      price: number
+      original_price: number | null
+    }>
+    badge: string | null
+    available: boolean
+    reason: "inactive" | "item_inactive" | "ended" | "segment" | "not_started" | "no_price" | "limit_reached" | "out_of_stock" | "max_owned" | null | ((string & {}))
+    remaining_for_user: number | null
+    remaining_stock: number | null
+    can_afford: boolean
+    starts_at: string | null
+    ends_at: string | null
+    visible: boolean
+  }>
+}
 export type Project = {
   id: string
   name: string
@@ -4873,6 +4951,59 @@ export type PullResult = {
   has_more: boolean
   server_time: string
   schema: Record<string, number>
+}
+export type Purchase = {
+  id: string
+  app_user_id: string
+  store_id: string
+  offer_id: string
+  quantity: number
+  currency_code: string
+  total_price: number
+  status: "completed" | "refunded" | ((string & {}))
+  granted: Array<{
+    catalog_item_id: string
+    key: string
+    quantity: number
+  }>
+  created_at: string
+  refunded_at: string | null
+}
+export type PurchaseOfferInput = {
+  /** Offer. The id of the offer; it or its key is required. */
+  offer_id?: string
+  /** Offer. The key of the offer. */
+  offer_key?: string
+  /** Quantity. How many units. Default: `1`. */
+  quantity?: number
+  /** Currency. The currency that is paid. */
+  currency_code: string
+  /** Expected price. What the user was told that all units cost together. */
+  expected_price: number
+}
+export type PurchaseOfferReply = {
+  data: PurchaseOfferResult
+}
+export type PurchaseOfferResult = {
+  purchase: Purchase
+  granted: Array<Inventory>
+  balances: Record<string, number>
+}
+export type PurchasePage = {
+  data: Array<Purchase>
+  total: number
+  offset: number
+  limit: number
+}
+export type PurchaseRefund = {
+  purchase: Purchase
+  balances: Record<string, number>
+}
+export type PurchaseRefundReply = {
+  data: PurchaseRefund
+}
+export type PurchaseReply = {
+  data: Purchase
 }
 export type PushAutomation = {
   id: string
@@ -6473,6 +6604,113 @@ export type StorageUsage = {
 export type StorageUsageReply = {
   data: StorageUsage
 }
+export type Store = {
+  id: string
+  key: string
+  name: string
+  description: string | null
+  starts_at: string | null
+  ends_at: string | null
+  sort_order: number
+}
+export type StoreDefinition = Store & ({
+  segment_id: string | null
+  is_active: boolean
+  offers: Array<StoreOffer>
+  created_at: string
+  updated_at: string
+})
+export type StoreDefinitionPage = {
+  data: Array<StoreDefinition>
+  total: number
+  offset: number
+  limit: number
+}
+export type StoreDefinitionReply = {
+  data: StoreDefinition
+}
+export type StoreDetail = Store & ({
+  offers: Array<{
+    id: string
+    key: string
+    item: StoreDetailOffer
+    quantity: number
+    prices: Array<{
+      currency_code: string
+      price: number
+      original_price: number | null
+    }>
+    badge: string | null
+    available: boolean
+    reason: "not_started" | "no_price" | "limit_reached" | "out_of_stock" | "max_owned" | null | ((string & {}))
+    remaining_for_user: number | null
+    remaining_stock: number | null
+    can_afford: boolean
+    starts_at: string | null
+    ends_at: string | null
+  }>
+})
+export type StoreDetailOffer = {
+  id: string
+  key: string
+  name: string
+  item_type: "consumable" | "durable" | "bundle" | "currency_pack" | ((string & {}))
+  icon_url: string | null
+}
+export type StoreDetailReply = {
+  data: StoreDetail
+}
+export type StoreOffer = {
+  id: string
+  store_id: string
+  key: string
+  catalog_item_id: string
+  catalog_item_key: string
+  quantity: number
+  prices: Array<{
+    currency_code: string
+    price: number
+    original_price: number | null
+  }>
+  limit_per_user: number | null
+  limit_period: "total" | "day" | "week" | "month" | ((string & {}))
+  stock_total: number | null
+  stock_sold: number
+  starts_at: string | null
+  ends_at: string | null
+  segment_id: string | null
+  badge: string | null
+  sort_order: number
+  is_active: boolean
+  created_at: string
+  updated_at: string
+}
+export type StoreOfferReply = {
+  data: StoreOffer
+}
+export type StorePage = {
+  data: Array<Store>
+  total: number
+  offset: number
+  limit: number
+}
+export type StoreStats = {
+  purchases: number
+  refunded: number
+  buyers: number
+  units: number
+  revenue: Record<string, number>
+  offers: Array<{
+    offer_id: string
+    key: string
+    purchases: number
+    units: number
+    revenue: Record<string, number>
+  }>
+}
+export type StoreStatsReply = {
+  data: StoreStats
+}
 export type Streak = {
   id: string
   streak_definition_id: string
@@ -7444,6 +7682,53 @@ export type UpdateServiceAccountInput = {
   /** Projects. The ids of the only projects that it reaches. */
   project_ids?: Array<string> | null
   /** Active. Switched off, it stays defined and has no effect. */
+  is_active?: boolean
+}
+export type UpdateStoreDefinitionInput = {
+  /** Name. What people read, in lists and in messages. */
+  name?: string
+  /** Description. A note about what it is for. */
+  description?: string | null
+  /** Segment. Only users in this segment. */
+  segment_id?: string | null
+  /** From. Users do not see it before. */
+  starts_at?: string | null
+  /** Until. Users do not see it from then on. */
+  ends_at?: string | null
+  /** Active. Users see active stores only. */
+  is_active?: boolean
+  /** Order. Lists begin with the lowest number. */
+  sort_order?: number
+}
+export type UpdateStoreOfferInput = {
+  /** Quantity. How many of the item a unit gives. */
+  quantity?: number
+  /** Prices. What a unit costs, one for each currency. None: the prices of the item. */
+  prices?: Array<{
+    /** Currency. The code of a currency. */
+    currency_code: string
+    /** Price. How much of the currency a unit costs; 0 is free. */
+    price: number
+    /** Former price. A higher price that apps show beside it. */
+    original_price?: number | null
+  }>
+  /** Limit of a user. How many units a user may buy in a period. */
+  limit_per_user?: number | null
+  /** Period. Days, weeks and months of UTC, after which a user may buy again; or for ever. */
+  limit_period?: "total" | "day" | "week" | "month"
+  /** Stock. How many units all users may buy. */
+  stock_total?: number | null
+  /** From. Users see it before, but cannot buy it. */
+  starts_at?: string | null
+  /** Until. Users do not see it from then on. */
+  ends_at?: string | null
+  /** Segment. Only users in this segment. */
+  segment_id?: string | null
+  /** Badge. A word that apps show with it, such as `Best value`. */
+  badge?: string | null
+  /** Order. The store begins with the lowest number. */
+  sort_order?: number
+  /** Active. Users see active offers only. */
   is_active?: boolean
 }
 export type UpdateStreakDefinitionInput = {
