@@ -20,6 +20,7 @@ import { createNotifier } from '#server/database/notifier.ts'
 import { followReplica } from '#server/database/replica.ts'
 import { createWaker } from '#server/database/waker.ts'
 import { watchTenants } from '#server/database/watch.ts'
+import { createSourceMaps } from '#server/diagnostics/source_maps.ts'
 import { graphiql } from '#server/graphql/graphiql.ts'
 import { createGraphQL } from '#server/graphql/graphql.ts'
 import { createApp, type Observer } from '#server/http/app.ts'
@@ -306,6 +307,7 @@ export const assemble = async (
     traffic: createTraffic({ database, control: controlPlace, now, log }),
     files: harness.files ?? media.storage.files,
     media,
+    sourceMaps: createSourceMaps(),
     identity,
     waker,
     notifier,
@@ -353,7 +355,7 @@ export const assemble = async (
     await outbound.close()
     await upstream.close()
     mail.close()
-    await media.close()
+    await Promise.all([media.close(), services.sourceMaps.close()])
     await Promise.all([hosts.close(), replica?.close()])
     await database.close()
     await jobs.end()

@@ -12,6 +12,7 @@ import { plan } from './commands/plan.ts'
 import { projectsCreate, projectsList } from './commands/projects.ts'
 import { pull } from './commands/pull.ts'
 import { push } from './commands/push.ts'
+import { sourcemapsPush } from './commands/sourcemaps_push.ts'
 import { sql } from './commands/sql.ts'
 import { types } from './commands/types.ts'
 import { usersShow } from './commands/users.ts'
@@ -31,6 +32,7 @@ export const commands: readonly Command[] = [
   push,
   contentPull,
   contentPush,
+  sourcemapsPush,
   types,
   eventsTail,
   usersShow,

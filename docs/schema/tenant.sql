@@ -1350,6 +1350,7 @@ create table app.diagnostic_issues (
 );
 CREATE INDEX diagnostic_issues_newest ON app.diagnostic_issues USING btree (last_seen DESC, id DESC);
 CREATE INDEX diagnostic_issues_of_status ON app.diagnostic_issues USING btree (status, last_seen DESC, id DESC);
+CREATE INDEX diagnostic_issues_of_version ON app.diagnostic_issues USING gin (version_counts);
 alter table app.diagnostic_issues enable row level security;
 create policy "administrators read issues" on app.diagnostic_issues for select to app_admin
   using (true);
@@ -3770,6 +3771,39 @@ create table app.settings (
 );
 alter table app.settings enable row level security;
 create policy "administrators read the settings" on app.settings for select to app_admin
+  using (true);
+
+-- The maps as gzip, apart from their rows so that lists never touch them.
+create table app.source_map_contents (
+  source_map_id uuid not null,
+  content bytea not null,
+  constraint source_map_contents_pkey PRIMARY KEY (source_map_id),
+  constraint source_map_contents_source_map_id_fkey FOREIGN KEY (source_map_id) REFERENCES app.source_maps(id) ON DELETE CASCADE
+);
+alter table app.source_map_contents enable row level security;
+create policy "administrators read contents of source maps" on app.source_map_contents for select to app_admin
+  using (true);
+
+-- Source maps of the bundles of releases, with which frames of stacks are shown.
+create table app.source_maps (
+  id uuid not null default internal.new_id(),
+  release text not null,
+  bundle text not null,
+  sha256 text not null,
+  size integer not null,
+  packed_size integer not null,
+  created_at timestamp with time zone not null default internal.now(),
+  updated_at timestamp with time zone not null default internal.now(),
+  constraint source_maps_pkey PRIMARY KEY (id),
+  constraint source_maps_one_of_bundle UNIQUE (release, bundle),
+  constraint source_maps_bundle_form CHECK (((bundle ~ '^[^\s\\?#/]+(/[^\s\\?#/]+)*$'::text) AND (char_length(bundle) <= 200))),
+  constraint source_maps_release_form CHECK (((char_length(release) >= 1) AND (char_length(release) <= 64)))
+);
+CREATE INDEX source_maps_newest ON app.source_maps USING btree (updated_at DESC, id DESC);
+alter table app.source_maps enable row level security;
+create policy "administrators read source maps" on app.source_maps for select to app_admin
+  using (true);
+create policy "dashboards read every row" on app.source_maps for select to app_dashboard
   using (true);
 
 -- What a unit of an offer costs, in each currency that buys it: one of them is paid. An offer without rows has the

@@ -1,4 +1,5 @@
 import { z } from 'zod'
+import { answer } from '#server/http/interface.ts'
 import { jsonSize } from '#server/http/json.ts'
 import { JsonObject, Moment, Text } from '#server/http/schemas.ts'
 
@@ -43,3 +44,6 @@ export const Report = z.object({
   os_version: short,
   device_model: short,
 })
+
+/** A report as lists show it. */
+export const Stored = answer('diagnostics_report_json', { kind: Kind, level: Level, context: JsonObject.nullable() })

@@ -103,7 +103,7 @@ export const createApp = ({ areas, services, observe }: AppOptions): FastifyInst
     else done(null, payload)
   })
   // files are passed as streams, to the routes that accept them
-  app.addContentTypeParser(['text/csv', 'application/x-ndjson'], (request, payload, done) => {
+  app.addContentTypeParser(['text/csv', 'application/x-ndjson', 'application/gzip'], (request, payload, done) => {
     const { trellis } = request.routeOptions.config as { trellis?: { route: Route } }
     const type = request.headers['content-type']?.split(';')[0]?.trim().toLowerCase() ?? ''
     if (trellis?.route.uploads?.includes(type)) done(null, payload)

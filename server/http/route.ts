@@ -109,8 +109,8 @@ export type Declaration = {
    */
   readonly cleansText?: string | true
   /**
-   * Content types of a file that is sent instead of JSON. The handler gets CSV and NDJSON as the stream `request.body`, and limits its size; other types as
-   * bytes.
+   * Content types of a file that is sent instead of JSON. The handler gets CSV, NDJSON and gzip as the stream `request.body`, and limits its size; other
+   * types as bytes.
    */
   readonly uploads?: readonly string[]
   /** Words for the fields of the body, where they are not those of the area. */

@@ -1,10 +1,9 @@
 import { z } from 'zod'
 import { health, ping, report } from '#server/diagnostics/handlers.ts'
-import { Kind, Level, Report, Status } from '#server/diagnostics/schemas.ts'
+import { Level, Report, Status, Stored } from '#server/diagnostics/schemas.ts'
 import { administrator, appOrUser } from '#server/http/callers.ts'
-import { answer } from '#server/http/interface.ts'
 import { area, group, route } from '#server/http/route.ts'
-import { Cursor, cursorPage, data, JsonObject, Limit, Page, page, Text, Time, Uuid } from '#server/http/schemas.ts'
+import { Cursor, cursorPage, data, Limit, Page, page, Text, Time, Uuid } from '#server/http/schemas.ts'
 
 const Counts = z.record(z.string(), z.int())
 const Issue = z.strictObject({
@@ -21,7 +20,6 @@ const Issue = z.strictObject({
   version_counts: Counts,
   day_counts: Counts,
 })
-const Stored = answer('diagnostics_report_json', { kind: Kind, level: Level, context: JsonObject.nullable() })
 
 export const diagnostics = area({
   stem: 'diagnostics',

@@ -8,6 +8,7 @@ import { useAnswer } from '../parts/stats.tsx'
 import { Status } from '../parts/status.tsx'
 import { UserName } from '../parts/users.tsx'
 import { daysOf, meaningOf } from './data.ts'
+import { StackCard } from './stack.tsx'
 
 const base = '/v1/admin/projects/{projectId}/diagnostics/issues/{issueId}'
 const said = { open: 'The issue is open.', resolved: 'Resolved, until a newer version has it.', ignored: 'Ignored.' }
@@ -62,7 +63,7 @@ const EventsBefore = ({ report }: { report: Report }) => {
   )
 }
 
-const Newest = ({ report }: { report: Report }) => (
+const Newest = ({ report, issueId }: { report: Report; issueId: string }) => (
   <>
     <div className="pair">
       <Card title="Newest report">
@@ -79,11 +80,7 @@ const Newest = ({ report }: { report: Report }) => (
       </Card>
       {report.app_user_id && <EventsBefore report={report} />}
     </div>
-    <Card title={report.stack ? 'Stack' : 'Message'}>
-      <Code block tabIndex={0} data-code>
-        {[report.message, report.stack].filter(Boolean).join('\n')}
-      </Code>
-    </Card>
+    <StackCard report={report} issueId={issueId} />
     {report.context && (
       <Card title="Context">
         <Code block tabIndex={0} data-code>
@@ -128,7 +125,7 @@ export const Page = () => {
           />
         </div>
         {newest ? (
-          <Newest report={newest} />
+          <Newest report={newest} issueId={issue.id} />
         ) : (
           <Text size="sm" c="dimmed">
             {reports ? `Its ${count(issue.count)} reports are older than 30 days.` : ''}

@@ -27,6 +27,8 @@ comment on column app.diagnostic_issues.opened_by is 'The batch that made it, or
 -- serve the list
 create index diagnostic_issues_newest on app.diagnostic_issues (last_seen desc, id desc);
 create index diagnostic_issues_of_status on app.diagnostic_issues (status, last_seen desc, id desc);
+-- serves the filter by a version
+create index diagnostic_issues_of_version on app.diagnostic_issues using gin (version_counts);
 
 create table app.diagnostic_issue_users (
   issue_id    uuid not null references app.diagnostic_issues on delete cascade,
@@ -60,7 +62,33 @@ create index diagnostic_reports_of_user on app.diagnostic_reports (app_user_id) 
 -- serves the purge
 create index diagnostic_reports_received on app.diagnostic_reports using brin (received_at) with (autosummarize = on);
 
+create table app.source_maps (
+  id          uuid primary key default internal.new_id(),
+  release     text not null constraint source_maps_release_form check (char_length(release) between 1 and 64),
+  bundle      text not null constraint source_maps_bundle_form check (bundle ~ '^[^\s\\?#/]+(/[^\s\\?#/]+)*$'
+                                                                      and char_length(bundle) <= 200),
+  sha256      text not null,
+  size        int not null,
+  packed_size int not null,
+  created_at  timestamptz not null default internal.now(),
+  updated_at  timestamptz not null default internal.now(),
+  constraint source_maps_one_of_bundle unique (release, bundle)
+);
+comment on table app.source_maps is 'Source maps of the bundles of releases, with which frames of stacks are shown.';
+-- serves the list
+create index source_maps_newest on app.source_maps (updated_at desc, id desc);
+
+create table app.source_map_contents (
+  source_map_id uuid primary key references app.source_maps on delete cascade,
+  content       bytea not null
+);
+-- it is compressed already
+alter table app.source_map_contents alter column content set storage external;
+comment on table app.source_map_contents is 'The maps as gzip, apart from their rows so that lists never touch them.';
+
 -- migrate:down
+drop table app.source_map_contents;
+drop table app.source_maps;
 drop table app.diagnostic_reports;
 drop table app.diagnostic_issue_users;
 drop table app.diagnostic_issues;

@@ -302,6 +302,16 @@ export const getIssue = 'GET /v1/admin/projects/{projectId}/diagnostics/issues/{
 export const updateIssue = 'PATCH /v1/admin/projects/{projectId}/diagnostics/issues/{issueId}' as Operation<{ path: { projectId: string; issueId: string }; body?: S.UpdateIssueInput }, S.IssueReply>
 /** The reports of an issue of the last 30 days, newest first */
 export const listReports = 'GET /v1/admin/projects/{projectId}/diagnostics/issues/{issueId}/reports' as Operation<{ path: { projectId: string; issueId: string }; query?: { cursor?: string; limit?: number } }, S.ReportCursorPage>
+/** A report, with the frames of its stack */
+export const getReport = 'GET /v1/admin/projects/{projectId}/diagnostics/issues/{issueId}/reports/{reportId}' as Operation<{ path: { projectId: string; issueId: string; reportId: string } }, S.ReportDetailReply>
+/** Delete the source maps of a release */
+export const deleteSourceMaps = 'DELETE /v1/admin/projects/{projectId}/diagnostics/source-maps' as Operation<{ path: { projectId: string }; query: { release: string } }, S.DeleteSourceMapsReply>
+/** Source maps, newest upload first */
+export const listSourceMaps = 'GET /v1/admin/projects/{projectId}/diagnostics/source-maps' as Operation<{ path: { projectId: string }; query?: { limit?: number; offset?: number; release?: string } }, S.SourceMapPage>
+/** Upload the source map of a bundle of a release */
+export const putSourceMap = 'PUT /v1/admin/projects/{projectId}/diagnostics/source-maps' as Operation<{ path: { projectId: string }; query: { release: string; bundle: string }; body: RawBody }, S.SourceMapReply>
+/** Delete a source map */
+export const deleteSourceMap = 'DELETE /v1/admin/projects/{projectId}/diagnostics/source-maps/{sourceMapId}' as Operation<{ path: { projectId: string; sourceMapId: string } }, S.RevokeDeveloperSessionReply>
 /** The domains of a project, newest first */
 export const listDomains = 'GET /v1/admin/projects/{projectId}/domains' as Operation<{ path: { projectId: string }; query?: { limit?: number; offset?: number; kind?: "email" | "site" | "function" } }, S.DomainPage>
 /** Attach a domain; the answer names the DNS records to write */

@@ -2472,6 +2472,12 @@ export type DeleteRowResult = {
   id: string
   deleted: true
 }
+export type DeleteSourceMapsReply = {
+  data: DeleteSourceMapsResult
+}
+export type DeleteSourceMapsResult = {
+  deleted: number
+}
 export type DeleteStorageObjectsInput = {
   /** Bucket. The name of a bucket: `media`. */
   bucket: string
@@ -5593,6 +5599,32 @@ export type ReportCursorPage = {
   data: Array<Report>
   pagination: CurrencyTransactionPagination
 }
+export type ReportDetail = Report & ({
+  frames: Array<{
+    raw: string
+    function: string | null
+    file: string | null
+    line: number | null
+    column: number | null
+    source: ({
+      file: string
+      line: number
+      column: number
+      function: string | null
+      code: Array<{
+        line: number
+        text: string
+      }>
+    }) | null
+  }>
+  bundles: Array<{
+    file: string
+    source_map: "used" | "missing" | "failed" | ((string & {}))
+  }>
+})
+export type ReportDetailReply = {
+  data: ReportDetail
+}
 export type ReportPushOpenedReply = {
   data: ReportPushOpenedResult
 }
@@ -6499,6 +6531,25 @@ export type SimulateXpRuleResult = {
     p90: number | null
     max: number | null
   }
+}
+export type SourceMap = {
+  id: string
+  release: string
+  bundle: string
+  sha256: string
+  size: number
+  packed_size: number
+  created_at: string
+  updated_at: string
+}
+export type SourceMapPage = {
+  data: Array<SourceMap>
+  total: number
+  offset: number
+  limit: number
+}
+export type SourceMapReply = {
+  data: SourceMap
 }
 export type SpendCeiling = {
   spend_ceiling_usd: number | null
