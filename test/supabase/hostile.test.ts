@@ -113,3 +113,57 @@ test('frames of a socket: answered, or it is closed with a code', async () => {
     { numRuns: rounds },
   )
 }, 120_000)
+
+test('users, with the server key: what is not understood makes and changes nobody', async () => {
+  const names = [
+    ...['email', 'phone', 'password', 'user_metadata', 'app_metadata', 'ban_duration', 'email_confirm', 'type', 'data'],
+    ...['role', 'id', 'should_soft_delete', 'redirect_to', 'phone_confirm'],
+  ]
+  const value = fc.oneof(
+    fc.constantFrom(
+      'a@example.org',
+      '+4930123456',
+      'none',
+      '24h',
+      '876000h',
+      'a long passphrase',
+      'magiclink',
+      'invite',
+    ),
+    fc.jsonValue(),
+    fc.string(),
+  )
+  const body = fc
+    .array(fc.tuple(fc.constantFrom(...names), value), { maxLength: 5 })
+    .map((fields) => JSON.stringify(Object.fromEntries(fields)))
+  const place = fc.oneof(
+    fc.constantFrom('users', `users/${user.id}`, 'generate_link', 'users/00000000-0000-4000-8000-000000000000'),
+    words.map((text) => `users/${text}`),
+  )
+  const sent = fc.tuple(
+    fc.constantFrom('GET', 'POST', 'PUT', 'DELETE'),
+    fc.oneof(
+      place.map((at) => `/auth/v1/admin/${at}`),
+      fc.constant('/auth/v1/invite'),
+    ),
+    fc.array(fc.tuple(fc.constantFrom('page', 'per_page', 'filter'), words), { maxLength: 2 }),
+    fc.oneof(body, fc.json(), fc.string()),
+  )
+  const headers = { apikey: project.serverKey, 'content-type': 'application/json' }
+  await fc.assert(
+    fc.asyncProperty(sent, async ([method, path, query, given]) => {
+      const url = `${path}?${query.map(([key, text]) => `${key}=${text}`).join('&')}`
+      // the user of the other tests stays
+      const isKept = method === 'DELETE' && path.endsWith(user.id)
+      const { status, text } = await send(
+        isKept ? 'GET' : method,
+        url,
+        headers,
+        method === 'GET' || isKept ? undefined : given,
+      )
+      expect(status, `${method} ${url} ${given}: ${text}`).toBeLessThan(500)
+      if (status >= 400) expect(JSON.parse(text), text).toMatchObject({ error_code: expect.any(String) })
+    }),
+    { numRuns: rounds },
+  )
+}, 120_000)
