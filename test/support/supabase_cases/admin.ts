@@ -61,7 +61,7 @@ export const admin: PartCase[] = [
     call: 'auth.admin.inviteUserByEmail(email, { data })',
     run: ({ server }) => server.auth.admin.inviteUserByEmail(email(), { data: { team: 'red' } }),
     gives: { user: { user_metadata: { team: 'red' } } },
-    note: "mails a link where the project has `magic_link_redirect_url`, else a code; `redirectTo` is the project's own",
+    note: "mails a link where the project has `magic_link_redirect_url`, else a code; `redirectTo` is the project's own; an address of a server asks for ten mails a minute",
   },
   {
     part,
