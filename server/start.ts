@@ -33,6 +33,7 @@ import { createTokens } from '#server/http/tokens.ts'
 import { createMedia, type Media } from '#server/media/media.ts'
 import { servePublicMedia } from '#server/media/public.ts'
 import { serveMedia } from '#server/media/serve.ts'
+import { createIssuers } from '#server/oauth/clients.ts'
 import { parseAllowedCidrs } from '#server/providers/addresses.ts'
 import { readPrices } from '#server/providers/ai/prices.ts'
 import { type BillingProvider, loadBilling } from '#server/providers/billing.ts'
@@ -45,6 +46,7 @@ import type { ProjectFiles } from '#server/providers/project_files.ts'
 import { createUpstream } from '#server/providers/upstream.ts'
 import { announcePublished, createRealtime, type Realtime } from '#server/realtime/realtime.ts'
 import { serveAuth } from '#server/rest/auth.ts'
+import { serveRedirects } from '#server/rest/auth_redirects.ts'
 import { serveBroadcasts } from '#server/rest/broadcasts.ts'
 import { restArea } from '#server/rest/caller.ts'
 import { createRestProcesses } from '#server/rest/processes.ts'
@@ -256,6 +258,8 @@ export const assemble = async (
     log,
   })
 
+  const issuers = createIssuers(outbound, now)
+
   const areaByRoute = new Map<Route, Area>(
     [...areas, restArea].flatMap((area) => area.routes.map((route) => [route, area] as const)),
   )
@@ -309,6 +313,7 @@ export const assemble = async (
     media,
     sourceMaps: createSourceMaps(),
     identity,
+    issuers,
     waker,
     notifier,
     realtime,
@@ -374,6 +379,7 @@ export const assemble = async (
       void app.register(serveRest(services))
       void app.register(serveMetrics(services))
       void app.register(serveAuth(services))
+      void app.register(serveRedirects(services))
       void app.register(serveStorage(services))
       void app.register(serveChannels(services))
       void app.register(serveBroadcasts(services))

@@ -2954,6 +2954,114 @@ create policy "administrators read name words" on app.name_words for select to a
 create policy "sign-in reads name words" on app.name_words for select to app_auth
   using (true);
 
+-- Sign-ins by redirect in progress: ten minutes at the provider, then five until the app exchanges its code. Of state
+-- and code the SHA-256 is stored. No account is touched before the exchange.
+create table app.oauth_flows (
+  id uuid not null default internal.new_id(),
+  provider text not null,
+  state_hash text not null,
+  code_hash text,
+  challenge text not null,
+  challenge_method text not null,
+  redirect_to text not null,
+  provider_id text,
+  email text,
+  display_name text,
+  created_at timestamp with time zone not null default internal.now(),
+  -- When the provider's answer was received: only the first one counts.
+  taken_at timestamp with time zone,
+  expires_at timestamp with time zone not null,
+  constraint oauth_flows_pkey PRIMARY KEY (id),
+  constraint oauth_flows_challenge_43_to_128 CHECK (((char_length(challenge) >= 43) AND (char_length(challenge) <= 128))),
+  constraint oauth_flows_challenge_method_known CHECK ((challenge_method = ANY (ARRAY['plain'::text, 's256'::text]))),
+  constraint oauth_flows_code_names_an_identity CHECK (((code_hash IS NULL) OR (provider_id IS NOT NULL)))
+);
+CREATE UNIQUE INDEX oauth_flows_code ON app.oauth_flows USING btree (code_hash) WHERE (code_hash IS NOT NULL);
+CREATE INDEX oauth_flows_expire ON app.oauth_flows USING btree (expires_at);
+CREATE UNIQUE INDEX oauth_flows_state ON app.oauth_flows USING btree (state_hash);
+alter table app.oauth_flows enable row level security;
+create policy "sign-in advances flows" on app.oauth_flows for update to app_auth
+  using (true)
+  with check (true);
+create policy "sign-in begins flows" on app.oauth_flows for insert to app_auth
+  with check (true);
+create policy "sign-in ends flows" on app.oauth_flows for delete to app_auth
+  using (true);
+create policy "sign-in reads flows" on app.oauth_flows for select to app_auth
+  using (true);
+
+-- Where users of the app sign in by redirect. secret_sealed is the client secret, or the private key that Apple's
+-- secrets are signed with, encrypted by the server under the key that key_id names; it is never returned.
+create table app.oauth_providers (
+  id uuid not null default internal.new_id(),
+  name text not null,
+  -- Of a provider with a name of its own; null where the name says it.
+  issuer text,
+  client_id text not null,
+  secret_sealed text,
+  key_id text,
+  team_id text,
+  signing_key_id text,
+  scopes text[] not null default '{}'::text[],
+  is_active boolean not null default true,
+  created_at timestamp with time zone not null default internal.now(),
+  updated_at timestamp with time zone not null default internal.now(),
+  constraint oauth_providers_pkey PRIMARY KEY (id),
+  constraint oauth_providers_name_unique UNIQUE (name),
+  -- 400 VALIDATION_ERROR client_id: must have 1 to 500 characters.
+  constraint oauth_providers_client_id_1_to_500 CHECK (((char_length(client_id) >= 1) AND (char_length(client_id) <= 500))),
+  -- 400 VALIDATION_ERROR issuer: must have at most 500 characters.
+  constraint oauth_providers_issuer_at_most_500 CHECK ((char_length(issuer) <= 500)),
+  -- 400 VALIDATION_ERROR name: must match ^[a-z][a-z0-9_-]{0,31}$.
+  constraint oauth_providers_name_form CHECK ((name ~ '^[a-z][a-z0-9_-]{0,31}$'::text)),
+  -- 400 VALIDATION_ERROR scopes: must have at most 20 items.
+  constraint oauth_providers_scopes_at_most_20 CHECK ((cardinality(scopes) <= 20)),
+  constraint oauth_providers_sealed_under_a_key CHECK (((secret_sealed IS NULL) = (key_id IS NULL))),
+  -- 400 VALIDATION_ERROR signing_key_id: must have at most 64 characters.
+  constraint oauth_providers_signing_key_id_at_most_64 CHECK ((char_length(signing_key_id) <= 64)),
+  -- 400 VALIDATION_ERROR team_id: must have at most 64 characters.
+  constraint oauth_providers_team_id_at_most_64 CHECK ((char_length(team_id) <= 64))
+);
+alter table app.oauth_providers enable row level security;
+create policy "administrators change providers" on app.oauth_providers for update to app_admin
+  using (true)
+  with check (true);
+create policy "administrators delete providers" on app.oauth_providers for delete to app_admin
+  using (true);
+create policy "administrators read providers" on app.oauth_providers for select to app_admin
+  using (true);
+create policy "administrators set providers" on app.oauth_providers for insert to app_admin
+  with check (true);
+create policy "sign-in reads providers" on app.oauth_providers for select to app_auth
+  using (true);
+create policy "the server reads sealed secrets" on app.oauth_providers for select to app_worker
+  using (true);
+
+-- Where a sign-in by redirect may return to; the first one is the default.
+create table app.oauth_redirects (
+  id uuid not null default internal.new_id(),
+  address text not null,
+  "position" smallint not null,
+  created_at timestamp with time zone not null default internal.now(),
+  constraint oauth_redirects_pkey PRIMARY KEY (id),
+  constraint oauth_redirects_address_unique UNIQUE (address),
+  constraint oauth_redirects_address_1_to_500 CHECK (((char_length(address) >= 1) AND (char_length(address) <= 500)))
+);
+alter table app.oauth_redirects enable row level security;
+create policy "administrators add redirect addresses" on app.oauth_redirects for insert to app_admin
+  with check (true);
+create policy "administrators order redirect addresses" on app.oauth_redirects for update to app_admin
+  using (true)
+  with check (true);
+create policy "administrators read redirect addresses" on app.oauth_redirects for select to app_admin
+  using (true);
+create policy "administrators remove redirect addresses" on app.oauth_redirects for delete to app_admin
+  using (true);
+create policy "sign-in reads redirect addresses" on app.oauth_redirects for select to app_auth
+  using (true);
+create policy "the server counts redirect addresses" on app.oauth_redirects for select to app_worker
+  using (true);
+
 create table app.onboarding_flows (
   id uuid not null default internal.new_id(),
   name text not null,

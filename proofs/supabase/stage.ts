@@ -7,7 +7,7 @@ import { promisify } from 'node:util'
 import type { createClient as Create } from '@supabase/supabase-js'
 import { tenantName } from '#server/database/names.ts'
 import { ask, createTestProject, temporaryFolder } from '#test/support/process.ts'
-import type { Client, World } from '#test/support/supabase_cases/case.ts'
+import { type Client, githubProvider, githubRedirects, type World } from '#test/support/supabase_cases/case.ts'
 import { collections, fill, functions, untilCallable } from '#test/support/supabase_cases/rows_stage.ts'
 import { asAdmin, type Installation } from '../../bench/support/installation.ts'
 
@@ -60,15 +60,17 @@ export const openStage = async (
   const admin = `/v1/admin/projects/${projectId}`
   await ask(server.url, 'PATCH', admin, { rest_enabled: true }, developer)
   for (const collection of collections) await ask(server.url, 'POST', `${admin}/collections`, collection, developer)
+  await ask(server.url, 'PUT', `${admin}/oauth/providers/github`, githubProvider, developer)
+  await ask(server.url, 'PUT', `${admin}/oauth/redirects`, githubRedirects, developer)
   const made: Client[] = []
-  const withKey = (apiKey: string): Client => {
+  const withKey = (apiKey: string, flowType: 'implicit' | 'pkce' = 'implicit'): Client => {
     const client = createClient(`${server.url}/p/${projectId}`, apiKey, {
-      auth: { autoRefreshToken: false, persistSession: false },
+      auth: { flowType, autoRefreshToken: false, persistSession: false },
     })
     made.push(client)
     return client
   }
-  const fresh = () => withKey(key['x-api-key'])
+  const fresh: World['fresh'] = (flowType) => withKey(key['x-api-key'], flowType)
   const all = withKey(serverKey)
   const signUp = async () => {
     const client = fresh()

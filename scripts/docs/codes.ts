@@ -29,6 +29,7 @@ BUNDLE_CYCLE | A bundle would contain itself, or bundles more than three deep. |
 CAMPAIGN_LOCKED | The state of the campaign does not allow this. | Read the campaign; cancel it or make a new one.
 CHALLENGE_NOT_ACTIVE | The challenge has ended. | Read the list of challenges again.
 CHECKPOINT_EXPIRED | The client was not given this checkpoint, or it is older than 30 days. | Pull with the checkpoint null and replace what is held.
+CODE_VERIFIER_INVALID | The verifier is not the one whose challenge began this sign-in; its code is spent. | Keep the verifier where the sign-in began, and begin again.
 COLLECTION_LIMIT_REACHED | The project has 200 collections. | Delete one that is not used.
 COLLECTION_NOT_FOUND | There is no collection of this name, or the caller may not see it. | Check the name.
 COLLECTION_REFERENCED | Columns of other collections refer to this one. | Drop these columns first.
@@ -58,6 +59,8 @@ EVENT_ID_CONFLICT | Another user's event has this id. | Make a new id for each e
 EVENT_TOO_OLD | occurred_at is more than 30 days ago. | Drop the event.
 EXPIRED_TOKEN | The device code is unknown, used or expired. | Start the device sign-in again.
 404 FETCH_FAILED | There is no active item with this id or key. | Read the catalog again.
+FLOW_EXPIRED | The code of a sign-in by redirect is older than five minutes. | Begin again.
+FLOW_NOT_FOUND | No sign-in by redirect has this code, or it was exchanged before. | Begin again; exchange each code once.
 FOLDER_NOT_EMPTY | The folder has files or folders. | Move or delete these first.
 FORBIDDEN | A policy, a trigger or a setting of the project forbids this to the caller. | Do not retry; ask the developer of the project for the right.
 FREE_TIER_LIMIT_REACHED | A free project may not store more files. | Delete files, or subscribe.
@@ -142,6 +145,7 @@ NOT_NULL_VIOLATION | A column that needs a value has none. | Send the column tha
 NO_SUBSCRIPTION | The project has no subscription. | Subscribe first, with .../billing/checkout.
 NoSuchBucket | There is no bucket of this name, or the caller does not see it. | Check the name; the code is that of the storage API of Supabase.
 NoSuchKey | There is no file with this key. | Check the path; the code is that of the storage API of Supabase.
+OAUTH_STATE_INVALID | A provider sent a browser back with a state that belongs to no sign-in of this project. | Begin again in the app.
 OFFER_IN_USE | Users have bought the offer. | Set is_active to false instead.
 OFFER_NOT_AVAILABLE | The offer cannot be bought now; details.reason says why. | Read the store again.
 OFFER_NOT_FOUND | The store has no such offer. | Read the store again.
@@ -163,8 +167,10 @@ PRICE_CHANGED | The price is not expected_price any more. | Show details.current
 PROJECTS_EXIST | Projects would lose their owner or their organization. | Delete or transfer them first.
 PROJECT_NOT_NAMED | An address without a key does not say of which project it is. | Give createClient the root of the project, {root_url}/p/&lt;project id&gt;.
 PROJECT_FORBIDDEN | The project is outside of the developer's organizations or of the token's projects. | Use an account or a token that has it.
+PROVIDER_DISABLED | The provider is switched off in this project. | Offer another way to sign in; administrators switch it on.
 PROVIDER_FAILED | A provider answered an error, or nothing of use. | Try again later; check the provider's credentials if it persists.
 PROVIDER_HAS_PROMPTS | Prompts use this AI provider. | Change or delete the prompts first.
+PROVIDER_HAS_USERS | Users sign in with this provider, whose issuer would change. | Switch it off, and give the other issuer another name.
 PROVIDER_NOT_CONFIGURED | The project or the server has no provider for this. | Connect one, or offer another way to sign in.
 PROVIDER_NOT_REGISTERED | The prompt names an AI provider without a key. | Register the provider first.
 PROVIDER_READ_FAILED | The subscription provider could not be read; details have its status. | Try again later, or correct the key.
@@ -178,6 +184,7 @@ QUALIFY_NOT_ALLOWED | Only events qualify this streak. | Post the event instead.
 RATE_LIMITED | The caller, the project or the action has used up its rate. | Wait for Retry-After seconds.
 RATE_LIMIT_EXCEEDED | Too many attempts from this address, for this account, or in this project. | Wait for Retry-After seconds.
 REAUTH_REQUIRED | The sign-in is too old to delete the account. | Sign in again, or send a code.
+REDIRECT_NOT_ALLOWED | The address is not among the redirect addresses of the project, or there are none. | Add the address to the list of the project.
 REFERRAL_ALREADY_CLAIMED | The user has claimed a referral already. | Nothing has to be done.
 REFERRAL_EXHAUSTED | The code has reached its number of uses. | Ask for another code.
 REFERRAL_INACTIVE | The code is not active. | Ask for another code.

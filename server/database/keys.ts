@@ -258,6 +258,14 @@ export const sealedColumns: Readonly<Record<'control' | 'tenant', readonly Seale
       hasKeyId: true,
       purpose: ({ name }, projectId) => `ai provider ${projectId} ${name}`,
     },
+    {
+      table: 'oauth_providers',
+      column: 'secret_sealed',
+      key: 'id',
+      of: ['name'],
+      hasKeyId: true,
+      purpose: ({ name }, projectId) => `oauth provider ${projectId} ${name}`,
+    },
   ],
 }
 

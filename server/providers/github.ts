@@ -5,6 +5,7 @@ import { canonicalAddress } from '#server/providers/mail_address.ts'
 import type { Response, Upstream } from '#server/providers/upstream.ts'
 
 export type GithubClient = { readonly id: string; readonly secret: string }
+type Grant = { readonly code: string; readonly redirectUri: string; readonly verifier: string }
 export type GithubUser = { readonly id: string; readonly email: string | null; readonly name: string | null }
 
 /** `id` may be beyond the numbers of JavaScript one day: it is only compared, as text. */
@@ -20,13 +21,14 @@ const answered = (answer: Awaited<ReturnType<Upstream['call']>>): Response => {
   return answer
 }
 
-const shared = { projectId: 'control', maxBytes: 256 * 1024 } as const
+const maxBytes = 256 * 1024
 
 /** Exchanges a code for an access token; null when GitHub refuses the code, which it also does with a status of 200. */
 const tokenOf = async (
   upstream: Upstream,
   client: GithubClient,
-  grant: { readonly code: string; readonly redirectUri: string; readonly verifier: string },
+  grant: Grant,
+  projectId: string,
 ): Promise<string | null> => {
   const body = new URLSearchParams({
     grant_type: 'authorization_code',
@@ -38,7 +40,8 @@ const tokenOf = async (
   })
   const answer = answered(
     await upstream.call({
-      ...shared,
+      projectId,
+      maxBytes,
       provider: 'github',
       method: 'POST',
       path: '/login/oauth/access_token',
@@ -49,18 +52,23 @@ const tokenOf = async (
   return Token.safeParse(answer.json()).data?.access_token ?? null
 }
 
-/** The GitHub account behind a code, with its primary address if that is verified; null when the code is refused. Throws 503 when GitHub is away. */
+/**
+ * The GitHub account behind a code, with its primary address if that is verified; null when the code is refused. Throws 503 when GitHub is away. `projectId`:
+ * for whose users, by default for developers.
+ */
 export const githubUser = async (
   upstream: Upstream,
   client: GithubClient,
-  grant: { readonly code: string; readonly redirectUri: string; readonly verifier: string },
+  grant: Grant,
+  projectId = 'control',
 ): Promise<GithubUser | null> => {
-  const token = await tokenOf(upstream, client, grant)
+  const token = await tokenOf(upstream, client, grant, projectId)
   if (token === null) return null
   const read = async (path: string) =>
     answered(
       await upstream.call({
-        ...shared,
+        projectId,
+        maxBytes,
         provider: 'github_api',
         method: 'GET',
         path,

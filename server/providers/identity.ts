@@ -124,7 +124,8 @@ const isSame = (a: string, b: string): boolean => {
 const odd = /[\p{Cc}\p{Cs}]/u
 const everyOdd = new RegExp(odd, 'gu')
 
-const identityOf = (payload: JWTPayload): Identity | null => {
+/** The identity that verified claims assert; null when they name nobody who can be stored. */
+export const identityOf = (payload: JWTPayload): Identity | null => {
   const { sub, email, email_verified: verified, name } = payload
   if (typeof sub !== 'string' || sub === '' || sub.length > 255 || odd.test(sub)) return null
   // Apple sends this boolean as a string

@@ -51,6 +51,12 @@ export type OutboundRequest = {
   readonly excerptBytes?: number
 }
 
+export type FetchRequest = {
+  readonly method: 'GET' | 'POST'
+  readonly headers: Readonly<Record<string, string>>
+  readonly body?: string
+}
+
 export type Address = { readonly address: string; readonly family: number }
 export type Resolve = (hostname: string) => Promise<readonly Address[]>
 
@@ -69,6 +75,11 @@ export type Outbound = {
   checkUrl(url: string): Promise<UrlProblem | null>
   /** Makes one POST over a new connection. Never rejects. */
   post(request: OutboundRequest): Promise<Outcome>
+  /**
+   * `fetch` for a library that takes one, over a new connection and under the same filter: the whole response of at most 256 KB, a redirect as it is.
+   * Rejects with an error whose message says plainly what failed.
+   */
+  fetch(url: string, request: FetchRequest): Promise<Response>
   /** Aborts requests in progress with the error `closed`. */
   close(): Promise<void>
 }
@@ -246,6 +257,43 @@ const exchange = async (target: Target, request: OutboundRequest, connector: bui
   }
 }
 
+const maxFetchedBytes = 256 * 1024
+
+const exchangeWhole = async (
+  target: Target,
+  { method, headers, body }: FetchRequest,
+  connector: buildConnector.connector,
+  signal: AbortSignal,
+): Promise<Response> => {
+  const limits = { maxHeaderSize: maxHeaderBytes, headersTimeout: 0, bodyTimeout: 0, allowH2: false }
+  const client = new Client(target.url.origin, { connect: connector, ...limits })
+  try {
+    const response = await client.request({
+      method,
+      path: target.url.pathname + target.url.search,
+      headers: { 'user-agent': 'Trellis', 'accept-encoding': 'identity', ...lowerCased(headers) },
+      body: body ?? null,
+      signal,
+      reset: true,
+    })
+    const chunks: Buffer[] = []
+    let bytes = 0
+    for await (const chunk of response.body as AsyncIterable<Buffer>) {
+      bytes += chunk.length
+      if (bytes > maxFetchedBytes) throw failure('response is too large')
+      chunks.push(chunk)
+    }
+    const { 'content-type': type = 'text/plain', date } = response.headers
+    const isEmpty = [204, 205, 304].includes(response.statusCode)
+    return new Response(isEmpty ? null : Buffer.concat(chunks), {
+      status: response.statusCode,
+      headers: { 'content-type': String(type), ...(date ? { date: String(date) } : {}) },
+    })
+  } finally {
+    await client.destroy()
+  }
+}
+
 const imfDate = /^[A-Z][a-z]{2}, \d{2} [A-Z][a-z]{2} \d{4} \d{2}:\d{2}:\d{2} GMT$/
 
 const retryAfterSeconds = (status: number, header: string | string[] | undefined): number | null => {
@@ -369,6 +417,13 @@ export const createOutbound = (options: OutboundOptions): Outbound => {
       const problem = await work.then(() => null, plainError)
       return outcome(received, problem, performance.now() - began)
     },
+    fetch: (url, request) =>
+      bounded(async (signal) => {
+        const target = parseTarget(url)
+        return exchangeWhole(target, request, createConnector(target, signal, check, secureContext), signal)
+      }).catch((error) => {
+        throw new Error(plainError(error))
+      }),
   }
 }
 

@@ -76,7 +76,9 @@ export const serveAuth = (services: Services) => async (app: FastifyInstance) =>
 /** With what users of the project may sign in. */
 const offered = async (services: Services, project: CachedProject, route: Route) => {
   const { database, control } = services
-  const [keys, messages] = await Promise.all([
+  const asSignIn = { caller: 'sign_in', projectId: project.projectId }
+  const place = tenantPlace(services, project, route)
+  const [keys, messages, redirects] = await Promise.all([
     database.call(
       control,
       'control_auth',
@@ -85,19 +87,14 @@ const offered = async (services: Services, project: CachedProject, route: Route)
       { project_id: project.projectId },
       read,
     ),
-    database.call(
-      tenantPlace(services, project, route),
-      'app_auth',
-      { caller: 'sign_in', projectId: project.projectId },
-      'auth_offered',
-      {},
-      read,
-    ),
+    database.call(place, 'app_auth', asSignIn, 'auth_offered', {}, read),
+    database.call(place, 'app_auth', asSignIn, 'oauth_offered', {}, read),
   ])
   const settings = dataOf<{ bundle_id: string | null; google_oauth_client_id: string | null } | null>(keys)
   return {
     apple: Boolean(settings?.bundle_id),
     google: Boolean(settings?.google_oauth_client_id),
+    ...Object.fromEntries(dataOf<string[]>(redirects).map((name) => [name, true])),
     phone: dataOf<{ phone: boolean }>(messages).phone,
   }
 }
@@ -112,7 +109,8 @@ const bodyOf = ({ body }: FastifyRequest): Fields => {
   return parsed.value as Fields
 }
 
-const sendRefusal = (reply: FastifyReply, request: FastifyRequest, error: ApiError) => {
+/** A refusal in the form of GoTrue. */
+export const sendRefusal = (reply: FastifyReply, request: FastifyRequest, error: ApiError) => {
   if (error.headers) reply.headers(error.headers)
   const { status, code, message, details } = error
   const isWeak = code === 'WEAK_PASSWORD'

@@ -4,8 +4,11 @@ import type { ApiError } from '#server/errors.ts'
 /** What a refusal of ours is called in GoTrue, wherever it comes from: clients know these words, and auth-js acts on some by itself. */
 const words: Readonly<Record<string, string>> = {
   AUDIENCE_NOT_CONFIGURED: 'provider_disabled',
+  CODE_VERIFIER_INVALID: 'bad_code_verifier',
   CONTENT_REJECTED: 'validation_failed',
   EMAIL_EXISTS: 'user_already_exists',
+  FLOW_EXPIRED: 'flow_state_expired',
+  FLOW_NOT_FOUND: 'flow_state_not_found',
   FORBIDDEN: 'not_admin',
   IDENTITY_IN_USE: 'identity_already_exists',
   IDENTITY_NOT_FOUND: 'identity_not_found',
@@ -15,15 +18,19 @@ const words: Readonly<Record<string, string>> = {
   INVALID_TIMEZONE: 'validation_failed',
   LAST_IDENTITY: 'single_identity_not_deletable',
   LINK_REQUIRED: 'email_exists',
+  OAUTH_STATE_INVALID: 'bad_oauth_state',
   OTP_INVALID: 'otp_expired',
+  PROVIDER_DISABLED: 'provider_disabled',
   PROVIDER_NOT_CONFIGURED: 'phone_provider_disabled',
+  PROVIDER_UNKNOWN: 'oauth_provider_not_supported',
   RATE_LIMITED: 'over_request_rate_limit',
   RATE_LIMIT_EXCEEDED: 'over_request_rate_limit',
+  REDIRECT_NOT_ALLOWED: 'validation_failed',
   REFRESH_TOKEN_REUSED: 'refresh_token_already_used',
   TOKEN_EXPIRED: 'bad_jwt',
   USER_BANNED: 'user_banned',
-  VALIDATION_ERROR: 'validation_failed',
   USER_NOT_FOUND: 'user_not_found',
+  VALIDATION_ERROR: 'validation_failed',
   WEAK_PASSWORD: 'weak_password',
 }
 

@@ -9,6 +9,7 @@ export const signatures = {
   signup: 'POST /client/auth/email/signup',
   login: 'POST /client/auth/email/login',
   social: 'POST /client/auth/social',
+  exchange: 'POST /client/auth/oauth/exchange',
   refresh: 'POST /client/auth/refresh',
   emailCode: 'POST /client/auth/email/otp/request',
   emailVerify: 'POST /client/auth/email/otp/verify',
@@ -60,7 +61,8 @@ export type Context = {
   readonly now: () => Date
   /** The same session as a token with the claims that auth-js reads. */
   readonly sign: (token: string, user: OurUser) => Promise<string>
-  readonly offered: () => Promise<{ readonly apple: boolean; readonly google: boolean; readonly phone: boolean }>
+  /** Ways to sign in by their names in GoTrue, and the providers of a sign-in by redirect. */
+  readonly offered: () => Promise<Readonly<Record<string, boolean>>>
   readonly ask: <T>(name: Asks, asked?: Asked) => Promise<T>
   /** A page of a list, with the number of all. */
   readonly list: <T>(name: Asks, asked?: Asked) => Promise<{ readonly data: readonly T[]; readonly total: number }>

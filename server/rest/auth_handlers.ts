@@ -37,11 +37,19 @@ const idToken: Handler = async (context) => {
   return signedIn(context, await context.ask<SignedIn>('social', { body }))
 }
 
+/** The end of a sign-in by redirect. */
+const redirected: Handler = async (context) => {
+  const { auth_code: code, code_verifier } = context.body
+  if (typeof code !== 'string' || code === '') throw invalid('auth_code', 'is required')
+  return signedIn(context, await context.ask<SignedIn>('exchange', { body: { code, code_verifier } }))
+}
+
 const token: Handler = async (context) => {
   const { grant_type } = context.query
   if (grant_type === 'refresh_token') return refresh(context)
   if (grant_type === 'id_token') return idToken(context)
-  if (grant_type !== 'password') throw invalid('grant_type', 'must be password, refresh_token or id_token')
+  if (grant_type === 'pkce') return redirected(context)
+  if (grant_type !== 'password') throw invalid('grant_type', 'must be password, refresh_token, id_token or pkce')
   const { email, password, phone } = context.body
   if (phone !== undefined) throw invalid('phone', 'has no password here: sign in with a code')
   return signedIn(context, await context.ask<SignedIn>('login', { body: { email, password } }))
@@ -140,9 +148,8 @@ const logout: Handler = async ({ ask, query, request }) => {
 }
 
 const settings: Handler = async ({ offered }) => {
-  const { apple, google, phone } = await offered()
   return {
-    external: { anonymous_users: true, apple, google, email: true, phone },
+    external: { anonymous_users: true, email: true, ...(await offered()) },
     disable_signup: false,
     // whoever signs up has a session at once; email_confirmed_at says whether the address is proved
     mailer_autoconfirm: true,

@@ -53,7 +53,12 @@ const signIn = complete(
     handle: elsewhere('auth'),
     replies: {},
     failure: null,
-    refusals: { 400: ['INVALID_INPUT', 'weak_password'], 401: ['session_not_found'], 403: refusals[403] },
+    refusals: {
+      400: ['INVALID_INPUT', 'weak_password', 'OAUTH_STATE_INVALID'],
+      401: ['session_not_found'],
+      403: refusals[403],
+      404: ['PROJECT_NOT_NAMED'],
+    },
   }),
   appKey,
 )

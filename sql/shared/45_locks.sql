@@ -48,6 +48,8 @@ return case advisory_lock_key.name
   when 'sync' then 7305441230
   -- adding entries and types of content, which have limits
   when 'content' then 7305441220
+  -- setting providers of sign-in by redirect, which have a limit, and the addresses that it returns to
+  when 'oauth' then 7305441270
   -- bulk updates of users that change unique fields: two that want each other's addresses would wait in a circle
   when 'users bulk update' then hashtextextended('users bulk update', 0)
 end;

@@ -101,7 +101,9 @@ test('what needs more than a developer', () => {
   )
   // an area that holds credentials declares its rank
   expect(
-    names('admin').every((name) => /\/(api-keys|integrations|ai\/providers|secrets|billing|credentials)\b/.test(name)),
+    names('admin').every((name) =>
+      /\/(api-keys|integrations|ai\/providers|oauth|secrets|billing|credentials)\b/.test(name),
+    ),
   ).toBe(true)
 })
 

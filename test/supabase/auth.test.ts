@@ -90,7 +90,7 @@ test('refusals have the codes of GoTrue, with our own beside them', async () => 
   expect((await newClient('svc_nothing').auth.signInAnonymously()).error?.code).toBe('UNAUTHORIZED')
   expect((await client.auth.signUp({ phone: newPhone(), password })).error?.code).toBe('validation_failed')
   expect((await client.auth.signInWithPassword({ phone: newPhone(), password })).error?.code).toBe('validation_failed')
-  expect(await ask('/token?grant_type=pkce', {})).toMatchObject({
+  expect(await ask('/token?grant_type=web3', {})).toMatchObject({
     status: 400,
     body: { error_code: 'validation_failed', details: { code: 'INVALID_INPUT', field: 'grant_type' } },
   })

@@ -2,7 +2,7 @@ import { createClient } from '@supabase/supabase-js'
 import { afterAll, expect, test } from 'vitest'
 import { newEmail, password, startStage } from '#test/support/sign_in.ts'
 import { auth } from '#test/support/supabase_cases/auth.ts'
-import type { Client, World } from '#test/support/supabase_cases/case.ts'
+import { type Client, githubProvider, githubRedirects, type World } from '#test/support/supabase_cases/case.ts'
 import { named } from '#test/support/supabase_cases/named.ts'
 import { matches } from '#test/support/supabase_cases/outcome.ts'
 import { channels } from '#test/support/supabase_cases/realtime.ts'
@@ -12,15 +12,17 @@ import { storage } from '#test/support/supabase_cases/storage.ts'
 const { harness, project, mail } = await startStage()
 await project.admin.patch('', { rest_enabled: true })
 for (const collection of collections) await project.admin.post('/collections', collection)
+await project.admin.put('/oauth/providers/github', githubProvider)
+await project.admin.put('/oauth/redirects', githubRedirects)
 const opened: Client[] = []
-const withKey = (key: string) => {
+const withKey = (key: string, flowType: 'implicit' | 'pkce' = 'implicit') => {
   const made = createClient(`${harness.url}/p/${project.id}`, key, {
-    auth: { autoRefreshToken: false, persistSession: false },
+    auth: { flowType, autoRefreshToken: false, persistSession: false },
   })
   opened.push(made)
   return made
 }
-const fresh = () => withKey(project.clientKey)
+const fresh: World['fresh'] = (flowType) => withKey(project.clientKey, flowType)
 // the server waits for open sockets when it stops
 afterAll(async () => {
   for (const one of opened) await one.realtime.disconnect()

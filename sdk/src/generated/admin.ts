@@ -604,6 +604,18 @@ export const getMonetizationDrift = 'GET /v1/admin/projects/{projectId}/monetiza
 export const exportMonetization = 'GET /v1/admin/projects/{projectId}/monetization/export' as Operation<{ path: { projectId: string } }, S.MonetizationDefinitionsReply>
 /** What an apply would do at the subscription provider */
 export const getMonetizationPlan = 'GET /v1/admin/projects/{projectId}/monetization/plan' as Operation<{ path: { projectId: string } }, S.MonetizationPlanReply>
+/** Providers of sign-in by redirect by name, without their secrets */
+export const listOauthProviders = 'GET /v1/admin/projects/{projectId}/oauth/providers' as Operation<{ path: { projectId: string } }, S.OauthProviderList>
+/** Forget a provider and its secret; users keep their identities */
+export const deleteOauthProvider = 'DELETE /v1/admin/projects/{projectId}/oauth/providers/{name}' as Operation<{ path: { projectId: string; name: string } }, S.RevokeDeveloperSessionReply>
+/** Set a provider: google, apple, github, or an OpenID provider by its issuer */
+export const putOauthProvider = 'PUT /v1/admin/projects/{projectId}/oauth/providers/{name}' as Operation<{ path: { projectId: string; name: string }; body: S.PutOauthProviderInput }, S.OauthProviderReply>
+/** Try a provider: its discovery, its issuer, and whether it takes the client */
+export const testOauthProvider = 'POST /v1/admin/projects/{projectId}/oauth/providers/{name}/test' as Operation<{ path: { projectId: string; name: string } }, S.TestOauthProviderReply>
+/** Where a sign-in by redirect may return to */
+export const getOauthRedirects = 'GET /v1/admin/projects/{projectId}/oauth/redirects' as Operation<{ path: { projectId: string } }, S.OauthRedirectsReply>
+/** Replace the addresses that a sign-in by redirect may return to; at most 50 */
+export const putOauthRedirects = 'PUT /v1/admin/projects/{projectId}/oauth/redirects' as Operation<{ path: { projectId: string }; body: S.PutOauthRedirectsInput }, S.OauthRedirectsReply>
 /** Flows, newest first */
 export const listOnboardingFlows = 'GET /v1/admin/projects/{projectId}/onboarding/flows' as Operation<{ path: { projectId: string } }, S.OnboardingFlowList>
 /** Define a flow */

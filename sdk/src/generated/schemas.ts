@@ -593,6 +593,22 @@ export type BackfillAchievementInput = {
   /** Notify. Sends webhooks and pushes for what unlocks now. Default: `false`. */
   notify?: boolean
 }
+export type BeginRedirectSignInInput = {
+  /** Provider. Its name in this project. */
+  provider: string
+  /** Return to. One of the redirect addresses. */
+  redirect_to?: string
+  /** Code challenge. The SHA-256 of the code verifier in base64url (PKCE). */
+  code_challenge: string
+  /** Method. How the challenge was made. Default: `"S256"`. */
+  code_challenge_method?: "S256"
+  /** Scopes. What is asked of the provider beside the usual. */
+  scopes?: Array<string>
+  /** Login hint. The address that the provider fills in. */
+  login_hint?: string
+  /** Prompt. What the provider asks again, such as `select_account`. */
+  prompt?: string
+}
 export type Billing = {
   tier: "free" | "pro" | "enterprise" | ((string & {}))
   effective_tier: "free" | "pro" | "enterprise" | ((string & {}))
@@ -3205,6 +3221,12 @@ export type FinishGithubSignInInput = {
   /** Invite code. Where sign-up is by invitation. */
   invite_code?: string
 }
+export type FinishRedirectSignInInput = {
+  /** Code. As the app got it when the sign-in returned. */
+  code: string
+  /** Code verifier. The text whose challenge began the sign-in. */
+  code_verifier: string
+}
 export type Flag = {
   id: string
   key: string
@@ -4523,6 +4545,31 @@ export type MyRoles = {
 export type MyRolesReply = {
   data: MyRoles
 }
+export type OauthProvider = {
+  name: string
+  issuer: string | null
+  client_id: string
+  has_secret: boolean
+  team_id: string | null
+  signing_key_id: string | null
+  scopes: Array<string>
+  is_active: boolean
+  callback_url: string
+  created_at: string
+  updated_at: string
+}
+export type OauthProviderList = {
+  data: Array<OauthProvider>
+}
+export type OauthProviderReply = {
+  data: OauthProvider
+}
+export type OauthRedirects = {
+  addresses: Array<string>
+}
+export type OauthRedirectsReply = {
+  data: OauthRedirects
+}
 export type Onboarding = {
   flow: CreateOnboardingFlowResult
   progress: AdvanceOnboardingResult | null
@@ -5295,6 +5342,26 @@ export type PushTemplatePage = {
 }
 export type PushTemplateReply = {
   data: PushTemplate
+}
+export type PutOauthProviderInput = {
+  /** Issuer. The address of the provider, such as `https://login.example.com`. */
+  issuer?: string
+  /** Client id. As the provider gave it; of Apple the Services ID. */
+  client_id: string
+  /** Client secret. As the provider gave it, of Apple the text of the .p8 file; it is stored encrypted and not shown again. */
+  client_secret?: string
+  /** Team id. Of the developer account at Apple. */
+  team_id?: string
+  /** Key id. Of the .p8 file of Apple. */
+  signing_key_id?: string
+  /** Scopes. What is asked of the provider beside the usual. Default: `[]`. */
+  scopes?: Array<string>
+  /** Active. Switched off, it stays defined and has no effect. Default: `true`. */
+  is_active?: boolean
+}
+export type PutOauthRedirectsInput = {
+  /** Redirect addresses. Where a sign-in may return to, the default first. */
+  addresses: Array<string>
 }
 export type QualifyUserStreakInput = {
   /** Period. The day, week or month, such as `2026-10-03`. */
@@ -7033,6 +7100,15 @@ export type TestModerationRuleResult = {
   found: Array<string>
   action: "queue" | "hide" | "block" | ((string & {}))
   is_active: boolean
+}
+export type TestOauthProviderReply = {
+  data: TestOauthProviderResult
+}
+export type TestOauthProviderResult = {
+  ok: boolean
+  latency_ms: number
+  error: string | null
+  message: string | null
 }
 export type TestWebhookReply = {
   data: TestWebhookResult

@@ -1,4 +1,14 @@
-import type { PartCase } from '#test/support/supabase_cases/case.ts'
+import type { Client, PartCase } from '#test/support/supabase_cases/case.ts'
+
+/** What the address of signInWithOAuth answers, which a browser would open. */
+const answerOf = async (client: Client) => {
+  const { data } = await client.auth.signInWithOAuth({ provider: 'github' })
+  const response = await fetch(data.url ?? '', { redirect: 'manual' })
+  const location = response.headers.get('location')
+  if (location) return { data: { status: response.status, host: new URL(location).host } }
+  const { error_code } = (await response.json()) as { error_code?: string }
+  return { error: { code: error_code } }
+}
 
 export const auth: PartCase[] = [
   {
@@ -115,6 +125,35 @@ export const auth: PartCase[] = [
     },
     refuses: 'single_identity_not_deletable',
     note: 'of several identities one; the last one stays',
+  },
+  {
+    part: 'Sign-in',
+    call: "auth.signInWithOAuth({ provider, options: { redirectTo, scopes, queryParams } }) with flowType: 'pkce'",
+    run: ({ fresh }) => answerOf(fresh('pkce')),
+    gives: { status: 302, host: 'github.com' },
+    note: 'a [provider](oauth.md) of the project, under the root of the project; `provider_token` is not handed on',
+  },
+  {
+    part: 'Sign-in',
+    call: "auth.signInWithOAuth() with flowType: 'implicit', the default of the client",
+    run: ({ fresh }) => answerOf(fresh()),
+    refuses: 'validation_failed',
+    note: 'tokens in an address stay in histories, and no verifier binds them to the browser that began',
+  },
+  {
+    part: 'Sign-in',
+    call: 'auth.exchangeCodeForSession(code)',
+    note: 'once, within five minutes, by the client that began',
+  },
+  {
+    part: 'Sign-in',
+    call: 'auth.exchangeCodeForSession(code) with a code that nobody got',
+    run: async ({ fresh }) => {
+      const client = fresh('pkce')
+      await client.auth.signInWithOAuth({ provider: 'github' })
+      return client.auth.exchangeCodeForSession('unknown')
+    },
+    refuses: 'flow_state_not_found',
   },
   {
     part: 'Sign-in',

@@ -27,7 +27,8 @@ export type Case<World> = {
 /** A user who has signed in, with what calls need: mail that can be read, somebody else, a place for files. */
 export type World = {
   readonly client: Client
-  readonly fresh: () => Client
+  /** A client on which nobody has signed in. The project has GitHub as a provider of `githubProvider`, and the address of `githubRedirects`. */
+  readonly fresh: (flowType?: 'implicit' | 'pkce') => Client
   readonly email: string
   readonly password: string
   /** A code that was mailed for signing in. */
@@ -43,3 +44,7 @@ export type World = {
 
 /** A call beside rows. */
 export type PartCase = Case<World>
+
+/** What the project's sign-in by redirect is set up with. */
+export const githubProvider = { client_id: 'a-client', client_secret: 'a secret' }
+export const githubRedirects = { addresses: ['https://app.example.com/signed-in'] }

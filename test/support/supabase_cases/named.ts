@@ -58,12 +58,6 @@ export const named: readonly Case<World>[] = [
   },
   {
     part,
-    call: 'auth.signInWithOAuth({ provider }), auth.exchangeCodeForSession(code)',
-    verdict: 'not offered',
-    note: 'the address `/auth/v1/authorize` is 404; Apple and Google by `signInWithIdToken()`',
-  },
-  {
-    part,
     call: 'auth.signInWithSSO({ domain }), auth.signInWithWeb3()',
     run: ({ fresh }) => fresh().auth.signInWithSSO({ domain: 'example.org' }),
     verdict: 'not offered',
