@@ -1323,6 +1323,18 @@ create table app.diagnostic_issue_users (
 CREATE INDEX diagnostic_issue_users_of_user ON app.diagnostic_issue_users USING btree (app_user_id);
 alter table app.diagnostic_issue_users enable row level security;
 
+-- The keys of version_counts, for the filter by a version: an index of the counts would be written by every batch.
+create table app.diagnostic_issue_versions (
+  app_version text not null,
+  issue_id uuid not null,
+  constraint diagnostic_issue_versions_pkey PRIMARY KEY (app_version, issue_id),
+  constraint diagnostic_issue_versions_issue_id_fkey FOREIGN KEY (issue_id) REFERENCES app.diagnostic_issues(id) ON DELETE CASCADE
+);
+CREATE INDEX diagnostic_issue_versions_of_issue ON app.diagnostic_issue_versions USING btree (issue_id);
+alter table app.diagnostic_issue_versions enable row level security;
+create policy "administrators read versions of issues" on app.diagnostic_issue_versions for select to app_admin
+  using (true);
+
 -- Reports with one fingerprint. Counts by version and by day are in the row, so that a batch locks one row an issue.
 create table app.diagnostic_issues (
   id uuid not null default internal.new_id(),
@@ -1350,7 +1362,6 @@ create table app.diagnostic_issues (
 );
 CREATE INDEX diagnostic_issues_newest ON app.diagnostic_issues USING btree (last_seen DESC, id DESC);
 CREATE INDEX diagnostic_issues_of_status ON app.diagnostic_issues USING btree (status, last_seen DESC, id DESC);
-CREATE INDEX diagnostic_issues_of_version ON app.diagnostic_issues USING gin (version_counts);
 alter table app.diagnostic_issues enable row level security;
 create policy "administrators read issues" on app.diagnostic_issues for select to app_admin
   using (true);

@@ -1,15 +1,19 @@
 alter table app.diagnostic_issues enable row level security;
+alter table app.diagnostic_issue_versions enable row level security;
 alter table app.diagnostic_issue_users enable row level security;
 alter table app.diagnostic_reports enable row level security;
 alter table app.source_maps enable row level security;
 alter table app.source_map_contents enable row level security;
 
 create policy "administrators read issues" on app.diagnostic_issues for select to app_admin using (true);
+create policy "administrators read versions of issues" on app.diagnostic_issue_versions for select to app_admin
+  using (true);
 create policy "administrators read reports" on app.diagnostic_reports for select to app_admin using (true);
 create policy "administrators read source maps" on app.source_maps for select to app_admin using (true);
 create policy "administrators read contents of source maps" on app.source_map_contents for select to app_admin
   using (true);
-grant select on app.diagnostic_issues, app.diagnostic_reports, app.source_maps, app.source_map_contents to app_admin;
+grant select on app.diagnostic_issues, app.diagnostic_issue_versions, app.diagnostic_reports, app.source_maps,
+  app.source_map_contents to app_admin;
 
 -- writes are functions with the owner's rights
 grant execute on function api.diagnostics_ping, api.diagnostics_report to app_anon, app_user;

@@ -1,7 +1,7 @@
 import type { App } from './app.ts'
 import { isRefusal, isTemporary, TrellisError } from './errors.ts'
 import { sendReports } from './generated/client.ts'
-import { exclusively, later } from './platform.ts'
+import { exclusively, later, newId } from './platform.ts'
 import { backoff } from './transport.ts'
 
 export type DiagnosticsOptions = {
@@ -77,6 +77,8 @@ const listen = (told: Handler): (() => void) => {
 }
 
 type Stored = ReportFields & {
+  /** The server knows by it a report whose answer was lost. */
+  readonly id?: string
   readonly message: string
   readonly stack: string | undefined
   readonly at: number
@@ -87,7 +89,7 @@ type Stored = ReportFields & {
 /** A body has at most 1 MB. */
 const batchSize = 20
 
-/** Reports of errors, in a queue that outlives restarts and the lack of a network. A report whose answer is lost may be counted twice. */
+/** Reports of errors, in a queue that outlives restarts and the lack of a network. Each counts once, also where an answer was lost. */
 export const createDiagnostics = (app: App, options: DiagnosticsOptions = {}): Diagnostics => {
   const { transport, sessions, store, prefix, send } = app.inside
   const { delay = 2000, perMinute = 20, most = 100, appVersion, osVersion, deviceModel } = options
@@ -111,7 +113,8 @@ export const createDiagnostics = (app: App, options: DiagnosticsOptions = {}): D
       else await store.removeItem(place)
     })
 
-  const sentForm = ({ kind = 'error', level = 'error', message, stack, context, fingerprint, at }: Stored) => ({
+  const sentForm = ({ id, kind = 'error', level = 'error', message, stack, context, fingerprint, at }: Stored) => ({
+    id,
     kind,
     level,
     message,
@@ -171,7 +174,7 @@ export const createDiagnostics = (app: App, options: DiagnosticsOptions = {}): D
     const message = (isError ? `${error.name}: ${error.message}` : String(error)).slice(0, 4096) || 'Unknown'
     const stack = isError ? error.stack?.slice(0, 32_768) : undefined
     const user = (await sessions.current())?.userId ?? null
-    await change((all) => [...all, { ...fields, message, stack, at, user }].slice(-most))
+    await change((all) => [...all, { ...fields, id: newId(), message, stack, at, user }].slice(-most))
     schedule(delay)
     return true
   }

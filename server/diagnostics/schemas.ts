@@ -1,7 +1,7 @@
 import { z } from 'zod'
 import { answer } from '#server/http/interface.ts'
 import { jsonSize } from '#server/http/json.ts'
-import { JsonObject, Moment, Text } from '#server/http/schemas.ts'
+import { JsonObject, Moment, Text, uuidPattern } from '#server/http/schemas.ts'
 
 export const Kind = z.enum(['log', 'error', 'crash', 'performance'], 'must be log, error, crash or performance')
 export const Level = z.enum(['debug', 'info', 'warn', 'error', 'fatal'], 'must be debug, info, warn, error or fatal')
@@ -24,6 +24,12 @@ const short = z
 const mostContext = 16_384
 
 export const Report = z.object({
+  // what is no uuid is no id of a report, and refuses nothing
+  id: z
+    .string()
+    .transform((id) => (uuidPattern.test(id) ? id.toLowerCase() : null))
+    .nullish()
+    .catch(null),
   kind: Kind,
   level: Level,
   message: z

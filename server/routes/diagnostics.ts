@@ -28,6 +28,7 @@ export const diagnostics = area({
   about: 'Errors and crashes of apps, grouped into issues, and the health of a project.',
   words: {
     reports: ['Reports', 'What happened, 1 to 50.'],
+    'reports.id': ['Id', 'A uuid, by which a report whose answer was lost is known again.', { unset: 'A new one' }],
     'reports.kind': ['Kind', 'What it is: a log, an error, a crash, or a measurement.'],
     'reports.level': ['Level', 'How bad it is.'],
     'reports.message': ['Message', 'What happened; what is longer than 4,096 bytes is cut.'],
@@ -65,7 +66,7 @@ export const diagnostics = area({
         handle: report,
         operationId: 'sendReports',
         description:
-          'One bad report refuses all. Long messages, stacks and versions are cut. 100 a minute for a device; `dropped` counts what came over the limits.',
+          'One bad report refuses all. Long messages, stacks and versions are cut. 100 a minute for a device; `dropped` counts what came over the limits. A report with an `id` that was stored before counts no second time.',
         body: z.looseObject({}),
         cleansText: true,
         documentedBody: z.object({ reports: z.array(Report).min(1).max(50) }),

@@ -177,6 +177,13 @@ describe('an issue', () => {
     expect(await names()).toBe('bca')
     expect(await names('?level=warn')).toBe('bc')
     expect(await names('?app_version=1')).toBe('ba')
+    expect(await names('?app_version=1&level=warn')).toBe('b')
+    expect(await names('?app_version=3')).toBe('')
+    const versions = 'select app_version, count(*)::int as n from app.diagnostic_issue_versions group by 1 order by 1'
+    expect(await project.sql(versions)).toEqual([
+      { app_version: '1', n: 2 },
+      { app_version: '2', n: 1 },
+    ])
     expect(await names('?status=open&limit=1&offset=1')).toBe('c')
     await set((await issues('?app_version=2'))[0].id, 'resolved')
     expect(await names('?status=resolved')).toBe('c')

@@ -1,13 +1,15 @@
+import { randomUUID } from 'node:crypto'
 import { afterEach, describe, expect, test } from 'vitest'
 import { diagnosticsOf } from '#test/support/diagnostics.ts'
 import { startHarness } from '#test/support/harness.ts'
 import { expectRefusal } from '#test/support/refusals.ts'
+import { meetingBehind } from '#test/support/transaction.ts'
 
 const start = '2026-12-01T10:00:00.000Z'
 const harness = await startHarness()
 harness.setTime(start)
 const project = await harness.project()
-const { send, issues, only, reportsOf, clear } = diagnosticsOf(project)
+const { send, issues, only, reportsOf, set, clear } = diagnosticsOf(project)
 afterEach(async () => {
   harness.setTime(start)
   await clear()
@@ -221,5 +223,70 @@ describe('a user', () => {
     expect(n).toBe(1)
     expect((await issues()).map((issue) => issue.users)).toEqual([1, 1])
     expect(await project.sql('select from app.diagnostic_issue_users where app_user_id = $1', [other.id])).toEqual([])
+  })
+
+  test('whose account is merged into another by the route counts once, and brings the reports along', async () => {
+    const survivor = await project.user()
+    const guest = await project.user()
+    await send({ fingerprint: 'both' }, survivor)
+    await send([{ fingerprint: 'both' }, { fingerprint: 'theirs' }], guest)
+    const merged = await survivor.post('/client/auth/merge', { from_session_token: guest.sessionToken })
+    expect(merged.status, merged.text).toBe(200)
+    const found = await issues()
+    expect(found.map((issue) => [issue.count, issue.users]).sort()).toEqual([
+      [1, 1],
+      [2, 1],
+    ])
+    for (const { id } of found)
+      expect((await reportsOf(id)).every((report) => report.app_user_id === survivor.id)).toBe(true)
+    // the merged user's next report is the survivor's
+    await send({ fingerprint: 'theirs' }, survivor)
+    expect((await issues()).map((issue) => issue.users)).toEqual([1, 1])
+  })
+})
+
+describe('a report with an id', () => {
+  const id = () => randomUUID()
+
+  test('counts once, however often it comes', async () => {
+    const user = await project.user()
+    const [one, two] = [id(), id()]
+    const first = [{ id: one }, { id: one.toUpperCase() }, { id: two, app_version: '2' }, {}]
+    expect(await send(first, user)).toEqual({ accepted: 4, dropped: 0 })
+    expect(await only()).toMatchObject({ count: 3, users: 1, version_counts: { 2: 1 } })
+    expect(await send([{ id: two, app_version: '2' }, { id: one }], user)).toEqual({ accepted: 2, dropped: 0 })
+    const issue = await only()
+    expect(issue).toMatchObject({ count: 3, version_counts: { 2: 1 } })
+    expect((await reportsOf(issue.id)).map((report) => report.id)).toEqual(expect.arrayContaining([one, two]))
+  })
+
+  test('that comes twice at once counts once, for a user and for an address', async () => {
+    const user = await project.user()
+    const app = project.app.with({ 'x-forwarded-for': '10.9.8.7' })
+    for (const client of [user, app]) {
+      const reports = Array.from({ length: 5 }, () => ({ id: id() }))
+      const answers = await meetingBehind(project.database, 'lock table app.rate_limits in share mode', () =>
+        Array.from({ length: 4 }, () => send(reports, client)),
+      )
+      expect(answers).toEqual(Array(4).fill({ accepted: 5, dropped: 0 }))
+      expect((await only()).count).toBe(5)
+      await clear()
+    }
+  })
+
+  test('opens no resolved issue a second time', async () => {
+    const user = await project.user()
+    const report = { id: id(), app_version: '2' }
+    await send({ app_version: '1' }, user)
+    await set((await only()).id, 'resolved')
+    await send(report, user)
+    await set((await only()).id, 'resolved')
+    await send(report, user)
+    expect(await only()).toMatchObject({ status: 'resolved', count: 2 })
+  })
+
+  test('that is no uuid is a report without one', async () => {
+    await send([{ id: 'mine' }, { id: 7 }, { id: null }])
+    expect((await only()).count).toBe(3)
   })
 })

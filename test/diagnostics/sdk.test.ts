@@ -31,6 +31,17 @@ test('an error is kept without a network, and sent with its stack later', async 
   ])
 })
 
+test('a report whose answer is lost counts once', async () => {
+  const { net, diagnostics } = start()
+  await diagnostics.report('Broken')
+  net.losing.push('POST /v1/client/diagnostics/reports')
+  await expect(diagnostics.flush()).rejects.toThrow()
+  expect(await diagnostics.size()).toBe(1)
+  expect((await only()).count).toBe(1)
+  expect(await diagnostics.flush()).toEqual({ accepted: 1, left: 0 })
+  expect((await only()).count).toBe(1)
+})
+
 test('a loop of errors is throttled, and the oldest go first', async () => {
   const { diagnostics } = start({ perMinute: 5, most: 3 })
   const taken = []

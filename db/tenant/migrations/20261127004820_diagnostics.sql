@@ -27,8 +27,15 @@ comment on column app.diagnostic_issues.opened_by is 'The batch that made it, or
 -- serve the list
 create index diagnostic_issues_newest on app.diagnostic_issues (last_seen desc, id desc);
 create index diagnostic_issues_of_status on app.diagnostic_issues (status, last_seen desc, id desc);
--- serves the filter by a version
-create index diagnostic_issues_of_version on app.diagnostic_issues using gin (version_counts);
+
+create table app.diagnostic_issue_versions (
+  app_version text not null,
+  issue_id    uuid not null references app.diagnostic_issues on delete cascade,
+  primary key (app_version, issue_id)
+);
+comment on table app.diagnostic_issue_versions is
+  'The keys of version_counts, for the filter by a version: an index of the counts would be written by every batch.';
+create index diagnostic_issue_versions_of_issue on app.diagnostic_issue_versions (issue_id);
 
 create table app.diagnostic_issue_users (
   issue_id    uuid not null references app.diagnostic_issues on delete cascade,
@@ -91,4 +98,5 @@ drop table app.source_map_contents;
 drop table app.source_maps;
 drop table app.diagnostic_reports;
 drop table app.diagnostic_issue_users;
+drop table app.diagnostic_issue_versions;
 drop table app.diagnostic_issues;

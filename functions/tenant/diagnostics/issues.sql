@@ -38,14 +38,18 @@ begin
     from (select i.* from app.diagnostic_issues i
            where (diagnostics_issues.status is null or i.status = diagnostics_issues.status)
              and (diagnostics_issues.level is null or i.level = diagnostics_issues.level)
-             and (diagnostics_issues.app_version is null or i.version_counts ? diagnostics_issues.app_version)
+             and (diagnostics_issues.app_version is null
+                  or i.id in (select v.issue_id from app.diagnostic_issue_versions v
+                               where v.app_version = diagnostics_issues.app_version))
            order by i.last_seen desc, i.id desc
            limit diagnostics_issues.page_limit offset diagnostics_issues.page_offset) i;
   select count(*) into total
     from app.diagnostic_issues i
    where (diagnostics_issues.status is null or i.status = diagnostics_issues.status)
      and (diagnostics_issues.level is null or i.level = diagnostics_issues.level)
-     and (diagnostics_issues.app_version is null or i.version_counts ? diagnostics_issues.app_version);
+     and (diagnostics_issues.app_version is null
+          or i.id in (select v.issue_id from app.diagnostic_issue_versions v
+                       where v.app_version = diagnostics_issues.app_version));
   return internal.reply_page(rows_json, total, diagnostics_issues.page_offset, diagnostics_issues.page_limit);
 end $$;
 comment on function api.diagnostics_issues is 'Issues, last seen first.';

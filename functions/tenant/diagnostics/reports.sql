@@ -50,10 +50,15 @@ begin
              case when (s.item ->> 'occurred_at')::timestamptz <= internal.now() + interval '5 minutes'
                   then (s.item ->> 'occurred_at')::timestamptz else internal.now() end as occurred_at,
              s.item ->> 'app_version' as app_version, s.item ->> 'os_version' as os_version,
-             s.item ->> 'device_model' as device_model,
+             s.item ->> 'device_model' as device_model, coalesce((s.item ->> 'id')::uuid, internal.new_id()) as id,
              coalesce(s.item ->> 'fingerprint', internal.diagnostics_fingerprint(
                s.item ->> 'kind', s.item ->> 'message', s.item ->> 'stack')) as fingerprint
-        from jsonb_array_elements(diagnostics_store.reports) with ordinality s (item, n)
+        from (select e.item, e.n,
+                     row_number() over (partition by coalesce(e.item ->> 'id', e.n::text) order by e.n) as nth
+                from jsonb_array_elements(diagnostics_store.reports) with ordinality e (item, n)) s
+       where s.nth = 1
+         -- one whose answer was lost comes again: the counter of the device is locked, so that the former one is seen
+         and not exists (select from app.diagnostic_reports r where r.id = (s.item ->> 'id')::uuid)
     ), versions as (
       select s.fingerprint, jsonb_object_agg(s.app_version, s.n) as counts,
              max(internal.diagnostics_version_key(s.app_version) collate "C")
@@ -100,16 +105,26 @@ begin
              opened_by = case when i.status = 'resolved'
                                    and excluded.resolved_version_key > coalesce(i.resolved_version_key, '')
                               then excluded.opened_by else i.opened_by end
-      returning i.id, i.fingerprint, i.title, i.level, i.opened_by
+      returning i.id, i.fingerprint, i.title, i.level, i.opened_by, i.version_counts
+    ), versioned as (
+      -- those alone that the issue counts
+      insert into app.diagnostic_issue_versions (app_version, issue_id)
+      select s.app_version, k.id
+        from kept k join versions v using (fingerprint)
+       cross join lateral jsonb_object_keys(v.counts) s (app_version)
+       where k.version_counts ? s.app_version
+      on conflict do nothing
     ), stored as (
-      insert into app.diagnostic_reports (issue_id, app_user_id, kind, level, message, stack, context, occurred_at,
+      insert into app.diagnostic_reports (id, issue_id, app_user_id, kind, level, message, stack, context, occurred_at,
                                           received_at, app_version, os_version, device_model)
-      select k.id, diagnostics_store.me, s.kind, s.level, s.message, s.stack, s.context, s.occurred_at,
+      select s.id, k.id, diagnostics_store.me, s.kind, s.level, s.message, s.stack, s.context, s.occurred_at,
              internal.now(), s.app_version, s.os_version, s.device_model
         from sent s join kept k using (fingerprint)
        order by s.n
+      on conflict (id) do nothing
     )
-    select k.*, g.id = k.id as is_new, k.opened_by = batch as is_opened, c.kind, c.app_version, c.occurred_at
+    select k.id, k.fingerprint, k.title, k.level, g.id = k.id as is_new, k.opened_by = batch as is_opened, c.kind,
+           c.app_version, c.occurred_at
       from kept k
       join grouped g using (fingerprint)
      cross join lateral (
@@ -136,8 +151,8 @@ begin
   end loop;
 end $$;
 comment on function internal.diagnostics_store is
-  'Stores reports, and makes, counts and reopens their issues. Locks each issue once, in the order of fingerprints.
-   Granted to nobody.';
+  'Stores reports, and makes, counts and reopens their issues. A report with an id that is stored counts no second time.
+   Locks each issue once, in the order of fingerprints. Granted to nobody.';
 
 create or replace function api.diagnostics_report(reports jsonb, device text, is_free boolean) returns api.reply
 language plpgsql volatile security definer set search_path = '' as $$

@@ -6177,6 +6177,8 @@ export type SendPushInput = {
 export type SendReportsInput = {
   /** Reports. What happened, 1 to 50. */
   reports: Array<{
+    /** Id. A uuid, by which a report whose answer was lost is known again. */
+    id?: string | null
     /** Kind. What it is: a log, an error, a crash, or a measurement. */
     kind: "log" | "error" | "crash" | "performance"
     /** Level. How bad it is. */
