@@ -17,7 +17,8 @@ grant execute on function internal.locale_tag, internal.locale_checked, internal
   internal.content_version_json, internal.content_at, internal.content_find, internal.content_place,
   internal.content_contains, api.content_list, api.content_get, api.content_versions, api.content_create,
   api.content_update, api.content_delete, api.content_locale_put, api.content_publish, api.content_unpublish,
-  api.content_rollback, api.content_preview_token, api.content_type_put, internal.promotion_rows__content,
+  api.content_rollback, api.content_preview_token, api.content_type_put, api.content_type_get,
+  api.content_types, internal.content_type_json, internal.content_types_page, internal.promotion_rows__content,
   internal.promotion_merged__content, internal.promotion_write__content, internal.promotion_lock__content to app_admin;
 grant execute on function api.content_settle, internal.purge__content to app_worker;
 

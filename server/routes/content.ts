@@ -134,6 +134,16 @@ export const content = area({
       }),
     ]),
     ...group('/admin/projects/:projectId/content-types', administrator, [
+      route('GET /', 'Content types that have a schema, by name', {
+        call: 'content_types',
+        query: Page,
+        replies: { 200: page(Type) },
+      }),
+      route('GET /:type', 'The schema of a content type', {
+        call: 'content_type_get',
+        description: '404 where the type has none, and so takes any fields.',
+        replies: { 200: data(Type) },
+      }),
       route('PUT /:type', 'Set the schema of a content type', {
         call: 'content_type_put',
         description:

@@ -5,7 +5,7 @@ import { contentOf } from '#test/support/content.ts'
 
 /** The pages of content: two languages beside each other, their versions, a schedule, a preview. */
 const { project, signedIn, go, context, complaints } = await startConsole()
-const { create, save, publish, get } = contentOf(project)
+const { create, save, publish, get, schema } = contentOf(project)
 await create('practice-tips', { title: 'Tips for practice', text: 'Play slowly.\nPlay often.', minutes: 3 })
 await publish('practice-tips')
 await save('practice-tips', 'en', {
@@ -65,6 +65,35 @@ test('a language is written beside another, saved, published, and compared with 
   await page.getByRole('dialog').getByRole('button', { name: 'Restore' }).click()
   await page.getByText('English is as in version 1.').waitFor()
   expect((await get('practice-tips')).locales.en).toMatchObject({ version: 4, published_version: 1 })
+})
+
+test('fields are written as the schema of the type has them', async () => {
+  await schema('lesson', [
+    { name: 'title', type: 'text', required: true },
+    { name: 'is_open', type: 'boolean', localized: false },
+    { name: 'minutes', type: 'number' },
+    { name: 'steps', type: 'json' },
+  ])
+  await create('scales', { title: 'Scales' }, { content_type: 'lesson' })
+  const page = await signedIn()
+  await go(page, 'content/scales')
+  const english = card(page, 'English')
+  await english.getByLabel('minutes').fill('5')
+  await english.getByLabel('is_open').check()
+  await english.getByLabel('steps').fill('["up", "down"]')
+  expect(await english.getByRole('textbox', { name: 'New field' }).count()).toBe(0)
+  await english.getByRole('button', { name: 'Save en' }).click()
+  await english.getByRole('button', { name: 'Publish en' }).waitFor()
+  expect((await get('scales')).locales.en.fields).toEqual({
+    ...{ title: 'Scales', minutes: 5, is_open: true },
+    steps: ['up', 'down'],
+  })
+  await page.getByLabel('Another language').fill('de')
+  await page.getByRole('button', { name: 'Write it' }).click()
+  const german = card(page, 'German')
+  await german.getByLabel('title').waitFor()
+  // it is the same in every language
+  expect(await german.getByLabel('is_open').count()).toBe(0)
 })
 
 test('a language is scheduled, the schedule cancelled, and a preview has a link', async () => {

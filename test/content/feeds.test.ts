@@ -4,6 +4,7 @@ import { dataFor } from '#test/support/graphql.ts'
 import { openSocketOf } from '#test/support/realtime.ts'
 import { expectRefusal } from '#test/support/refusals.ts'
 import { startWebhooks } from '#test/support/webhooks.ts'
+import { loadTasks } from '#workers/task.ts'
 
 const { start, harness, project, receiver, watch } = await startWebhooks()
 const { admin } = project
@@ -72,6 +73,44 @@ describe('svc.content.published', () => {
       [(await get('kept')).id],
     )
     expect(await told()).toEqual([])
+  })
+
+  test('of a schedule is sent within ten seconds of its time, by the job that the schedule makes', async () => {
+    const { services } = harness.running
+    const drains = async () => {
+      await services.waker.flush()
+      const jobs = await harness.control('select key, run_at from graphile_worker.jobs where key like $1 order by 1', [
+        `${project.id}:%`,
+      ])
+      return jobs.map(({ key, run_at }) => [key.split(':').at(-1), run_at.toISOString()])
+    }
+    const drain = async (at: string) => {
+      harness.setTime(at)
+      await harness.control('delete from graphile_worker._private_jobs')
+      const { jobs } = await loadTasks()
+      await jobs.find(({ name }) => name === 'tenant__drain')?.run(services, { project_id: project.id })
+      return receiver.requests.splice(0).map(({ body }) => JSON.parse(String(body)).data.event.properties.key)
+    }
+    await watch({ event_name: 'svc.content.published' })
+    for (const [key, publish_at] of [
+      ['second', '2026-12-01T11:30:00.000Z'],
+      ['first', later],
+      ['third', '2026-12-01T12:00:00.000Z'],
+    ] as const) {
+      await create(key)
+      await publish(key, 'en', { publish_at })
+    }
+    // one job a project: that of other work goes first, and is followed by one at the earliest time, and so on
+    await project.drain()
+    expect(await drain(start)).toEqual([])
+    expect(await drains()).toEqual([['timer', later]])
+    expect(await drain('2026-12-01T10:59:59.000Z')).toEqual([])
+    expect(await drains()).toEqual([['timer', later]])
+    expect(await drain(later)).toEqual(['first'])
+    expect(await drains()).toEqual([['timer', '2026-12-01T11:30:00.000Z']])
+    // a worker that is ten seconds late sends it at once
+    expect(await drain('2026-12-01T11:30:10.000Z')).toEqual(['second'])
+    expect(await drains()).toEqual([['timer', '2026-12-01T12:00:00.000Z']])
   })
 
   test('of a thousand schedules in one second is told of each', async () => {

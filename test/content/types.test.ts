@@ -1,5 +1,5 @@
 import { randomUUID } from 'node:crypto'
-import { afterEach, expect, test } from 'vitest'
+import { afterEach, describe, expect, test } from 'vitest'
 import { contentOf } from '#test/support/content.ts'
 import { startHarness } from '#test/support/harness.ts'
 import { expectInvalid, expectRefusal } from '#test/support/refusals.ts'
@@ -130,4 +130,25 @@ test('what is stored stays and can be published; a rollback is a save', async ()
   expectInvalid(await admin.post('/content/e/rollback', { locale: 'en', version: 1 }), 'fields.old')
   await publish('e', 'en', { version: 1 })
   expect((await project.app.get('/client/content/e')).data.fields).toEqual({ old: 1 })
+})
+
+describe('the schemas of types', () => {
+  test('are read by name, and listed', async () => {
+    await schema('page', [{ name: 'title', type: 'text', required: true }])
+    await schema('banner', [{ name: 'until', type: 'date', localized: false }])
+    const page = await admin.get('/content-types/page')
+    expect(page.data).toEqual({
+      type: 'page',
+      fields: [{ name: 'title', type: 'text', required: true, localized: true }],
+      created_at: expect.any(String),
+      updated_at: expect.any(String),
+    })
+    const all = await admin.get('/content-types')
+    expect(all.data.map(({ type }: { type: string }) => type)).toEqual(['banner', 'page'])
+    expect((await admin.get('/content-types?offset=1&limit=1')).data).toEqual([page.data])
+    expectRefusal(await admin.get('/content-types/other'), 404, 'NOT_FOUND')
+    const stranger = await harness.project()
+    expectRefusal(await stranger.admin.get('/content-types/page'), 404, 'NOT_FOUND')
+    expect((await stranger.admin.get('/content-types')).data).toEqual([])
+  })
 })

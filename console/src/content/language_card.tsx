@@ -10,6 +10,7 @@ import { Status } from '../parts/status.tsx'
 import { useUnsaved } from '../parts/unsaved.tsx'
 import { type Entry, type Fields, languageName, namesOf, stateWords } from './data.ts'
 import { FieldInput } from './field_input.tsx'
+import { useDeclared } from './kinds.ts'
 import { Schedule } from './schedule.tsx'
 
 const kinds: Readonly<Record<string, unknown>> = { Text: '', Number: 0, 'On or off': false, Structured: {} }
@@ -83,7 +84,11 @@ export const LanguageCard = ({ entry, locale }: { entry: Entry; locale: string }
       done(said)
       return refresh()
     }, failed)
-  const names = namesOf(home, saved, fields)
+  const declared = useDeclared(entry.content_type)
+  // as the schema has them, then what entries had before it
+  const names = [...new Set([...(declared?.keys() ?? []), ...namesOf(home, saved, fields)])].filter(
+    (name) => isHome || declared?.get(name)?.localized !== false,
+  )
   const publish = () => act(call(publishContent, { path: at, body: {} }), `${languageName(locale)} is published.`)
   const isLive = language !== undefined && language.published_version === language.version
   return (
@@ -147,12 +152,13 @@ export const LanguageCard = ({ entry, locale }: { entry: Entry; locale: string }
               key={name}
               label={name}
               lang={locale}
+              declared={declared?.get(name)}
               value={fields[name] ?? undefined}
               instead={isHome ? '' : home[name]}
               onChange={(value) => set(name, value)}
             />
           ))}
-          <AddField taken={names} onAdd={set} />
+          {declared?.size === 0 && <AddField taken={names} onAdd={set} />}
           {work.error && <Failure error={work.error} />}
           <Group gap="xs" justify="flex-end">
             {isChanged && (

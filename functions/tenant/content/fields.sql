@@ -178,3 +178,24 @@ end $$;
 comment on function api.content_type_put is
   'Sets the schema of a content type: later saves are checked against it, what is stored stays. Refuses as
    internal.content_type_write.';
+
+create or replace function api.content_type_get(type text) returns api.reply
+language plpgsql stable as $$
+declare
+  found_type app.content_types;
+begin
+  select t.* into found_type from app.content_types t where t.type = content_type_get.type;
+  perform internal.check_found(found, 'content type');
+  return internal.reply(200, internal.content_type_json(found_type));
+end $$;
+comment on function api.content_type_get is
+  'The schema of a content type. Refuses 404 NOT_FOUND for a type that has none, and so takes any fields.';
+
+select internal.list_declare('content_types_page', null::app.content_types, 'content_type_json', '{type}',
+                             direction => 'asc');
+
+create or replace function api.content_types(page_offset int default 0, page_limit int default 50) returns api.reply
+language sql stable as $$
+  select internal.content_types_page(content_types.page_offset, content_types.page_limit)
+$$;
+comment on function api.content_types is 'Content types that have a schema, by name.';

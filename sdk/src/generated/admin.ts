@@ -250,6 +250,10 @@ export const updateConfigKey = 'PATCH /v1/admin/projects/{projectId}/config/{key
 export const adminListContent = 'GET /v1/admin/projects/{projectId}/content' as Operation<{ path: { projectId: string }; query?: { limit?: number; offset?: number; content_type?: string; tag?: string; status?: "draft" | "published" | "scheduled"; locale?: string; search?: string } }, S.CreateContentPage>
 /** Add an entry; at most 10,000 */
 export const createContent = 'POST /v1/admin/projects/{projectId}/content' as Operation<{ path: { projectId: string }; body: S.CreateContentInput }, S.CreateContentReply>
+/** Content types that have a schema, by name */
+export const listContentTypes = 'GET /v1/admin/projects/{projectId}/content-types' as Operation<{ path: { projectId: string }; query?: { limit?: number; offset?: number } }, S.ContentTypePage>
+/** The schema of a content type */
+export const getContentType = 'GET /v1/admin/projects/{projectId}/content-types/{type}' as Operation<{ path: { projectId: string; type: string } }, S.ContentTypeReply>
 /** Set the schema of a content type */
 export const setContentType = 'PUT /v1/admin/projects/{projectId}/content-types/{type}' as Operation<{ path: { projectId: string; type: string }; body: S.SetContentTypeInput }, S.ContentTypeReply>
 /** Delete an entry with its languages and versions */

@@ -1109,6 +1109,12 @@ export type ContentType = {
   created_at: string
   updated_at: string
 }
+export type ContentTypePage = {
+  data: Array<ContentType>
+  total: number
+  offset: number
+  limit: number
+}
 export type ContentTypeReply = {
   data: ContentType
 }
