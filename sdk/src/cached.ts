@@ -1,7 +1,7 @@
 import type { App } from './app.ts'
 import { isTemporary } from './errors.ts'
-import { getConfig, getFlags } from './generated/client.ts'
-import type { FlagDetail } from './generated/schemas.ts'
+import { getConfig, getFlags, listContent } from './generated/client.ts'
+import type { ContentPage, FlagDetail } from './generated/schemas.ts'
 import type { Operation } from './operation.ts'
 
 type Kept<Data> = {
@@ -15,7 +15,12 @@ type Kept<Data> = {
  * What the server answers with an ETag, kept in the store: without network the last answer is used, and what has not changed is not sent again.
  * The answer of one user is never shown to another.
  */
-const createCached = <Data extends object>(app: App, name: string, operation: Operation<object, { data: Data }>) => {
+const createCached = <Data extends object>(
+  app: App,
+  name: string,
+  operation: Operation<object, { data: Data }>,
+  query: Readonly<Record<string, unknown>> = {},
+) => {
   const { transport, sessions, store, prefix, send } = app.inside
   const place = `${prefix}:${name}`
   let kept: Kept<Data> | undefined
@@ -32,7 +37,8 @@ const createCached = <Data extends object>(app: App, name: string, operation: Op
   }
 
   const fetchNow = async (before: Kept<Data> | undefined, user: string | null): Promise<Data> => {
-    const reply = await send(operation, before?.etag ? { headers: { 'if-none-match': before.etag } } : {})
+    const headers: Record<string, string> = before?.etag ? { 'if-none-match': before.etag } : {}
+    const reply = await send(operation, { query, headers })
     const [, seconds = '0'] = /max-age=(\d+)/.exec(reply.headers.get('cache-control') ?? '') ?? []
     const data = reply.status === 304 && before ? before.data : reply.body.data
     const etag = reply.headers.get('etag') ?? (reply.status === 304 ? (before?.etag ?? null) : null)
@@ -107,4 +113,27 @@ export const createFlags = (app: App): Flags => {
       return isLike(value, otherwise) ? value : otherwise
     },
   }
+}
+
+export type ContentOptions = {
+  /** The language; without it the server goes by `Accept-Language`, and by the property `locale` of the user. */
+  readonly locale?: string | undefined
+  readonly contentType?: string | undefined
+  readonly tag?: string | undefined
+}
+export type ContentEntry = ContentPage['data'][number]
+
+export type Content = {
+  /** The first 200 entries of the type and the tag, in the language. From the cache while it is fresh, or the server cannot be reached. */
+  load(options?: { force?: boolean }): Promise<readonly ContentEntry[]>
+  /** An entry of the last load. */
+  get(key: string): ContentEntry | undefined
+}
+
+/** Entries in one language, kept in the store: each language that was loaded is there without a network. */
+export const createContent = (app: App, { locale, contentType, tag }: ContentOptions = {}): Content => {
+  const name = ['content', locale, contentType, tag].map((part) => encodeURIComponent(part ?? '')).join(':')
+  const query = { locale, content_type: contentType, tag, limit: 200 }
+  const cached = createCached<readonly ContentEntry[]>(app, name, listContent, query)
+  return { load: cached.load, get: (key) => cached.now()?.find((entry) => entry.key === key) }
 }

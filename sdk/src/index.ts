@@ -1,5 +1,14 @@
 export { type App, type AppOptions, createApp, createDeveloper, createServer } from './app.ts'
-export { type Config, createConfig, createFlags, type Flags } from './cached.ts'
+export {
+  type Config,
+  type Content,
+  type ContentEntry,
+  type ContentOptions,
+  createConfig,
+  createContent,
+  createFlags,
+  type Flags,
+} from './cached.ts'
 export { createDiagnostics, type Diagnostics, type DiagnosticsOptions, type ReportFields } from './diagnostics.ts'
 export { isRefusal, isTemporary, type LocalCode, TrellisError } from './errors.ts'
 export { createEvents, type Events, type EventsOptions, type RejectedEvent, type TrackedEvent } from './events.ts'
