@@ -79,7 +79,7 @@ export const fillEveryTable = async (project: Project, userId: string): Promise<
             : sampleOf(type, `${userId} ${table_name} ${user_column}`),
       )
       await admin.query(
-        `insert into ${table_name} (${names}) values (${values.map((_, index) => `$${index + 1}`).join(', ')})
+        `insert into ${table_name} (${names}) overriding system value values (${values.map((_, index) => `$${index + 1}`).join(', ')})
          on conflict do nothing`,
         values,
       )

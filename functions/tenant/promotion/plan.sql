@@ -171,7 +171,7 @@ begin
            case when o.fields ? f.key then 'has a value of the wrong type'
                 else 'is not a field of this kind' end as reason
       from kinds k
-     cross join lateral (select coalesce(k.fields, jsonb_object_agg(s.name, s.types)) as fields
+     cross join lateral (select coalesce(k.fields, jsonb_object_agg(s.name, s.types order by s.is_column)) as fields
                            from (select s.name, case
                                           when t.typcategory = 'B' then '{boolean}'::text[]
                                           when t.oid = 'numeric'::regtype then '{number,string}'
@@ -179,7 +179,7 @@ begin
                                           when t.typcategory = 'A' then '{array}'
                                           when t.oid in ('json'::regtype,
                                                          'jsonb'::regtype) then '{boolean,number,string,array,object}'
-                                          else '{string}' end as types
+                                          else '{string}' end as types, true as is_column
                                    from internal.definition_columns(k.d) s
                                    join pg_catalog.pg_attribute a on a.attrelid = to_regclass((k.d).table_name)
                                      and a.attname = s.name
@@ -187,9 +187,10 @@ begin
                                   where s.is_settable and s.name <> internal.promotion_key_column(k.d)
                                  union all
                                  -- parts of the copied form that are rows of other tables
-                                 select distinct (internal.promotion_steps(p.value ->> 'path'))[1], '{array}'::text[]
-                                   from jsonb_array_elements((k.d).promoted_refs) p
-                                  where p.value ->> 'path' like '$.%[*].%') s) o
+                                 select distinct (internal.promotion_steps(p.value ->> 'path'))[1], '{array}'::text[],
+                                        false
+                                   from jsonb_array_elements(internal.promotion_references(k.d)) p
+                                  where p.value ->> 'path' ~ '^\$\.[a-z_]+\[\*\]\.') s) o
      cross join lateral jsonb_each(k.rows) r
      cross join lateral jsonb_each(r.value) f
      where k.is_known and (not o.fields ? f.key
