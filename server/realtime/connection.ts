@@ -16,7 +16,7 @@ import {
   resyncFrame,
   stateFrame,
 } from '#server/realtime/protocol.ts'
-import { applyScope, createSubscription, goLive } from '#server/realtime/subscription.ts'
+import { applyScope, createSubscription, goLive, isPoked, pokeFrame } from '#server/realtime/subscription.ts'
 import type { Connection, Credential, Hub, Scope, Subscribed, Subscription, Transport } from '#server/realtime/types.ts'
 
 /** Of a subscription, where more is handed out than is kept until the answer comes. */
@@ -225,11 +225,15 @@ export const createConnection = (hub: Hub, first: Credential, transport: Transpo
       const scope = scopes[index]
       if (scope) {
         hub.leave(subscription)
+        const isOther = isPoked(subscription, hub.now())
         applyScope(subscription, scope)
         hub.join(subscription)
         // where that fails, the client is told to fetch again
         await hub.match(subscription.waiting, [subscription]).catch(() => undefined)
-        if (subscription.state === 'checking' && subscription.checks === rounds[index]) live(subscription)
+        if (subscription.state === 'checking' && subscription.checks === rounds[index]) {
+          live(subscription)
+          if (isOther) send(pokeFrame(subscription, hub.now()))
+        }
       } else {
         forget(subscription)
         send(errorFrame(undefined, 'FORBIDDEN', 'You may not listen to this channel any more.', subscription.shown))

@@ -162,15 +162,17 @@ export const createHub = (options: HubOptions): Hub => {
     const { meta } = of
     if (!meta || meta.action !== undefined || meta.sender !== undefined || meta.except !== undefined)
       return [...(channels.get(of.channel) ?? [])]
-    const owners = new Set([meta.only, meta.now?.user_id, meta.was?.user_id])
+    const { to } = meta
+    if (to?.groups || to?.roles) return [...(channels.get(of.channel) ?? [])]
+    const owners = new Set([meta.only, ...(to?.users ?? []), meta.now?.user_id, meta.was?.user_id])
     const own = [...owners]
       .flatMap((user) => [...(byUser.get(user ?? '') ?? [])])
       .flatMap((connection) =>
         [...connection.subscriptions.values()].filter(
-          ({ name, scope }) => name === of.channel && (scope.is_owner || meta.only),
+          ({ name, scope }) => name === of.channel && (scope.is_owner || meta.only || to),
         ),
       )
-    return meta.only ? own : [...own, ...(open.get(of.channel) ?? [])]
+    return meta.only || to ? own : [...own, ...(open.get(of.channel) ?? [])]
   }
 
   const match: Hub['match'] = async (events, subscriptions) => {

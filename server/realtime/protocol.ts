@@ -69,6 +69,12 @@ export type Meta = {
   readonly only?: string
   /** For all but this user. */
   readonly except?: string
+  /** For these users, for members of these groups, for who has one of these roles. */
+  readonly to?: {
+    readonly users?: readonly string[]
+    readonly groups?: readonly string[]
+    readonly roles?: readonly string[]
+  }
   /** Of an entry of a feed. */
   readonly actor?: string | null
   readonly action?: string

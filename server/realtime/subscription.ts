@@ -1,4 +1,4 @@
-import { type ChannelEvent, eventFrame, limits, resyncFrame } from '#server/realtime/protocol.ts'
+import { type ChannelEvent, eventFrame, limits, type Meta, readEvent, resyncFrame } from '#server/realtime/protocol.ts'
 import type { Connection, Scope, Subscription } from '#server/realtime/types.ts'
 
 export const createSubscription = (connection: Connection, shown: string, params: object): Subscription => ({
@@ -31,6 +31,11 @@ const sees = (
   (!scope.is_owner || owner.user_id === connection.userId) &&
   (groups === null || (owner.group_id !== null && groups.has(owner.group_id)))
 
+const isAmong = ({ scope, groups, connection }: Subscription, to: NonNullable<Meta['to']>) =>
+  to.users?.includes(connection.userId) ||
+  to.groups?.some((group) => groups?.has(group)) ||
+  to.roles?.some((role) => scope.roles?.includes(role))
+
 /**
  * What a subscriber is told of an event: its name, null for nothing, `lost` where that cannot be decided. A row that
  * comes into a subscriber's view is an insert to them, and one that leaves it a delete, whatever happened to it.
@@ -42,6 +47,7 @@ const toldOf = (subscription: Subscription, of: ChannelEvent): string | null => 
     const { unseen = [], hidden = [] } = subscription.scope
     return hidden.includes(meta.action) || (meta.actor && unseen.includes(meta.actor)) ? null : of.event
   }
+  if (meta.to !== undefined) return isAmong(subscription, meta.to) ? of.event : null
   if (meta.except !== undefined) return meta.except === subscription.connection.userId ? null : of.event
   if (meta.only !== undefined) return meta.only === subscription.connection.userId ? of.event : null
   const { now, was } = meta
@@ -84,3 +90,10 @@ export const goLive = (subscription: Subscription): void => {
   subscription.waiting = []
   for (const of of waiting) deliver(subscription, of)
 }
+
+/** Whether a role that decided what is shown has ended by itself, which no transaction tells. */
+export const isPoked = ({ shown, scope }: Subscription, at: Date): boolean =>
+  shown === 'sync' && scope.until !== undefined && Date.parse(scope.until) <= at.getTime()
+
+export const pokeFrame = ({ shown, seq }: Subscription, at: Date) =>
+  eventFrame(readEvent([shown, seq, 'poke', '{}', null, at.toISOString()]), shown, 'poke')

@@ -36,6 +36,8 @@ export type Scope = {
   readonly filter?: unknown
   readonly is_owner?: boolean
   readonly groups?: readonly string[]
+  /** Of pokes of sync: the keys of the user's roles. */
+  readonly roles?: readonly string[]
   readonly presence?: boolean
   /** Of a group: whose entries, and which actions, its feed is without for this user. */
   readonly unseen?: readonly string[]

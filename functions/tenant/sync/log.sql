@@ -8,6 +8,7 @@ declare
   collection constant uuid := tg_argv[0];
   is_of_group constant boolean := tg_argv[1] = 'group';
   client constant bigint := nullif(current_setting('app.sync_origin', true), '');
+  audiences uuid[];
 begin
   -- a statement is planned when it is reached: the columns of the other scope need not be there
   if tg_op = 'INSERT' and is_of_group then
@@ -47,6 +48,21 @@ begin
        (n.user_id, false, n.deleted_at is null and o.user_id is distinct from n.user_id)
      ) as e (audience, was_live, is_live)
      where e.was_live or e.is_live;
+  end if;
+  if internal.has_subscribers() then
+    if tg_op <> 'DELETE' and is_of_group then
+      audiences := array(select distinct n.group_id from inserted n);
+    elsif tg_op <> 'DELETE' then
+      audiences := array(select distinct n.user_id from inserted n);
+    end if;
+    if tg_op <> 'INSERT' and is_of_group then
+      audiences := audiences || array(select distinct o.group_id from replaced o);
+    elsif tg_op <> 'INSERT' then
+      audiences := audiences || array(select distinct o.user_id from replaced o);
+    end if;
+    if cardinality(audiences) > 0 then
+      perform internal.sync_poke_rows(collection, audiences);
+    end if;
   end if;
   return null;
 end $$;
