@@ -25,6 +25,7 @@ export {
   type RealtimeOptions,
   type Subscriber,
 } from './realtime.ts'
+export { createRedirectSignIn, type RedirectOptions, type RedirectSignIn } from './redirect.ts'
 export type { Session } from './session.ts'
 export type { Call, CallOptions } from './transport.ts'
 export { type Bytes, type Uploaded, type UploadOptions, upload } from './upload.ts'

@@ -25,6 +25,10 @@ const Provider = answer('oauth_provider_json', {
   callback_url: z.string(),
 })
 const Redirects = data(z.strictObject({ addresses: z.array(z.string()) }))
+/** Titles: another route answers a url too, and gives the SDK's types their name. */
+const BegunReply = data(z.strictObject({ url: z.string() }).meta({ title: 'RedirectSignInBegun' })).meta({
+  title: 'RedirectSignInBegunReply',
+})
 const challenge = 'E9Melhoa2OwvFrEMTJguCHaoeK1t8URWbuGJSstw-cM'
 
 export const oauth = area({
@@ -156,7 +160,7 @@ export const oauth = area({
           prompt: ascii(100).optional(),
         }),
         example: { provider: 'google', redirect_to: 'com.example.app://signed-in', code_challenge: challenge },
-        replies: { 200: data(z.strictObject({ url: z.string() })) },
+        replies: { 200: BegunReply },
         refusals: { 400: ['REDIRECT_NOT_ALLOWED'] },
         failure: 'LOGIN_FAILED',
       }),

@@ -39,7 +39,7 @@ export const signInWithMagicLink = 'POST /v1/client/auth/magic-link/verify' as O
 /** Merge a purely anonymous user into the signed-in one */
 export const mergeAccounts = 'POST /v1/client/auth/merge' as Operation<{ body: S.MergeAccountsInput }, S.MergeAccountsReply>
 /** Begin a sign-in by redirect: open the url in a browser */
-export const beginRedirectSignIn = 'POST /v1/client/auth/oauth/begin' as Operation<{ body: S.BeginRedirectSignInInput }, S.BillingPortalReply>
+export const beginRedirectSignIn = 'POST /v1/client/auth/oauth/begin' as Operation<{ body: S.BeginRedirectSignInInput }, S.RedirectSignInBegunReply>
 /** Finish a sign-in by redirect: the code and its verifier become a session, once */
 export const finishRedirectSignIn = 'POST /v1/client/auth/oauth/exchange' as Operation<{ body: S.FinishRedirectSignInInput }, S.UserSessionReply>
 /** Set or change the signed-in user's password, and end their other sessions */

@@ -5478,6 +5478,12 @@ export type RedeemInviteResult = {
   can_provision: true
   redeemed: boolean
 }
+export type RedirectSignInBegun = {
+  url: string
+}
+export type RedirectSignInBegunReply = {
+  data: RedirectSignInBegun
+}
 export type Referral = {
   valid: boolean
   referrer: MyReferralClaimClaimer | null
