@@ -27,5 +27,8 @@ export {
 } from './realtime.ts'
 export { createRedirectSignIn, type RedirectOptions, type RedirectSignIn } from './redirect.ts'
 export type { Session } from './session.ts'
+export { createSync, type Sync, type SyncCollection, type SyncOptions, type Write } from './sync.ts'
+export { onPoke, type Refusal, type Row, type Verdict } from './sync_calls.ts'
+export { memorySyncStore, type SyncStore } from './sync_store.ts'
 export type { Call, CallOptions } from './transport.ts'
 export { type Bytes, type Uploaded, type UploadOptions, upload } from './upload.ts'

@@ -126,3 +126,39 @@ test('realtime, config and an upload work in a page', async () => {
   expect(told).toEqual([30, [10, 20, 30]])
   await context.close()
 })
+
+test('rows are in the page’s IndexedDB: they outlive a reload, and the tabs show the same', async () => {
+  await project.admin.post('/collections', {
+    name: 'notes',
+    sync: true,
+    columns: [{ name: 'title', type: 'text', nullable: false }],
+  })
+  const context = await profile()
+  const tabs = [await open(context), await open(context)] as const
+  const begin = (every: number) =>
+    `globalThis.sync = sdk.createSync(sdk.app, { collections: ['notes'], delay: ${every}, every: ${every} })
+     globalThis.notes = sync.collection('notes')
+     globalThis.seen = []
+     notes.subscribe((rows) => { globalThis.seen = rows.map(({ title }) => title).sort() })`
+  await run(tabs[0], 'await sdk.app.ensureSignedIn()')
+  for (const tab of tabs) await run(tab, begin(3_600_000))
+  await context.setOffline(true)
+  // both write at once, and each shows what the other one wrote
+  await Promise.all(
+    tabs.map((tab, n) => run(tab, `for (let i = 0; i < 10; i += 1) await notes.insert({ title: '${n}' + i })`)),
+  )
+  for (const tab of tabs) await expect.poll(() => run(tab, 'return seen.length')).toBe(20)
+  expect(await run(tabs[0], 'return sync.now().catch(({ code }) => code)')).toBe('NETWORK_ERROR')
+  for (const tab of tabs) await tab.close()
+  await context.setOffline(false)
+  const next = await open(context)
+  await run(next, begin(20))
+  expect(await run(next, 'return (await notes.rows()).length')).toBe(20)
+  await expect.poll(() => run(next, 'return sync.size()')).toBe(0)
+  const [{ n }] = (await project.sql('select count(*)::int n from collections.notes')) as [{ n: number }]
+  expect(n).toBe(20)
+  // whoever comes next on this page sees nothing of it, and finds nothing
+  await run(next, 'await sdk.app.signOut(); await sdk.app.ensureSignedIn(); await sync.now()')
+  expect(await run(next, 'return notes.rows()')).toEqual([])
+  await context.close()
+})

@@ -43,6 +43,22 @@ export const network = (): Network => {
   return made
 }
 
+/** A network that loses every third answer, after the server has done what was asked. */
+export const lossyNetwork = (): Network => {
+  const net = network()
+  const whole = net.fetch
+  let count = 0
+  return Object.assign(net, {
+    async fetch(url: string, init: unknown) {
+      const answer = await whole(url, init)
+      count += 1
+      if (count % 3 !== 0) return answer
+      await answer.text()
+      throw new TypeError('fetch failed')
+    },
+  })
+}
+
 /** A store that outlives an app, as a device does. */
 export const device = (): Store & { readonly values: Map<string, string> } => {
   const values = new Map<string, string>()
