@@ -17,8 +17,7 @@ grant select on app.diagnostic_issues, app.diagnostic_issue_versions, app.diagno
 
 -- writes are functions with the owner's rights
 grant execute on function api.diagnostics_ping, api.diagnostics_report to app_anon, app_user;
-grant execute on function internal.diagnostics_version_key, internal.diagnostics_version_number,
-  internal.diagnostics_recent,
+grant execute on function internal.diagnostics_version_key, internal.diagnostics_recent,
   internal.diagnostics_issue_json, internal.diagnostics_report_json, internal.diagnostics_reports_page,
   api.diagnostics_issues, api.diagnostics_issue, api.diagnostics_issue_update, api.diagnostics_issue_reports,
   api.diagnostics_health, api.diagnostics_issue_report, internal.source_map_json, internal.source_maps_page,
