@@ -129,6 +129,21 @@ const definitions: readonly (readonly [string, object])[] = [
       ],
     },
   ],
+  ['/stores', { key: 'main', name: 'Practice shop' }],
+  [
+    '/stores/main/offers',
+    { key: 'potions', catalog_item_key: 'potion', quantity: 3, limit_per_user: 1, limit_period: 'day' },
+  ],
+  [
+    '/stores/main/offers',
+    {
+      key: 'starter',
+      catalog_item_key: 'starter',
+      prices: [{ currency_code: 'COINS', price: 60, original_price: 80 }],
+      badge: 'Best value',
+      stock_total: 500,
+    },
+  ],
   ['/leaderboards', { key: 'xp-ever', name: 'Most XP', source: { type: 'xp' }, scoring: 'last', period: 'all_time' }],
   ['/config', { key: 'lesson_length', value: 10, value_type: 'number', conditions: [{ percentage: 20, value: 15 }] }],
   ['/config', { key: 'welcome_text', value: 'Welcome back', value_type: 'string' }],
@@ -355,6 +370,9 @@ export const fillWithUsers = async (
     })
     if (n % 4 !== 0) await act(user.id, 'POST', `/client/sessions/${id}/end`, {})
   }
+  // who has coins buys for them
+  const purchase = { offer_key: 'potions', currency_code: 'COINS', expected_price: 90 }
+  for (const user of users.slice(2, 3)) await act(user.id, 'POST', '/client/stores/main/purchase', purchase)
   for (const [n, user] of some.entries()) {
     const reports = crashes.slice(0, 1 + (n % crashes.length)).map((crash, k) => ({
       ...crash,

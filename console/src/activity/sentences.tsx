@@ -61,6 +61,9 @@ const sentences: Readonly<Record<string, (row: Row) => string>> = {
   'svc.inventory.granted': (row) => `got ${text(row['quantity'] ?? 1)} × ${itemOf(row)}`,
   'svc.inventory.consumed': (row) => `used ${text(row['quantity'] ?? 1)} × ${itemOf(row)}`,
   'svc.inventory.expired': (row) => `${itemOf(row)} ended`,
+  'svc.store.purchased': (row) =>
+    `bought ${text(row['offer_key'])} for ${count(row['total_price'] as number)} ${text(row['currency_code'])}`,
+  'svc.store.refunded': (row) => `${text(row['offer_key'])} was refunded`,
   'svc.entitlement.granted': (row) => `got the entitlement ${text(row['entitlement_id'])}`,
   'svc.entitlement.revoked': (row) => `lost the entitlement ${text(row['entitlement_id'])}`,
   'svc.segment.entered': (row) => `entered the segment ${named(row)}`,
