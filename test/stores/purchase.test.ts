@@ -334,7 +334,7 @@ test('of twenty buyers of the last item exactly one has it, and nobody paid for 
 })
 
 test('a store and an offer that are deleted while they are bought are bought, or not found', async () => {
-  const at = await offer()
+  const at = await offer({ stock_total: 1 })
   const { id, user } = await someone(10)
   const [purchase, removal] = await meetingBehind(
     project.database,

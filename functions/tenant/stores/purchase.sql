@@ -26,15 +26,12 @@ begin
      for key share;
   if offer.id is null then
     perform internal.store_refuse('OFFER_NOT_FOUND', 'The store has no such offer.', null, 404);
-  elsif offer.stock_total is not null then
-    -- buyers of an offer with a stock come one after the other
-    select o.* into offer from app.store_offers o where o.id = offer.id for no key update;
   end if;
   return offer;
 end $$;
 comment on function internal.store_offer_bought is
-  'The offer that a purchase names, by id or key, locked: against deletion, and where it has a stock against other
-   buyers. Refuses 404 OFFER_NOT_FOUND. Granted to nobody.';
+  'The offer that a purchase names, by id or key, locked against deletion. Refuses 404 OFFER_NOT_FOUND. Granted to
+   nobody.';
 
 create or replace function internal.store_units_check(offer app.store_offers, item app.catalog_items,
                                                       state internal.store_offer_state, app_user_id uuid,
@@ -146,6 +143,29 @@ $$;
 comment on function internal.store_sales_add is
   'Counts units of an offer as sold, or with a negative number as given back. Granted to nobody.';
 
+create or replace function internal.store_units_take(offer app.store_offers, app_user_id uuid, quantity int)
+returns void
+language plpgsql volatile security definer set search_path = '' as $$
+declare
+  remaining bigint;
+begin
+  if (store_units_take.offer).stock_total is not null then
+    -- the last step of a purchase, so that buyers of one offer wait for one another as short as can be. Who has waited
+    -- reads what was sold meanwhile
+    select o.stock_total into remaining
+      from app.store_offers o where o.id = (store_units_take.offer).id for no key update;
+    remaining := remaining - internal.store_offer_sold((store_units_take.offer).id);
+    if remaining < store_units_take.quantity then
+      perform internal.store_refuse('OUT_OF_STOCK', 'There are not as many left.',
+                                    json_build_object('remaining', greatest(remaining, 0)));
+    end if;
+  end if;
+  perform internal.store_sales_add((store_units_take.offer).id, store_units_take.app_user_id,
+                                   store_units_take.quantity);
+end $$;
+comment on function internal.store_units_take is
+  'Takes units of an offer from its stock, or refuses 409 OUT_OF_STOCK. Locks an offer with a stock. Granted to nobody.';
+
 create or replace function internal.store_told(verb text, p app.purchases, store_key text, offer_key text,
                                                item_key text)
 returns void
@@ -187,6 +207,7 @@ declare
   c app.currencies;
   given record;
   bought app.purchases;
+  answer api.reply;
 begin
   select s.* into store from app.stores s where s.id = store_buy.store_id for key share;
   if store.id is null or internal.store_reason(store, segments) is not null then
@@ -223,13 +244,14 @@ begin
           given.granted, jsonb_build_object('stacks', given.stacks, 'credits', given.credits), internal.now())
   returning * into bought;
   perform internal.store_told('purchased', bought, store.key, offer.key, item.key);
-  perform internal.store_sales_add(offer.id, store_buy.app_user_id, store_buy.quantity);
-  return internal.reply(201, json_build_object(
+  answer := internal.reply(201, json_build_object(
     'purchase', internal.purchase_json(bought),
     'granted', coalesce((select json_agg(internal.inventory_json(s) order by s.id)
                            from app.inventory_stacks s
                           where s.id in (select g.value::uuid from jsonb_each_text(given.stacks) g)), '[]'),
     'balances', internal.store_balances(store_buy.app_user_id, purchase_id)));
+  perform internal.store_units_take(offer, store_buy.app_user_id, store_buy.quantity);
+  return answer;
 end $$;
 comment on function internal.store_buy is
   'Buys some units of an offer for a user, or refuses as api.store_purchase does. The user must be locked. Granted to
