@@ -4,7 +4,7 @@ import { fill, phone, picture, settled, startConsole, violations, wide } from '#
 /** The pages of stores: offers and their prices, the store as a user sees it, purchases and a refund. */
 const { project, signedIn, go, complaints } = await startConsole()
 const { users } = await fill(project, 20, 5)
-const [, , buyer, poor] = users as { id: string; display_name: string }[]
+const [, , buyer, poor] = users
 const page = await signedIn()
 page.setDefaultTimeout(10_000)
 const { admin } = project

@@ -152,6 +152,20 @@ describe('an offer', () => {
     expect((await shown(user, at.store.key)).offers[0].reason).toBe('max_owned')
   })
 
+  test('of bundles in bundles that hold more than a number can is shown, and has no room', async () => {
+    const leaf = await item({ max_owned: 5 })
+    let contents = [leaf.key]
+    for (let level = 0; level < 2; level += 1) {
+      const held = contents.map((content_item_key) => ({ content_item_key, quantity: 10_000 }))
+      const bundles = Array.from({ length: 31 }, () => item({ item_type: 'bundle', bundle_contents: held }))
+      contents = (await Promise.all(bundles)).map(({ key }) => key)
+    }
+    const held = contents.map((content_item_key) => ({ content_item_key, quantity: 10_000 }))
+    const at = await offer({ quantity: 10_000 }, {}, { item_type: 'bundle', bundle_contents: held })
+    const { user } = await someone(10)
+    expect((await shown(user, at.store.key)).offers[0].reason).toBe('max_owned')
+  })
+
   test('is hidden while it is inactive, of an inactive item, ended or for a segment of others; a preview says why', async () => {
     const at = await offer()
     const { id, server } = await someone()

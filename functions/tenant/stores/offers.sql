@@ -38,10 +38,15 @@ language sql stable as $$
     'catalog_item_id', (store_offer_json.o).catalog_item_id,
     'catalog_item_key', (select i.key from app.catalog_items i where i.id = (store_offer_json.o).catalog_item_id),
     'quantity', (store_offer_json.o).quantity,
-    'prices', internal.store_offer_own_prices((store_offer_json.o).id),
+    -- as internal.store_offer_own_prices and store_offer_sold, which would each start a query of their own
+    'prices', coalesce((
+      select json_agg(json_build_object('currency_code', p.currency_code, 'price', p.price,
+                                        'original_price', p.original_price) order by p.currency_code)
+        from app.store_offer_prices p where p.offer_id = (store_offer_json.o).id), '[]'),
     'limit_per_user', (store_offer_json.o).limit_per_user, 'limit_period', (store_offer_json.o).limit_period,
     'stock_total', (store_offer_json.o).stock_total,
-    'stock_sold', internal.store_offer_sold((store_offer_json.o).id),
+    'stock_sold', coalesce((select sum(a.units) from app.store_offer_sales a
+                             where a.offer_id = (store_offer_json.o).id), 0)::bigint,
     'starts_at', internal.iso((store_offer_json.o).starts_at), 'ends_at', internal.iso((store_offer_json.o).ends_at),
     'segment_id', (store_offer_json.o).segment_id, 'badge', (store_offer_json.o).badge,
     'sort_order', (store_offer_json.o).sort_order, 'is_active', (store_offer_json.o).is_active,

@@ -164,7 +164,8 @@ begin
                                    store_units_take.quantity);
 end $$;
 comment on function internal.store_units_take is
-  'Takes units of an offer from its stock, or refuses 409 OUT_OF_STOCK. Locks an offer with a stock. Granted to nobody.';
+  'Takes units of an offer from its stock, or refuses 409 OUT_OF_STOCK. Locks an offer with a stock. Granted to
+   nobody.';
 
 create or replace function internal.store_told(verb text, p app.purchases, store_key text, offer_key text,
                                                item_key text)

@@ -53,7 +53,8 @@ begin
        -- the catalog nests bundles at most three levels
        where cardinality(o.place) <= 3
     )
-    select i, (sum(o.quantity) * store_contents.wanted)::bigint
+    -- at most what JSON holds exactly: more than anybody may own
+    select i, least(sum(o.quantity) * store_contents.wanted, 9007199254740991)::bigint
       from opened o
       join app.catalog_items i on i.id = o.id and i.item_type <> 'bundle'
      group by i.id, i.*
