@@ -181,6 +181,23 @@ const createBuyer = (of: Project) => ({
   },
 })
 
+/** Imports a store by a document alone. */
+const importStore = async (store: object) => {
+  const known = (await exportOf(project)).definitions.catalog?.thing
+  if (!known) await made('/catalog', { key: 'thing', name: 'Thing', item_type: 'consumable' })
+  const document = { ...(await exportOf(project)), definitions: { stores: { wrong: { name: 'Wrong', ...store } } } }
+  return admin.post('/promotion/import?dry_run=false', { document })
+}
+
+test('a document creates a store with the defaults of its offers', async () => {
+  const answer = await importStore({ offers: [{ key: 'a', catalog_item_key: 'thing' }] })
+  expect(answer.status, answer.text).toBeLessThan(300)
+  expect((await admin.get('/stores/wrong')).data.offers).toMatchObject([
+    { key: 'a', catalog_item_key: 'thing', quantity: 1, prices: [], limit_period: 'total', is_active: true },
+  ])
+  await admin.delete('/stores/wrong')
+})
+
 test.each([
   ['offers is no list', { offers: 7 }],
   ['an offer has no key', { offers: [{ catalog_item_key: 'thing' }] }],
@@ -204,10 +221,8 @@ test.each([
   ['a price is null', { offers: [{ key: 'a', catalog_item_key: 'thing', prices: [{ currency_code: 'COINS' }] }] }],
   ['a time is none', { offers: [{ key: 'a', catalog_item_key: 'thing', starts_at: 'soon' }] }],
 ])('a document in which %s is refused', async (_why, store) => {
-  const known = (await exportOf(project)).definitions.catalog.thing
-  if (!known) await made('/catalog', { key: 'thing', name: 'Thing', item_type: 'consumable' })
-  const document = { ...(await exportOf(project)), definitions: { stores: { wrong: { name: 'Wrong', ...store } } } }
-  const answer = await admin.post('/promotion/import', { document, dry_run: false })
+  const answer = await importStore(store)
   expect([400, 409], answer.text).toContain(answer.status)
+  expect(answer.text).not.toContain('is not a field')
   expectRefusal(await admin.get('/stores/wrong'), 404, 'NOT_FOUND')
 })

@@ -90,7 +90,7 @@ begin
   end if;
   perform internal.catalog_currencies_hold(store_offer_prices_set.prices);
   for part in
-    select p.value ->> 'currency_code' as code, p.n - 1 as place,
+    select p.value ->> 'currency_code' as code, p.value -> 'price' as price, p.n - 1 as place,
            count(*) over (partition by p.value ->> 'currency_code') as times
       from jsonb_array_elements(store_offer_prices_set.prices) with ordinality as p (value, n)
      order by p.n
@@ -99,6 +99,9 @@ begin
       perform internal.invalid('prices.' || part.place || '.currency_code', 'is not a currency of this project');
     elsif part.times > 1 then
       perform internal.invalid('prices', 'must name each currency once');
+    -- a document of promotion may hold anything
+    elsif coalesce(part.price #>> '{}' !~ '^\d{1,10}$', true) then
+      perform internal.invalid('prices.' || part.place || '.price', 'must be a whole number');
     end if;
   end loop;
   delete from app.store_offer_prices p
