@@ -124,6 +124,21 @@ describe('an offer', () => {
     expectInvalid(await admin.post(`/stores/${store.key}/offers`, whole), field)
   })
 
+  test('that is changed stays within its bounds, and as it was where it is refused', async () => {
+    const { store, offer: made } = await offer()
+    const path = `/stores/${store.key}/offers/${made.id}`
+    const [starts_at, ends_at] = ['2026-12-02T00:00:00Z', '2026-12-01T00:00:00Z']
+    for (const [field, body] of [
+      ['quantity', { quantity: 0 }],
+      ['quantity', { quantity: null }],
+      ['ends_at', { badge: 'x', starts_at, ends_at }],
+      ['segment_id', { badge: 'x', segment_id: randomUUID() }],
+      ['prices.0.currency_code', { badge: 'x', prices: [{ currency_code: 'NONE', price: 1 }] }],
+    ] as const)
+      expectInvalid(await admin.patch(path, body), field)
+    expect((await admin.get(`/stores/${store.key}`)).data.offers).toEqual([made])
+  })
+
   test('of another store, an unknown store and another project are not found', async () => {
     const [one, two] = [await offer(), await offer()]
     expectRefusal(await admin.patch(`/stores/${one.store.key}/offers/${two.offer.id}`, {}), 404, 'NOT_FOUND')
