@@ -1693,6 +1693,7 @@ create table app.event_plans (
   challenges boolean,
   achievements internal.achievement_plan,
   leaderboards uuid[],
+  leagues uuid[],
   referrals boolean,
   segments uuid[],
   flags uuid[],
@@ -2460,6 +2461,168 @@ create policy "administrators delete boards" on app.leaderboards for delete to a
 create policy "administrators read boards" on app.leaderboards for select to app_admin
   using (true);
 create policy "dashboards read every row" on app.leaderboards for select to app_dashboard
+  using (true);
+
+-- Those who play against each other in one run, at most size of them.
+create table app.league_cohorts (
+  id uuid not null default internal.new_id(),
+  run_id uuid not null,
+  -- The place of the tier in those of the run, 0 for the lowest.
+  tier smallint not null,
+  -- One of eight: who puts a user into a cohort holds the lock of its lane, so that users who join at once do not wait
+  -- for each other, and few cohorts are begun.
+  lane smallint not null,
+  size smallint not null,
+  members smallint not null default 0,
+  is_full boolean generated always as ((members >= size)) stored,
+  settled_at timestamp with time zone,
+  created_at timestamp with time zone not null default internal.now(),
+  constraint league_cohorts_pkey PRIMARY KEY (id),
+  constraint league_cohorts_of_run UNIQUE (run_id, id),
+  constraint league_cohorts_run_id_fkey FOREIGN KEY (run_id) REFERENCES app.league_runs(id) ON DELETE CASCADE,
+  constraint league_cohorts_within_size CHECK (((members >= 0) AND (members <= size)))
+);
+CREATE INDEX league_cohorts_by_tier ON app.league_cohorts USING btree (run_id, tier, id);
+CREATE INDEX league_cohorts_with_room ON app.league_cohorts USING btree (run_id, tier, id DESC) WHERE (NOT is_full);
+alter table app.league_cohorts enable row level security;
+create policy "administrators read cohorts" on app.league_cohorts for select to app_admin
+  using (true);
+create policy "dashboards read every row" on app.league_cohorts for select to app_dashboard
+  using (true);
+
+-- A user's points in a run. Without a cohort they are not enough to be a member yet.
+create table app.league_entries (
+  run_id uuid not null,
+  app_user_id uuid not null,
+  league_id uuid not null,
+  -- The start of the run, for the order of a user's runs.
+  began_at timestamp with time zone not null,
+  cohort_id uuid,
+  tier smallint,
+  points numeric not null,
+  reached_at timestamp with time zone not null,
+  -- The user is banned: has no rank, and stays.
+  is_hidden boolean not null default false,
+  result text not null default 'pending'::text,
+  final_rank smallint,
+  is_seen boolean not null default false,
+  created_at timestamp with time zone not null default internal.now(),
+  constraint league_entries_pkey PRIMARY KEY (app_user_id, run_id),
+  constraint league_entries_app_user_id_fkey FOREIGN KEY (app_user_id) REFERENCES app.users(id) ON DELETE CASCADE,
+  constraint league_entries_cohort_of_run FOREIGN KEY (run_id, cohort_id) REFERENCES app.league_cohorts(run_id, id) ON DELETE CASCADE,
+  constraint league_entries_run_id_fkey FOREIGN KEY (run_id) REFERENCES app.league_runs(id) ON DELETE CASCADE,
+  constraint league_entries_result_known CHECK ((result = ANY (ARRAY['pending'::text, 'promoted'::text, 'stayed'::text, 'relegated'::text])))
+);
+CREATE INDEX league_entries_of_cohort ON app.league_entries USING btree (run_id, cohort_id);
+CREATE INDEX league_entries_of_user ON app.league_entries USING btree (league_id, app_user_id, began_at DESC, run_id DESC) WHERE (cohort_id IS NOT NULL);
+alter table app.league_entries enable row level security;
+create policy "administrators read every entry of leagues" on app.league_entries for select to app_admin
+  using (true);
+create policy "dashboards read every row" on app.league_entries for select to app_dashboard
+  using (true);
+create policy "users read their own entries of leagues" on app.league_entries for select to app_user
+  using ((app_user_id = ( SELECT internal.user_id() AS user_id)));
+
+-- One period of a league, or a part of it, with the rules that it began with. Made by the first points in it.
+create table app.league_runs (
+  id uuid not null default internal.new_id(),
+  league_id uuid not null,
+  run_key text not null,
+  period_key text not null,
+  starts_at timestamp with time zone not null,
+  ends_at timestamp with time zone not null,
+  -- From when on events count: a minute before the start of a run that closing another by hand began.
+  takes_from timestamp with time zone not null,
+  tiers jsonb not null,
+  cohort_size integer not null,
+  points jsonb not null,
+  min_points_to_join integer not null,
+  inactive_relegates boolean not null,
+  rewards jsonb not null,
+  -- When it was closed by hand: then it takes nothing afterwards.
+  closed_at timestamp with time zone,
+  -- A transaction that began after the run had ended: when all older ones have ended, every writer has seen it.
+  fence xid8,
+  is_warned boolean not null default false,
+  is_settled boolean not null default false,
+  -- The last cohort that was visited: by the announcement of the end, then by closing.
+  cursor_id uuid,
+  created_at timestamp with time zone not null default internal.now(),
+  constraint league_runs_pkey PRIMARY KEY (id),
+  constraint league_runs_key_unique UNIQUE (league_id, run_key),
+  constraint league_runs_league_id_fkey FOREIGN KEY (league_id) REFERENCES app.leagues(id) ON DELETE CASCADE,
+  constraint league_runs_end_not_before_start CHECK ((ends_at >= starts_at))
+);
+CREATE INDEX league_runs_newest ON app.league_runs USING btree (league_id, starts_at DESC, id DESC);
+alter table app.league_runs enable row level security;
+create policy "administrators read runs of leagues" on app.league_runs for select to app_admin
+  using (true);
+create policy "dashboards read every row" on app.league_runs for select to app_dashboard
+  using (true);
+
+-- The tier that an administrator gave a user, until the user enters a run: the last of the ladder, whose others are the
+-- tiers below it.
+create table app.league_tiers (
+  league_id uuid not null,
+  app_user_id uuid not null,
+  ladder text[] not null,
+  created_at timestamp with time zone not null default internal.now(),
+  constraint league_tiers_pkey PRIMARY KEY (app_user_id, league_id),
+  constraint league_tiers_app_user_id_fkey FOREIGN KEY (app_user_id) REFERENCES app.users(id) ON DELETE CASCADE,
+  constraint league_tiers_league_id_fkey FOREIGN KEY (league_id) REFERENCES app.leagues(id) ON DELETE CASCADE
+);
+CREATE INDEX league_tiers_of_league ON app.league_tiers USING btree (league_id);
+alter table app.league_tiers enable row level security;
+
+-- Ladders of tiers: who plays is in a cohort of a tier for a run, and moves by a tier at its end. At most 10.
+create table app.leagues (
+  id uuid not null default internal.new_id(),
+  key text not null,
+  name text not null,
+  tiers jsonb not null,
+  cohort_size integer not null default 30,
+  period text not null default 'weekly'::text,
+  timezone text not null default 'UTC'::text,
+  points jsonb not null default '{"type": "xp"}'::jsonb,
+  min_points_to_join integer not null default 1,
+  inactive_relegates boolean not null default true,
+  rewards jsonb not null default '[]'::jsonb,
+  -- Names of the events that give points, by the definition and by runs that are not settled; an empty text is XP.
+  watches text[] not null default '{}'::text[],
+  is_active boolean not null default true,
+  created_at timestamp with time zone not null default internal.now(),
+  updated_at timestamp with time zone not null default internal.now(),
+  constraint leagues_pkey PRIMARY KEY (id),
+  -- 409 CONFLICT key: A league with this key exists.
+  constraint leagues_key_unique UNIQUE (key),
+  -- 400 VALIDATION_ERROR cohort_size: must be 5 to 100.
+  constraint leagues_cohort_size_5_to_100 CHECK (((cohort_size >= 5) AND (cohort_size <= 100))),
+  -- 400 VALIDATION_ERROR key: must match ^[a-z][a-z0-9_-]{0,127}$.
+  constraint leagues_key_form CHECK ((key ~ '^[a-z][a-z0-9_-]{0,127}$'::text)),
+  -- 400 VALIDATION_ERROR min_points_to_join: must be 1 to 1000000.
+  constraint leagues_min_points_to_join_1_to_1000000 CHECK (((min_points_to_join >= 1) AND (min_points_to_join <= 1000000))),
+  -- 400 VALIDATION_ERROR name: must have 1 to 200 characters.
+  constraint leagues_name_1_to_200 CHECK (((char_length(name) >= 1) AND (char_length(name) <= 200))),
+  -- 400 VALIDATION_ERROR name: must be one line of text.
+  constraint leagues_name_is_one_line CHECK (internal.is_line(name)),
+  -- 400 VALIDATION_ERROR period: must be daily, weekly or monthly.
+  constraint leagues_period_known CHECK ((period = ANY (ARRAY['daily'::text, 'weekly'::text, 'monthly'::text]))),
+  -- 400 VALIDATION_ERROR points: must be an object.
+  constraint leagues_points_is_object CHECK ((jsonb_typeof(points) = 'object'::text)),
+  constraint leagues_rewards_is_list CHECK ((jsonb_typeof(rewards) = 'array'::text)),
+  constraint leagues_tiers_is_list CHECK ((jsonb_typeof(tiers) = 'array'::text))
+);
+alter table app.leagues enable row level security;
+create policy "administrators add leagues" on app.leagues for insert to app_admin
+  with check (true);
+create policy "administrators change leagues" on app.leagues for update to app_admin
+  using (true)
+  with check (true);
+create policy "administrators delete leagues" on app.leagues for delete to app_admin
+  using (true);
+create policy "administrators read leagues" on app.leagues for select to app_admin
+  using (true);
+create policy "dashboards read every row" on app.leagues for select to app_dashboard
   using (true);
 
 -- Answers of requests that moved value under an Idempotency-Key, by user and route, kept for ever.

@@ -124,6 +124,7 @@ LAST_OWNER | An organization needs an owner. | Make somebody else owner first.
 LEADERBOARD_IMMUTABLE | scoring, sort and period are fixed once there are entries. | Create another leaderboard.
 LEADERBOARD_NOT_ACTIVE | The leaderboard takes no scores now. | Read the leaderboard; try in its next run.
 LEADERBOARD_NOT_MANUAL | The scores of this leaderboard come from events or from another source. | Send the events instead.
+LEAGUE_IMMUTABLE | The period is fixed once a run has members. | Create another league.
 LIMIT_REACHED | The owner has as many of these as are allowed; details.limit is the number. | Delete some that are not used.
 LINK_REQUIRED | An account has this address, and the provider is not linked to it. | Sign in the way the account was made, then link the provider.
 MAX_OWNED_REACHED | The user has as many of the item as one may own. | Do not grant more, or raise max_owned.
@@ -203,6 +204,7 @@ REST_DISABLED | supabase-js is off in this project. | The developer sets rest_en
 REST_UNAVAILABLE | PostgREST did not answer. | Try again after Retry-After.
 ROLE_FORBIDDEN | The developer's role in the organization is too low; details name the least one. | Ask an owner of the organization.
 ROLE_IN_USE | Users have this role. | Revoke it first, or send force=true.
+RUN_CLOSED | This run is closed already. | Read the runs of the league.
 SCOPE_EXCEEDS_CEILING | A token may not do more than its maker. | Ask for fewer scopes.
 SCOPE_REQUIRED | The token lacks a scope; details.required names it. | Make a token with this scope.
 SCORE_OUT_OF_RANGE | The score is outside of the range of the leaderboard. | Check the score; details have the range.

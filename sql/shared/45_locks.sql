@@ -69,6 +69,12 @@ return case when advisory_lock_key.name in (
   'leaderboard_fold_later',
   -- the clock of a leaderboard
   'leaderboard_rollover',
+  -- closing a run of a league by hand
+  'league_close',
+  -- one of the eight lanes in which users enter the cohorts of a tier
+  'league_lane',
+  -- the clock of a league
+  'league_turn',
   -- a key of a file that no user owns, and that may have no row yet
   'media_key',
   -- restores of one purchase by several users: each finds the owner whom the one before it has made

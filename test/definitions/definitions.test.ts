@@ -1,4 +1,4 @@
-import { describe, expect, test } from 'vitest'
+import { afterEach, describe, expect, test } from 'vitest'
 import type { OfDefinition } from '#server/http/route.ts'
 import { invalidCode } from '#server/http/route.ts'
 import { edgesOf, isNullable, schemaOf, wrongOf } from '#test/support/field_bounds.ts'
@@ -106,6 +106,9 @@ describe.each(registered.map((of) => [of.kind, of] as const))('%s', (kind, of) =
   const key = of.key_column ?? ''
   const isPaged = 'offset' in (entry(kind, 'list')?.route.query ?? {})
   const everything = (paging = 'limit=200') => `${at}?${paging}${everyRow[kind] ?? ''}`
+
+  // each test makes a few
+  if ((of.max_count ?? 100) < 20) afterEach(() => project.sql(`delete from ${of.table_name}`))
 
   const post = (where: typeof project, body: Record<string, unknown>) => {
     if (creation.route.method === 'POST') return where.admin.post(at, body)

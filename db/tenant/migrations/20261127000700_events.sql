@@ -131,6 +131,7 @@ create table app.event_plans (
   challenges   boolean,
   achievements internal.achievement_plan,
   leaderboards uuid[],
+  leagues      uuid[],
   referrals    boolean,
   segments     uuid[],
   flags        uuid[],

@@ -514,6 +514,26 @@ export const setLeaderboardEntry = 'PUT /v1/admin/projects/{projectId}/leaderboa
 export const rebuildLeaderboard = 'POST /v1/admin/projects/{projectId}/leaderboards/{idOrKey}/rebuild' as Operation<{ path: { projectId: string; idOrKey: string } }, S.CreateCollectionIndexReply>
 /** Runs, newest first */
 export const listLeaderboardRuns = 'GET /v1/admin/projects/{projectId}/leaderboards/{idOrKey}/runs' as Operation<{ path: { projectId: string; idOrKey: string }; query?: { limit?: number; offset?: number } }, S.LeaderboardRunPage>
+/** Leagues, newest first */
+export const listLeagueDefinitions = 'GET /v1/admin/projects/{projectId}/leagues' as Operation<{ path: { projectId: string }; query?: { limit?: number; offset?: number } }, S.LeagueDefinitionPage>
+/** Define a league; at most 10 */
+export const createLeagueDefinition = 'POST /v1/admin/projects/{projectId}/leagues' as Operation<{ path: { projectId: string }; body: S.CreateLeagueDefinitionInput }, S.LeagueDefinitionReply>
+/** Delete a league with its runs and results; rewards stay */
+export const deleteLeagueDefinition = 'DELETE /v1/admin/projects/{projectId}/leagues/{idOrKey}' as Operation<{ path: { projectId: string; idOrKey: string } }, S.RevokeDeveloperSessionReply>
+/** A league */
+export const getLeagueDefinition = 'GET /v1/admin/projects/{projectId}/leagues/{idOrKey}' as Operation<{ path: { projectId: string; idOrKey: string } }, S.LeagueDefinitionReply>
+/** Change a league; its rules take effect with the next run */
+export const updateLeagueDefinition = 'PATCH /v1/admin/projects/{projectId}/leagues/{idOrKey}' as Operation<{ path: { projectId: string; idOrKey: string }; body?: S.UpdateLeagueDefinitionInput }, S.LeagueDefinitionReply>
+/** Close the open run now; the next one begins at once and ends with the period */
+export const closeLeagueRun = 'POST /v1/admin/projects/{projectId}/leagues/{idOrKey}/close-run' as Operation<{ path: { projectId: string; idOrKey: string }; body?: S.CloseLeagueRunInput }, S.LeagueRunReply>
+/** Runs that have had members or were closed by hand, newest first */
+export const listLeagueRuns = 'GET /v1/admin/projects/{projectId}/leagues/{idOrKey}/runs' as Operation<{ path: { projectId: string; idOrKey: string }; query?: { limit?: number; offset?: number } }, S.LeagueRunPage>
+/** Cohorts of a run with their members, the lowest tier first */
+export const listLeagueRunCohorts = 'GET /v1/admin/projects/{projectId}/leagues/{idOrKey}/runs/{runKey}/cohorts' as Operation<{ path: { projectId: string; idOrKey: string; runKey: string }; query?: { tier_key?: string; limit?: number; offset?: number } }, S.LeagueRunCohortPage>
+/** Users, median points and the cut-off of promotion, by tier of the open run */
+export const getLeagueStats = 'GET /v1/admin/projects/{projectId}/leagues/{idOrKey}/stats' as Operation<{ path: { projectId: string; idOrKey: string } }, S.LeagueStatsReply>
+/** Put a user into a tier */
+export const setLeagueUser = 'PUT /v1/admin/projects/{projectId}/leagues/{idOrKey}/users/{userId}' as Operation<{ path: { projectId: string; idOrKey: string; userId: string }; body: S.SetLeagueUserInput }, S.LeagueUserReply>
 /** Files of the project, newest first */
 export const adminListMedia = 'GET /v1/admin/projects/{projectId}/media' as Operation<{ path: { projectId: string }; query?: { status?: "committed" | "pending"; user_id?: string; mime_type?: string; folder_id?: string; search?: string; limit?: number; offset?: number } }, S.MediaPage>
 /** The buckets that the project has made, by name */

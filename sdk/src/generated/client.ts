@@ -220,6 +220,14 @@ export const getLeaderboard = 'GET /v1/client/leaderboards/{idOrKey}' as Operati
 export const getMyLeaderboardEntry = 'GET /v1/client/leaderboards/{idOrKey}/me' as Operation<{ path: { idOrKey: string }; query?: { run?: string } }, S.MyLeaderboardEntryReply>
 /** Submit a score of the caller */
 export const submitLeaderboardScore = 'POST /v1/client/leaderboards/{idOrKey}/scores' as Operation<{ path: { idOrKey: string }; body: S.SubmitLeaderboardScoreInput }, S.SubmitLeaderboardScoreReply>
+/** Active leagues, oldest first, with the caller's place and newest result */
+export const listLeagues = 'GET /v1/client/leagues' as Operation<Nothing, S.LeagueList>
+/** A league with the caller's cohort in order of rank */
+export const getLeague = 'GET /v1/client/leagues/{idOrKey}' as Operation<{ path: { idOrKey: string } }, S.LeagueDetailReply>
+/** The caller's results, newest first */
+export const listLeagueHistory = 'GET /v1/client/leagues/{idOrKey}/history' as Operation<{ path: { idOrKey: string }; query?: { limit?: number; offset?: number } }, S.LeagueHistoryPage>
+/** Mark the caller's newest result as seen */
+export const markLeagueResultSeen = 'POST /v1/client/leagues/{idOrKey}/seen' as Operation<{ path: { idOrKey: string } }, S.MarkLeagueResultSeenReply>
 /** The caller's files, newest first; all files for a server key without a user */
 export const listMedia = 'GET /v1/client/media' as Operation<{ query?: { limit?: number; offset?: number; folder_id?: string } }, S.MediaPage>
 /** A public catalog of files, for apps without a session */

@@ -968,6 +968,10 @@ export type CloseLeaderboardRunResult = {
   starts_at: string | null
   ends_at: string | null
 }
+export type CloseLeagueRunInput = {
+  /** Run. The run that is meant, so that none is closed twice. */
+  run_key?: string
+}
 export type Collection = {
   name: string
   description: string | null
@@ -1724,10 +1728,7 @@ export type CreateLeaderboardDefinitionInput = UpdateLeaderboardDefinitionInput 
     value_property?: string | null
     /** Only events that match. A filter on the properties of the event. */
     filter?: Filter | null
-  }) | {
-    /** Source. What makes scores. */
-    type: "xp"
-  } | {
+  }) | CreateLeaderboardDefinitionInputSource | {
     /** Source. What makes scores. */
     type: "currency"
     /** Currency. The code of a currency, such as `COINS`. */
@@ -1760,6 +1761,55 @@ export type CreateLeaderboardDefinitionInput = UpdateLeaderboardDefinitionInput 
   keep_runs?: number
   is_active?: boolean
 })
+export type CreateLeaderboardDefinitionInputSource = {
+  /** Source. What makes scores. */
+  type: "xp"
+}
+export type CreateLeagueDefinitionInput = UpdateLeagueDefinitionInput & ({
+  /** Key. The name in code and in calls, such as `first_lesson`: a small letter, then small letters, digits, _ and -. It never changes. */
+  key: string
+  name: string
+  tiers: Array<{
+    /** Key. The name in code and in calls, such as `first_lesson`: a small letter, then small letters, digits, _ and -. It never changes. */
+    key: string
+    /** Name. What people read. */
+    name?: string
+    /** Icon. The address of a picture. */
+    icon_url?: string | null
+    /** Promoted. How many of a cohort go up a tier. Default: `0`. */
+    promote_count?: number
+    /** Relegated. How many of a cohort go down a tier. Default: `0`. */
+    relegate_count?: number
+  }>
+  cohort_size?: number
+  period?: "daily" | "weekly" | "monthly"
+  timezone?: string
+  points?: CreateLeagueDefinitionInputPoint | ({
+    /** Points. XP that is gained in the run, or events. */
+    type: "event"
+    /** Event. The event that gives points. */
+    event_name: string
+    /** Property with the points. A number among the properties of the event. */
+    value_property?: string | null
+  })
+  min_points_to_join?: number
+  inactive_relegates?: boolean
+  rewards?: Array<{
+    /** Tier. The key of the tier that the run was played in. */
+    tier_key: string
+    /** From rank. The best rank that gets it; 1 is the first. */
+    from_rank: number
+    /** To rank. The last rank that gets it, included. */
+    to_rank: number
+    /** Reward. What each of these users gets. */
+    reward: Reward
+  }>
+  is_active?: boolean
+})
+export type CreateLeagueDefinitionInputPoint = {
+  /** Points. XP that is gained in the run, or events. */
+  type: "xp"
+}
 export type CreateMediaBucketInput = UpdateMediaBucketInput & ({
   is_public?: boolean
   file_size_limit?: number | null
@@ -4026,6 +4076,163 @@ export type LeaderboardRunPage = {
   offset: number
   limit: number
 }
+export type League = {
+  league: LeagueLeague
+  current: LeagueCurrent
+  last_result: LeagueLastResult
+}
+export type LeagueCurrent = ({
+  run_key: string
+  tier: string
+  points: number | string
+  rank: number | null
+  members: number
+  zone: "promotion" | "safe" | "relegation" | null | ((string & {}))
+  starts_at: string
+  ends_at: string
+}) | null
+export type LeagueDefinition = {
+  id: string
+  key: string
+  name: string
+  tiers: Array<{
+    key: string
+    name: string
+    icon_url: string | null
+    promote_count: number
+    relegate_count: number
+  }>
+  cohort_size: number
+  period: "daily" | "weekly" | "monthly" | ((string & {}))
+  timezone: string
+  points: Record<string, unknown>
+  min_points_to_join: number
+  inactive_relegates: boolean
+  rewards: Array<{
+    tier_key: string
+    from_rank: number
+    to_rank: number
+    reward: Reward
+  }>
+  is_active: boolean
+  created_at: string
+  updated_at: string
+}
+export type LeagueDefinitionPage = {
+  data: Array<LeagueDefinition>
+  total: number
+  offset: number
+  limit: number
+}
+export type LeagueDefinitionReply = {
+  data: LeagueDefinition
+}
+export type LeagueDetail = League & ({
+  cohort: Array<{
+    app_user_id: string
+    points: number | string
+    rank: number
+    zone: "promotion" | "safe" | "relegation" | ((string & {}))
+    reached_at: string
+    user: ChallengeLeaderboardUser
+  }>
+})
+export type LeagueDetailReply = {
+  data: LeagueDetail
+}
+export type LeagueHistory = {
+  run_key: string
+  tier_from: string
+  tier_to: string
+  points: number | string
+  rank: number | null
+  members: number
+  result: "promoted" | "stayed" | "relegated" | ((string & {}))
+  closed_at: string
+  seen: boolean
+}
+export type LeagueHistoryPage = {
+  data: Array<LeagueHistory>
+  total: number
+  offset: number
+  limit: number
+}
+export type LeagueLastResult = LeagueHistory | null
+export type LeagueLeague = {
+  id: string
+  key: string
+  name: string
+  tiers: Array<{
+    key: string
+    name: string
+    icon_url: string | null
+    promote_count: number
+    relegate_count: number
+  }>
+  period: "daily" | "weekly" | "monthly" | ((string & {}))
+  timezone: string
+  cohort_size: number
+}
+export type LeagueList = {
+  data: Array<League>
+}
+export type LeagueRun = {
+  key: string
+  status: "open" | "closed" | ((string & {}))
+  starts_at: string
+  ends_at: string
+  closed_at: string | null
+  members: number
+  cohorts: number
+  is_settled: boolean
+}
+export type LeagueRunCohort = {
+  id: string
+  tier_key: string
+  members: number
+  is_filling: boolean
+  created_at: string
+  entries: Array<{
+    app_user_id: string
+    points: number | string
+    rank: number | null
+    result: "pending" | "promoted" | "stayed" | "relegated" | ((string & {}))
+  }>
+}
+export type LeagueRunCohortPage = {
+  data: Array<LeagueRunCohort>
+  total: number
+  offset: number
+  limit: number
+}
+export type LeagueRunPage = {
+  data: Array<LeagueRun>
+  total: number
+  offset: number
+  limit: number
+}
+export type LeagueRunReply = {
+  data: LeagueRun
+}
+export type LeagueStats = {
+  run_key: string
+  tiers: Array<{
+    tier_key: string
+    users: number
+    median_points: (number | string) | null
+    promotion_cutoff: (number | string) | null
+  }>
+}
+export type LeagueStatsReply = {
+  data: LeagueStats
+}
+export type LeagueUser = {
+  app_user_id: string
+  tier_key: string
+}
+export type LeagueUserReply = {
+  data: LeagueUser
+}
 export type LeaveGroupReply = {
   data: LeaveGroupResult
 }
@@ -4103,6 +4310,9 @@ export type MarkConversationReadResult = {
   avatar_url: string | null
   last_read_at: string | null
   joined_at: string
+}
+export type MarkLeagueResultSeenReply = {
+  data: LeagueLastResult
 }
 export type MarkPushInboxReadReply = {
   data: MarkPushInboxReadResult
@@ -6321,6 +6531,10 @@ export type SetFeedSettingsInput = {
   /** Events. What becomes an entry by itself, such as `achievement.unlocked`. */
   events: Array<string>
 }
+export type SetLeagueUserInput = {
+  /** Tier. The key of a tier of the league. */
+  tier_key: string
+}
 export type SetModerationTrustInput = {
   /** User. The id of the user. */
   app_user_id: string
@@ -7527,10 +7741,7 @@ export type UpdateLeaderboardDefinitionInput = {
     value_property?: string | null
     /** Only events that match. A filter on the properties of the event. */
     filter?: Filter | null
-  }) | {
-    /** Source. What makes scores. */
-    type: "xp"
-  } | {
+  }) | CreateLeaderboardDefinitionInputSource | {
     /** Source. What makes scores. */
     type: "currency"
     /** Currency. The code of a currency, such as `COINS`. */
@@ -7574,6 +7785,55 @@ export type UpdateLeaderboardDefinitionInput = {
   }>
   /** Runs kept. How many closed runs are kept. */
   keep_runs?: number
+  /** Active. Switched off, it stays defined and has no effect. */
+  is_active?: boolean
+}
+export type UpdateLeagueDefinitionInput = {
+  /** Name. What people read, in lists and in messages. */
+  name?: string
+  /** Tiers. From the lowest to the highest; users begin in the lowest. */
+  tiers?: Array<{
+    /** Key. The name in code and in calls, such as `first_lesson`: a small letter, then small letters, digits, _ and -. It never changes. */
+    key: string
+    /** Name. What people read. */
+    name?: string
+    /** Icon. The address of a picture. */
+    icon_url?: string | null
+    /** Promoted. How many of a cohort go up a tier. Default: `0`. */
+    promote_count?: number
+    /** Relegated. How many of a cohort go down a tier. Default: `0`. */
+    relegate_count?: number
+  }>
+  /** Users in a cohort. How many users of a tier play against each other at most. */
+  cohort_size?: number
+  /** Season. A run ends each day, week or month. Fixed once a run has members. */
+  period?: "daily" | "weekly" | "monthly"
+  /** Time zone. Where days and weeks begin: an IANA name, such as `Europe/Berlin`. */
+  timezone?: string
+  /** Where points come from. XP, or events that you name. */
+  points?: CreateLeagueDefinitionInputPoint | ({
+    /** Points. XP that is gained in the run, or events. */
+    type: "event"
+    /** Event. The event that gives points. */
+    event_name: string
+    /** Property with the points. A number among the properties of the event. */
+    value_property?: string | null
+  })
+  /** Points to join. Who has gained so many in a run enters it. */
+  min_points_to_join?: number
+  /** No points relegate. A member whose points are taken back to 0 is relegated in any cohort. */
+  inactive_relegates?: boolean
+  /** Rewards. By tier and rank, given when a run closes. */
+  rewards?: Array<{
+    /** Tier. The key of the tier that the run was played in. */
+    tier_key: string
+    /** From rank. The best rank that gets it; 1 is the first. */
+    from_rank: number
+    /** To rank. The last rank that gets it, included. */
+    to_rank: number
+    /** Reward. What each of these users gets. */
+    reward: Reward
+  }>
   /** Active. Switched off, it stays defined and has no effect. */
   is_active?: boolean
 }
