@@ -21,8 +21,9 @@ export const serverAdministrator: Caller = {
   refusals: { 401: ['UNAUTHORIZED'], 403: ['FORBIDDEN'] },
   async resolve(request, services, route) {
     const { keyId, keyType, project } = await keyOf(request, services)
-    if (keyType !== 'server' || request.headers.authorization !== undefined)
-      throw refusal(403, 'FORBIDDEN', 'Users are administered with a server key, and without the session of a user.')
+    const { authorization, 'x-on-behalf-of': onBehalf } = request.headers
+    if (keyType !== 'server' || authorization !== undefined || onBehalf !== undefined)
+      throw refusal(403, 'FORBIDDEN', 'Users are administered with a server key, and in the name of no user.')
     const actor = JSON.stringify({ type: 'server_key', id: keyId, label: null, ...originOf(request) })
     return {
       place: tenantPlace(services, project, route),
@@ -46,7 +47,7 @@ const leastHours = 87_600
 const bannedBy = (duration: unknown): boolean | undefined => {
   if (duration === undefined) return undefined
   if (duration === 'none') return false
-  const [, given] = hours.exec(String(duration)) ?? []
+  const [, given] = hours.exec(typeof duration === 'string' ? duration : '') ?? []
   if (given === undefined || Number(given) < leastHours)
     throw invalid('ban_duration', `must be none, or at least ${leastHours}h: a ban has no end here, until it is lifted`)
   return true
@@ -85,7 +86,7 @@ const idOf = (request: FastifyRequest): { userId: string } => {
 
 const create = async ({ ask }: Context, body: Fields): Promise<AdministeredUser> => {
   const { is_banned, ...fields } = fieldsOf(body)
-  if (fields['email'] === undefined && fields['phone'] === undefined)
+  if ((fields['email'] ?? fields['phone'] ?? null) === null)
     throw invalid('email', 'or phone is needed: app users without either sign in anonymously')
   const made = await ask<AdministeredUser>('userCreate', { body: fields })
   return is_banned === true
@@ -106,7 +107,8 @@ const updateUser: Handler = async ({ ask, request, body }) => {
 }
 
 const deleteUser: Handler = async ({ ask, request, body }) => {
-  if (body['should_soft_delete'] === true)
+  // what is not plainly false is not taken for it: nothing brings the user back
+  if (![undefined, null, false].includes(body['should_soft_delete'] as null))
     throw invalid('should_soft_delete', 'must be false: a deleted user is gone with all of their data')
   await ask('userDelete', { params: idOf(request) })
   return {}

@@ -1,0 +1,57 @@
+import { expect, test } from 'vitest'
+import { newEmail, startStage } from '#test/support/sign_in.ts'
+
+const { harness, project } = await startStage()
+await project.admin.patch('', { rest_enabled: true })
+
+const ask = async (method: string, path: string, body?: object, headers: Record<string, string> = {}) => {
+  const response = await fetch(`${harness.url}/auth/v1/admin/users${path}`, {
+    method,
+    headers: { apikey: project.serverKey, 'content-type': 'application/json', ...headers },
+    ...(body ? { body: JSON.stringify(body) } : {}),
+  })
+  const answered: any = await response.json()
+  return { status: response.status, code: answered.error_code, field: answered.details?.field, id: answered.id }
+}
+
+test.each([
+  ['an object', { toString: 1 }],
+  ['a list', ['none']],
+  ['a number', 1],
+  ['null', null],
+])('the duration of a ban that is %s is refused', async (_what, ban_duration) => {
+  expect(await ask('POST', '', { email: newEmail(), ban_duration })).toMatchObject({
+    status: 400,
+    code: 'validation_failed',
+    field: 'ban_duration',
+  })
+})
+
+test('a user without any address is not made, however it is written', async () => {
+  for (const body of [{}, { email: null }, { phone: null }, { email: '' }, { email: null, phone: '' }])
+    expect(await ask('POST', '', body), JSON.stringify(body)).toMatchObject({ status: 400, field: 'email' })
+})
+
+test('a soft deletion is refused in whatever form it is asked for, and deletes nobody', async () => {
+  const { id } = await ask('POST', '', { email: newEmail() })
+  for (const should_soft_delete of [true, 'true', 1, 'false', {}])
+    expect(await ask('DELETE', `/${id}`, { should_soft_delete })).toMatchObject({
+      status: 400,
+      field: 'should_soft_delete',
+    })
+  expect((await ask('GET', `/${id}`)).id).toBe(id)
+  expect((await ask('DELETE', `/${id}`, { should_soft_delete: false })).status).toBe(200)
+})
+
+test('a server key in the name of a user administers nobody', async () => {
+  const { id } = await ask('POST', '', { email: newEmail() })
+  const asUser = { 'x-on-behalf-of': id }
+  for (const answer of [
+    await ask('GET', '', undefined, asUser),
+    await ask('POST', '', { email: newEmail() }, asUser),
+    await ask('PUT', `/${id}`, { ban_duration: '876000h' }, asUser),
+    await ask('DELETE', `/${id}`, {}, asUser),
+  ])
+    expect(answer).toMatchObject({ status: 403, code: 'not_admin' })
+  expect((await ask('GET', `/${id}`)).id).toBe(id)
+})
