@@ -55,6 +55,7 @@ describe('a bucket', () => {
     ['a limit of nothing', { file_size_limit: 0 }, 400, 'VALIDATION_ERROR'],
     ['a limit over 50 MB', { file_size_limit: 52_428_801 }, 400, 'VALIDATION_ERROR'],
     ['a type that is none', { allowed_mime_types: ['image'] }, 400, 'INVALID_INPUT'],
+    ['a type that no file has', { allowed_mime_types: ['*/png'] }, 400, 'INVALID_INPUT'],
     ['101 types', { allowed_mime_types: Array.from({ length: 101 }, (_, i) => `a/${i}`) }, 400, 'VALIDATION_ERROR'],
   ])('is not made with %s', async (_, fields, status, code) => {
     const before = (await admin.get('/media/buckets')).body.total

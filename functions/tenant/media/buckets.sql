@@ -33,7 +33,7 @@ declare
 begin
   if cardinality(given) > 100
      or exists (select from unnest(given) t (type)
-                 where type !~ '^([a-z0-9][a-z0-9.+-]{0,99}|\*)/([a-z0-9][a-z0-9.+-]{0,99}|\*)$') then
+                 where type !~ '^([a-z0-9][a-z0-9.+-]{0,99}/([a-z0-9][a-z0-9.+-]{0,99}|\*)|\*/\*)$') then
     perform internal.invalid('allowed_mime_types', 'must be at most 100 types such as image/png or image/*',
                              'INVALID_INPUT');
   end if;
