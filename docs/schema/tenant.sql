@@ -3154,6 +3154,10 @@ CREATE UNIQUE INDEX oauth_flows_code ON app.oauth_flows USING btree (code_hash) 
 CREATE INDEX oauth_flows_expire ON app.oauth_flows USING btree (expires_at);
 CREATE UNIQUE INDEX oauth_flows_state ON app.oauth_flows USING btree (state_hash);
 alter table app.oauth_flows enable row level security;
+create policy "administrators end flows" on app.oauth_flows for delete to app_admin
+  using (true);
+create policy "administrators find flows of a provider" on app.oauth_flows for select to app_admin
+  using (true);
 create policy "sign-in advances flows" on app.oauth_flows for update to app_auth
   using (true)
   with check (true);

@@ -21,13 +21,17 @@ create policy "sign-in reads flows" on app.oauth_flows for select to app_auth us
 create policy "sign-in begins flows" on app.oauth_flows for insert to app_auth with check (true);
 create policy "sign-in advances flows" on app.oauth_flows for update to app_auth using (true) with check (true);
 create policy "sign-in ends flows" on app.oauth_flows for delete to app_auth using (true);
+create policy "administrators find flows of a provider" on app.oauth_flows for select to app_admin using (true);
+create policy "administrators end flows" on app.oauth_flows for delete to app_admin using (true);
 
 grant select, insert, update, delete on app.oauth_providers, app.oauth_redirects to app_admin;
 grant select on app.oauth_providers, app.oauth_redirects to app_auth, app_worker;
 grant select, insert, update, delete on app.oauth_flows to app_auth;
+grant select (provider), delete on app.oauth_flows to app_admin;
 
 grant execute on function api.oauth_provider_list, api.oauth_provider_put, api.oauth_provider_delete,
-  api.oauth_redirects, api.oauth_redirects_put, internal.oauth_has_users, internal.oauth_check_issuer to app_admin;
+  api.oauth_redirects, api.oauth_redirects_put, internal.oauth_has_users, internal.oauth_check_issuer,
+  internal.oauth_flows_end to app_admin;
 grant execute on function internal.oauth_provider_json to app_admin, app_auth, app_worker;
 grant execute on function internal.oauth_redirect_list to app_admin, app_auth;
 grant execute on function api.oauth_offer, api.oauth_offered, api.oauth_flow_begin, api.oauth_flow_take,

@@ -39,8 +39,8 @@ const matches = (entry: string, url: URL): boolean => {
   if (!entry.endsWith('/*')) return entry === url.href
   const prefix = entry.slice(0, -1)
   const path = url.href.split('?')[0] ?? ''
-  // what some server takes for a slash or for dots, after it has decoded the path
-  return path.startsWith(prefix) && !/%(2f|5c|2e)|\/\.\.?(\/|$)/i.test(path.slice(prefix.length - 1))
+  // what some server takes for a slash or for dots, after it has decoded the path, once or again, or taken parameters off its parts
+  return path.startsWith(prefix) && !/%(25)*(2f|5c|2e)|\/\.\.?([/;]|%(25)*3b|$)/i.test(path.slice(prefix.length - 1))
 }
 
 /** The address to return to as it is sent to a browser: what was asked for, else the first of the list; null when it is not allowed. */

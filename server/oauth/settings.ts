@@ -27,10 +27,18 @@ const invalid = (field: string, reason: string) =>
 /** Ways to sign in that are no provider: an identity has the name of its way. */
 const taken = ['anonymous', 'email', 'password', 'phone']
 
+/** OpenID Connect Discovery 1.0, 2: a URL of a host, a port and a path. It is kept as it is written, for it is compared so. */
+const isIssuer = (text: string): boolean => {
+  const url = /[\\?#]/.test(text) ? null : URL.parse(text)
+  return url !== null && url.username === '' && url.password === ''
+}
+
 const checkGiven = (name: string, { issuer, team_id, signing_key_id }: Given): void => {
   if (taken.includes(name)) throw invalid('name', `must not be ${taken.join(', ')}`)
   if (isKnown(name) && issuer !== undefined) throw invalid('issuer', `is known of ${name}`)
   if (!isKnown(name) && issuer === undefined) throw invalid('issuer', `is required: ${name} is a name of your own`)
+  if (issuer !== undefined && !isIssuer(issuer))
+    throw invalid('issuer', 'must be the address of a host, without user, query and fragment')
   if ((team_id === undefined) !== (signing_key_id === undefined))
     throw invalid(team_id === undefined ? 'team_id' : 'signing_key_id', 'is required beside the other one')
   if (name !== 'apple' && team_id !== undefined) throw invalid('team_id', 'is for apple alone')

@@ -66,12 +66,15 @@ export const serveRedirects = (services: Services) => async (app: FastifyInstanc
       const named = namedProject(request.raw)
       const project = named === undefined ? null : await services.projectCache.byProject(named)
       if (!project) throw notNamed('The callback is under the root of a project, <server>/p/<project id>.')
-      const form = request.method === 'POST' ? String(request.body ?? '') : (request.raw.url?.split('?')[1] ?? '')
+      const form = request.method === 'POST' ? String(request.body ?? '') : queryOf(request.raw.url ?? '')
       // after a form that was posted the browser goes on with a GET
       return reply.redirect(await answerFlow(contextFor(request, project), new URLSearchParams(form)), 303)
     },
   })
 }
+
+/** All that follows the first question mark: a provider may send another one as it is (RFC 3986, 3.4). */
+const queryOf = (url: string): string => url.replace(/^[^?]*\??/, '')
 
 const notNamed = (message: string) => refusal(404, 'PROJECT_NOT_NAMED', message)
 
@@ -93,7 +96,10 @@ const projectOf = async (services: Services, request: FastifyRequest): Promise<C
 }
 
 /** GoTrue's method is in small letters, that of RFC 7636 is not. */
-const methods: Readonly<Record<string, 'S256' | 'plain'>> = { s256: 'S256', plain: 'plain' }
+const methods = new Map<string, 'S256' | 'plain'>([
+  ['s256', 'S256'],
+  ['plain', 'plain'],
+])
 
 const challengeIn = (query: Query) => {
   const code_challenge = textIn(query, 'code_challenge', 128)
@@ -104,7 +110,7 @@ const challengeIn = (query: Query) => {
   }
   if (!/^[A-Za-z0-9._~-]{43,128}$/.test(code_challenge))
     throw invalid('code_challenge', 'must be 43 to 128 of A-Z a-z 0-9 . _ ~ -')
-  const code_challenge_method = methods[(textIn(query, 'code_challenge_method', 10) ?? 'plain').toLowerCase()]
+  const code_challenge_method = methods.get((textIn(query, 'code_challenge_method', 10) ?? 'plain').toLowerCase())
   if (!code_challenge_method) throw invalid('code_challenge_method', 'must be s256 or plain')
   return { code_challenge, code_challenge_method }
 }

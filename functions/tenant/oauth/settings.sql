@@ -44,6 +44,14 @@ end $$;
 comment on function internal.oauth_check_issuer is
   'Refuses 409 PROVIDER_HAS_USERS when the issuer would change under users who sign in by it.';
 
+create or replace function internal.oauth_flows_end(provider text) returns void
+language sql volatile as $$
+  delete from app.oauth_flows f where f.provider = oauth_flows_end.provider
+$$;
+comment on function internal.oauth_flows_end is
+  'Ends the sign-ins under way at a provider, which hold ids of its issuer. One that is being exchanged comes before,
+   and internal.oauth_check_issuer sees its user, or is refused.';
+
 create or replace function api.oauth_provider_put(name text, client_id text, scopes json, is_active boolean,
                                                   callback_url text, issuer text default null,
                                                   secret_sealed text default null,
@@ -61,6 +69,9 @@ begin
     perform internal.check_limit((select count(*) from app.oauth_providers), 20, 'A project has at most 20 providers.');
     -- of a provider that was deleted while it had no users; or identities that came by an ID token
     former.name := oauth_provider_put.name;
+  end if;
+  if former.issuer is distinct from oauth_provider_put.issuer then
+    perform internal.oauth_flows_end(former.name);
   end if;
   perform internal.oauth_check_issuer(former, oauth_provider_put.issuer);
   insert into app.oauth_providers as p (name, issuer, client_id, secret_sealed, key_id, team_id, signing_key_id, scopes,
@@ -80,8 +91,8 @@ begin
                         internal.oauth_provider_json(stored, oauth_provider_put.callback_url));
 end $$;
 comment on function api.oauth_provider_put is
-  'Sets a provider: 201, or 200 when it replaces one, whose secret stays where none is given. Refuses 400
-   VALIDATION_ERROR, 409 LIMIT_REACHED, PROVIDER_HAS_USERS. Serialises its callers.';
+  'Sets a provider: 201, or 200 when it replaces one, whose secret stays where none is given. Another issuer ends the
+   sign-ins under way. Refuses 400 VALIDATION_ERROR, 409 LIMIT_REACHED, PROVIDER_HAS_USERS. Serialises its callers.';
 
 create or replace function api.oauth_provider_delete(name text) returns api.reply
 language plpgsql volatile as $$
@@ -91,13 +102,14 @@ begin
   perform internal.advisory_lock('oauth');
   select p.* into doomed from app.oauth_providers p where p.name = oauth_provider_delete.name;
   perform internal.check_found(doomed.id is not null, 'provider');
+  perform internal.oauth_flows_end(doomed.name);
   perform internal.oauth_check_issuer(doomed, null);
   delete from app.oauth_providers p where p.id = doomed.id;
   return internal.reply_deleted();
 end $$;
 comment on function api.oauth_provider_delete is
-  'Forgets a provider and its secret; users keep their identities. Refuses 404 NOT_FOUND, 409 PROVIDER_HAS_USERS where
-   the name alone does not say the issuer. Serialises its callers.';
+  'Forgets a provider, its secret and the sign-ins under way; users keep their identities. Refuses 404 NOT_FOUND, 409
+   PROVIDER_HAS_USERS where the name alone does not say the issuer. Serialises its callers.';
 
 create or replace function api.oauth_provider_sealed(name text) returns api.reply
 language plpgsql stable as $$

@@ -1,0 +1,94 @@
+import { expect, test } from 'vitest'
+import { newPkce, startOauthStage } from '#test/support/oauth.ts'
+import { expectInvalid, expectRefusal } from '#test/support/refusals.ts'
+
+const { harness, oidc, mock, begin, way, exchange, project } = await startOauthStage()
+const { admin } = project
+const root = `${harness.url}/p/${project.id}/auth/v1`
+
+const open = async (address: string) => {
+  const response = await fetch(address, { redirect: 'manual' })
+  return { status: response.status, location: response.headers.get('location'), text: await response.text() }
+}
+
+test.each([
+  'https://[',
+  'https://%00',
+  'https://login.example.com:99999',
+  'https://user:word@login.example.com',
+  'https://user@login.example.com',
+  'https://login.example.com?a=b',
+  'https://login.example.com/#a',
+  'https://login.example.com\\a',
+])('%s is no issuer', async (issuer) => {
+  expectInvalid(await admin.put('/oauth/providers/wrong', { issuer, client_id: 'x' }), 'issuer')
+})
+
+test('an issuer may have a port and a path, and stays as it is written', async () => {
+  for (const issuer of [
+    'https://login.example.com:8443/realms/a',
+    'https://login.example.com/',
+    'https://LOGIN.example.com',
+  ]) {
+    const { data } = await admin.put('/oauth/providers/right', { issuer, client_id: 'x' })
+    expect(data.issuer).toBe(issuer)
+  }
+})
+
+test('a method of the challenge that is a word of the language is refused as any other', async () => {
+  await admin.patch('', { rest_enabled: true })
+  const { challenge } = newPkce()
+  for (const method of ['__proto__', 'constructor', 'S512', '%E2%82%AC']) {
+    const { status, text } = await open(
+      `${root}/authorize?provider=acme&code_challenge=${challenge}&code_challenge_method=${method}`,
+    )
+    expect([status, JSON.parse(text).error_code], method).toEqual([400, 'validation_failed'])
+  }
+})
+
+test('an answer of a provider with another question mark in it is read whole', async () => {
+  const { url } = await begin()
+  const state = new URL(url).searchParams.get('state')
+  const { status, location } = await open(
+    `${root}/callback?error=access_denied&error_description=Why?+Because&state=${state}`,
+  )
+  expect(status).toBe(303)
+  expect(Object.fromEntries(new URL(location ?? '').searchParams)).toEqual({
+    error: 'access_denied',
+    error_code: 'bad_oauth_callback',
+    error_description: 'Why? Because',
+  })
+})
+
+test('another issuer ends the sign-ins under way: an id of the former one is nobody of the new one', async () => {
+  const set = (issuer: string) =>
+    admin.put('/oauth/providers/moved', {
+      issuer,
+      client_id: 'trellis',
+      client_secret: 'a secret of the client',
+    })
+  await set(oidc.issuer)
+  const [atApp, kept] = [await way({ provider: 'moved', login: 'ada' }), await way({ login: 'ada' })]
+  const atProvider = await begin({ provider: 'moved' })
+  expect((await set(mock.issuer.url ?? '')).status).toBe(200)
+  expectRefusal(await exchange(atApp.answer.get('code'), atApp.verifier), 404, 'FLOW_NOT_FOUND')
+  const state = new URL(atProvider.url).searchParams.get('state')
+  expect((await open(`${root}/callback?code=x&state=${state}`)).status).toBe(400)
+  // those of other providers go on, and so do those of a provider that is set anew with its issuer
+  expect((await exchange(kept.answer.get('code'), kept.verifier)).status).toBe(201)
+  const same = await begin({ provider: 'moved' })
+  await set(mock.issuer.url ?? '')
+  const told = await open(`${root}/callback?error=x&state=${new URL(same.url).searchParams.get('state')}`)
+  expect(told.status).toBe(303)
+})
+
+test('a provider that is deleted and set again with another issuer has no sign-ins of before', async () => {
+  const set = (issuer: string) =>
+    admin.put('/oauth/providers/again', { issuer, client_id: 'trellis', client_secret: 'a secret of the client' })
+  await set(oidc.issuer)
+  const { answer, verifier } = await way({ provider: 'again', login: 'grace' })
+  expect((await admin.delete('/oauth/providers/again')).status).toBe(200)
+  await set(mock.issuer.url ?? '')
+  expectRefusal(await exchange(answer.get('code'), verifier), 404, 'FLOW_NOT_FOUND')
+  expect(await project.sql(`select from app.user_identities where provider = 'again'`)).toEqual([])
+})
