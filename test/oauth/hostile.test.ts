@@ -1,3 +1,4 @@
+import { generateKeyPairSync } from 'node:crypto'
 import { expect, test } from 'vitest'
 import { newPkce, startOauthStage } from '#test/support/oauth.ts'
 import { expectInvalid, expectRefusal } from '#test/support/refusals.ts'
@@ -91,4 +92,26 @@ test('a provider that is deleted and set again with another issuer has no sign-i
   await set(mock.issuer.url ?? '')
   expectRefusal(await exchange(answer.get('code'), verifier), 404, 'FLOW_NOT_FOUND')
   expect(await project.sql(`select from app.user_identities where provider = 'again'`)).toEqual([])
+})
+
+test('a secret is forgotten with the issuer that it was entered for', async () => {
+  const body = { issuer: oidc.issuer, client_id: 'trellis', client_secret: 'a secret of the client' }
+  await admin.put('/oauth/providers/kept', body)
+  const { client_secret: _, ...rest } = body
+  expect((await admin.put('/oauth/providers/kept', { ...rest, client_id: 'other' })).data.has_secret).toBe(true)
+  const moved = await admin.put('/oauth/providers/kept', { ...rest, issuer: mock.issuer.url })
+  expect([moved.status, moved.data.has_secret]).toEqual([200, false])
+  expect((await admin.put('/oauth/providers/kept', rest)).data.has_secret).toBe(false)
+})
+
+test('the key of Apple is no secret that is sent, nor a secret a key', async () => {
+  const { privateKey } = generateKeyPairSync('ec', { namedCurve: 'P-256' })
+  const client_secret = privateKey.export({ type: 'pkcs8', format: 'pem' }).toString()
+  const signing = { client_id: 'com.example', team_id: 'TEAM', signing_key_id: 'KEY' }
+  const put = async (body: object) => (await admin.put('/oauth/providers/apple', body)).data.has_secret
+  expect(await put({ ...signing, client_secret })).toBe(true)
+  expect(await put({ ...signing, signing_key_id: 'OTHER' })).toBe(true)
+  expect(await put({ client_id: 'com.example' })).toBe(false)
+  expect(await put({ client_id: 'com.example', client_secret: 'a token' })).toBe(true)
+  expect(await put(signing)).toBe(false)
 })

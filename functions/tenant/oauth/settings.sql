@@ -74,6 +74,13 @@ begin
     perform internal.oauth_flows_end(former.name);
   end if;
   perform internal.oauth_check_issuer(former, oauth_provider_put.issuer);
+  -- a secret is sent to the issuer that it was entered for, and Apple's key to nobody: an administrator may not read
+  -- either, and so not have it sent elsewhere
+  if former.issuer is distinct from oauth_provider_put.issuer
+     or (former.team_id is null) <> (oauth_provider_put.team_id is null) then
+    former.secret_sealed := null;
+    former.key_id := null;
+  end if;
   insert into app.oauth_providers as p (name, issuer, client_id, secret_sealed, key_id, team_id, signing_key_id, scopes,
                                         is_active)
   values (oauth_provider_put.name, oauth_provider_put.issuer, oauth_provider_put.client_id,
@@ -82,8 +89,8 @@ begin
           array(select json_array_elements_text(oauth_provider_put.scopes)), oauth_provider_put.is_active)
   on conflict on constraint oauth_providers_name_unique do update
      set issuer = excluded.issuer, client_id = excluded.client_id,
-         secret_sealed = coalesce(excluded.secret_sealed, p.secret_sealed),
-         key_id = coalesce(excluded.key_id, p.key_id),
+         secret_sealed = coalesce(excluded.secret_sealed, former.secret_sealed),
+         key_id = coalesce(excluded.key_id, former.key_id),
          team_id = excluded.team_id, signing_key_id = excluded.signing_key_id, scopes = excluded.scopes,
          is_active = excluded.is_active, updated_at = internal.now()
   returning p.* into stored;
@@ -92,7 +99,8 @@ begin
 end $$;
 comment on function api.oauth_provider_put is
   'Sets a provider: 201, or 200 when it replaces one, whose secret stays where none is given. Another issuer ends the
-   sign-ins under way. Refuses 400 VALIDATION_ERROR, 409 LIMIT_REACHED, PROVIDER_HAS_USERS. Serialises its callers.';
+   sign-ins under way and forgets the secret, as does a team_id that comes or goes. Refuses 400
+   VALIDATION_ERROR, 409 LIMIT_REACHED, PROVIDER_HAS_USERS. Serialises its callers.';
 
 create or replace function api.oauth_provider_delete(name text) returns api.reply
 language plpgsql volatile as $$
