@@ -1,8 +1,9 @@
 -- The register of advisory locks that transactions take, and the only functions that take them: a lock has a name here
 -- and a number nowhere else. One class has a number of two parts: functions/tenant/definitions/commands.sql takes
--- (73054420, hashtext(kind)), so that creations of one kind of definition come one after the other. Locks of sessions,
--- which only the server takes, are named in fleet/locks.ts. scripts/registers.ts checks both (npm run check). The role
--- of dashboards may take none (sql/cluster/lock_down.sql).
+-- (73054420, hashtext(kind)), so that creations of one kind of definition come one after the other.
+-- Transactions that write to the log of sync share (73054423, the second in which they began), which nobody waits for.
+-- Locks of sessions, which only the server takes, are named in fleet/locks.ts. scripts/registers.ts checks both (npm
+-- run check). The role of dashboards may take none (sql/cluster/lock_down.sql).
 create or replace function internal.advisory_lock_key(name text) returns bigint
 language sql immutable parallel safe
 return case advisory_lock_key.name

@@ -362,7 +362,10 @@ begin
   -- all columns: a value that a row omits is null, even if the column has a default
   select coalesce(jsonb_agg(d -> 'columns' -> o.name order by o.n), '[]') into columns
     from jsonb_array_elements_text(d -> 'order') with ordinality as o (name, n)
-   where not (d -> 'columns' -> o.name ->> 'managed')::boolean
+   where case when (collection_batch_sql.request ->> 'keyed')::boolean
+              -- a push of sync: rows with the same keys, whose other columns get their defaults, under their own ids
+              then o.name = 'id' or rows -> 0 ? o.name and not (d -> 'columns' -> o.name ->> 'managed')::boolean
+              else not (d -> 'columns' -> o.name ->> 'managed')::boolean end
       or not is_user and (o.name = 'user_id' or o.name = 'group_id'
                           and collection_batch_sql.request ->> 'group' is null);
   if is_user or not columns @> '[{"name": "group_id"}]' then

@@ -37,10 +37,13 @@ begin
     if sync_resume.number % 10000 <> internal.sync_tag((sync_resume.k).seed, step.target) then
       return null;
     end if;
-    -- one that another followed was given before the next place was
-    step.at := coalesce((select t.at from app.sync_times t where t.place > step.target order by t.place limit 1),
-                        (select t.at + interval '1 minute' from app.sync_times t order by t.place desc limit 1),
-                        (sync_resume.k).last_pull_at);
+    step.at := (sync_resume.k).last_pull_at;
+    if step.target < (select s.place from app.sync_positions s) then
+      -- given before the next place was, which has its time, or came within a minute after the last that has one
+      step.at := coalesce((select t.at from app.sync_times t where t.place = step.target + 1),
+                          (select t.at + interval '1 minute' from app.sync_times t where t.place <= step.target
+                            order by t.place desc limit 1), step.at);
+    end if;
   end if;
   if sync_resume.number = (sync_resume.k).checkpoint then
     step.at := (sync_resume.k).last_pull_at;

@@ -92,14 +92,11 @@ comment on function api.sync_stats is 'The log of changes and the rejections of 
 
 create or replace function internal.sync_lag() returns bigint
 language sql volatile security definer set search_path = '' as $$
-  -- a transaction that has written to the log and is open holds its lock
-  select coalesce(max(floor(extract(epoch from clock_timestamp() - a.xact_start)))::bigint, 0)
+  select greatest(coalesce(floor(extract(epoch from internal.now())) - 1700000000 - min(l.objid::bigint), 0), 0)::bigint
     from pg_catalog.pg_locks l
-    join pg_catalog.pg_stat_activity a on a.pid = l.pid
-   where l.locktype = 'relation' and l.relation = 'app.sync_pending_changes'::regclass and l.mode = 'RowExclusiveLock'
+   where l.locktype = 'advisory' and l.classid = 73054423
      and l.database = (select d.oid from pg_catalog.pg_database d where d.datname = current_database())
-     and a.pid <> pg_backend_pid()
 $$;
 comment on function internal.sync_lag is
-  'For how many seconds the oldest open transaction that has written to the log has been running; 0 when there is none.
-   Granted to nobody.';
+  'For how many seconds the oldest open transaction that has written to the log has been running, by the locks of
+   internal.tg_collection_rows__sync; 0 when there is none. Granted to nobody.';

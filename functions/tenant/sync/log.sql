@@ -10,6 +10,8 @@ declare
   client constant bigint := nullif(current_setting('app.sync_origin', true), '');
   audiences uuid[];
 begin
+  -- shows others since when this transaction holds back what it writes: nobody waits for it
+  perform pg_advisory_xact_lock_shared(73054423, floor(extract(epoch from internal.now()))::int - 1700000000);
   -- a statement is planned when it is reached: the columns of the other scope need not be there
   if tg_op = 'INSERT' and is_of_group then
     insert into app.sync_pending_changes (collection_id, row_id, audience, author, was_live, is_live, origin, at)

@@ -346,7 +346,7 @@ begin
   has_more := cardinality(items) > sync_pull.page_limit
     or cardinality(items) > 1
        and coalesce((select sum(octet_length(i.shown::text)) from unnest(items) i), 0) > internal.page_bytes();
-  n := cardinality(items) - has_more::int;
+  n := least(cardinality(items) - has_more::int, sync_pull.page_limit);
   number := internal.sync_pull_end(pull, case when has_more then internal.sync_after(items[n]) end, n);
   if number is null then
     return row(0, '{"needs_place": true}', null)::api.reply;

@@ -30,6 +30,37 @@ language sql volatile security definer set search_path = '' as $$
 $$;
 comment on function internal.sync_push_end is 'Remembers results of mutations.';
 
+create or replace function internal.sync_statement(kind text, collection text, version bigint, request json)
+returns jsonb
+language plpgsql volatile as $$
+declare
+  shape constant text := concat_ws(' ', sync_statement.kind, sync_statement.collection, sync_statement.version,
+    sync_statement.request ->> 'put', sync_statement.request -> 'group' is not null,
+    (select string_agg(k, ' ' order by n) from json_object_keys(sync_statement.request -> 'data')
+                                                 with ordinality as f (k, n)));
+  cache constant jsonb := coalesce(nullif(current_setting('app.sync_statements', true), ''), '{}');
+  compiled jsonb := cache -> shape;
+begin
+  if compiled is null or exists (
+    select from json_each(sync_statement.request -> 'data') f
+     where json_typeof(f.value) <> 'null'
+       and internal.collection_value_problem(compiled -> 'types' ->> f.key, f.value::jsonb) is not null) then
+    compiled := internal.collection_compile(sync_statement.kind, sync_statement.collection, sync_statement.request);
+    -- operators put values into the statement
+    if shape !~ ' [$]' and char_length(cache::text) < 100000
+       and (compiled ->> 'version')::bigint = sync_statement.version then
+      perform set_config('app.sync_statements', (cache || jsonb_build_object(shape, compiled || jsonb_build_object(
+        'types', (select coalesce(jsonb_object_agg(k.name, k.type), '{}') from app.collection_columns k
+                    join app.collections c on c.id = k.collection_id
+                   where c.name = sync_statement.collection))))::text, true);
+    end if;
+  end if;
+  return compiled;
+end $$;
+comment on function internal.sync_statement is
+  'The compiled statement of a write. Writes of one shape in a push are compiled once: the values of the others are
+   checked. Refuses as internal.collection_compile.';
+
 create or replace function internal.sync_write(kind text, collection text, request json) returns json
 language plpgsql volatile as $$
 declare
@@ -41,12 +72,14 @@ declare
   broken text;
   col text;
   message text;
+  compiled jsonb;
 begin
   for attempt in 1 .. 3 loop
     begin
-      version := (internal.collection_definition(sync_write.collection) ->> 'version')::bigint;
-      select r.status, r.body into status, body
-        from internal.collection_run(sync_write.kind, sync_write.collection, sync_write.request) r;
+      select c.schema_version into version from app.collections c where c.name = sync_write.collection;
+      compiled := internal.sync_statement(sync_write.kind, sync_write.collection, version, sync_write.request);
+      execute compiled ->> 'text' into status, body
+        using internal.collection_values(compiled -> 'params', sync_write.request);
       explained := null;
       if status > 0 then
         return body::json -> 'data';
@@ -94,19 +127,20 @@ declare
   id constant uuid := sync_apply.mutation ->> 'row_id';
   base constant timestamptz := sync_apply.mutation ->> 'base_updated_at';
   data json := sync_apply.mutation -> 'data';
-  definition jsonb;
+  c app.collections;
   held record;
 begin
-  perform internal.check_found(exists (select from app.collections c where c.name = sync_apply.mutation ->> 'collection'
-                                          and c.sync), 'collection', 'COLLECTION_NOT_FOUND');
-  definition := internal.collection_definition(name);
-  if op <> 'delete' and not definition -> 'columns' ? 'idempotency_key' and data -> 'idempotency_key' is not null then
+  select k.* into c from app.collections k where k.name = sync_apply.mutation ->> 'collection' and k.sync;
+  perform internal.check_found(c.id is not null, 'collection', 'COLLECTION_NOT_FOUND');
+  if op <> 'delete' and data -> 'idempotency_key' is not null
+     and not exists (select from app.collection_columns k where k.collection_id = c.id
+                        and k.name = 'idempotency_key') then
     -- a key of a request, which the id of the mutation takes the place of
     select coalesce(json_object_agg(f.key, f.value), '{}') into data from json_each(data) f
      where f.key <> 'idempotency_key';
   end if;
   execute format('select t.updated_at, t.deleted_at, (%s) as may_write from collections.%I t where t.id = $1',
-                 internal.collection_write_condition_of(definition), name)
+                 internal.collection_write_condition_of(jsonb_build_object('id', c.id)), name)
     into held using id;
   if op = 'put' and held.deleted_at <= internal.now() - interval '30 days' then
     held.updated_at := null;
@@ -121,7 +155,7 @@ begin
   if op = 'put' and (held.updated_at is null
                      or held.deleted_at is not null and not coalesce(held.may_write, false)) then
     shown := internal.sync_write('insert', name, internal.json_merge(
-      json_strip_nulls(json_build_object('row_id', id, 'group', case when definition ->> 'scope' = 'group'
+      json_strip_nulls(json_build_object('row_id', id, 'group', case when c.owner_scope = 'group'
         then coalesce(case when json_typeof(data -> 'group_id') <> 'null' then data ->> 'group_id' end,
                       sync_apply.group_context) end)),
       json_build_object('data', data)));
@@ -186,6 +220,67 @@ comment on function internal.sync_attempt is
   'Applies mutations together, or none of them, and says for each {status, row, code, message}; where they were not
    applied, without the rows.';
 
+create or replace function internal.sync_keys(mutation json) returns text
+language sql immutable as $$
+  select concat_ws(' ', sync_keys.mutation ->> 'collection',
+                   coalesce(sync_keys.mutation -> 'data' ->> 'group_id', '-'),
+                   (select string_agg(k, ' ' order by k) from json_object_keys(sync_keys.mutation -> 'data') k
+                     where k not in ('id', 'user_id', 'group_id', 'created_at', 'updated_at', 'deleted_at')))
+   where sync_keys.mutation ->> 'op' = 'put' and sync_keys.mutation ->> 'problem' is null
+     and sync_keys.mutation ->> 'tx' is null and sync_keys.mutation ->> 'base_updated_at' is null
+$$;
+comment on function internal.sync_keys is
+  'Puts with the same are inserted by one statement; null for what is none of these. Granted to app_user.';
+
+create or replace function internal.sync_put_many(mutations json[], group_context text) returns json[]
+language plpgsql volatile as $$
+declare
+  name constant text := sync_put_many.mutations[1] ->> 'collection';
+  definition jsonb;
+  ids constant uuid[] := array(select (m ->> 'row_id')::uuid from unnest(sync_put_many.mutations) with ordinality
+                                                                    as u (m, n) order by n);
+  written record;
+  is_held boolean;
+  results json[];
+begin
+  if not exists (select from app.collections c where c.name = sync_put_many.mutations[1] ->> 'collection' and c.sync)
+     or cardinality(ids) > (select count(distinct i) from unnest(ids) i) then
+    return null;
+  end if;
+  definition := internal.collection_definition(name);
+  execute format('select exists (select from collections.%I t where t.id = any ($1))', name) into is_held using ids;
+  if is_held then
+    return null;
+  end if;
+  begin
+    select r.status, r.body into written from internal.collection_run('batch', name, json_build_object(
+      'keyed', true,
+      'group', case when definition ->> 'scope' = 'group'
+        then coalesce(sync_put_many.mutations[1] -> 'data' ->> 'group_id', sync_put_many.group_context) end,
+      'rows', array(select internal.json_merge(json_build_object('id', m -> 'row_id'), (
+                             select coalesce(json_object_agg(f.key, f.value), '{}') from json_each(m -> 'data') f
+                              where f.key not in ('id', 'user_id', 'group_id', 'created_at', 'updated_at',
+                                                  'deleted_at')))
+                      from unnest(sync_put_many.mutations) with ordinality as u (m, n) order by n))) r;
+    if written.status <> 201 then
+      raise exception using errcode = 'TR001', message = 'not all were written';
+    end if;
+    select array_agg(json_build_object('status', 'applied', 'row', r.value) order by array_position(
+             ids, (r.value ->> 'id')::uuid))
+      into results from json_array_elements(written.body::json -> 'data') r;
+    return results;
+  exception
+    when query_canceled or deadlock_detected or serialization_failure or lock_not_available then
+      raise;
+    when others then
+      -- which of them it is, and why, is found one by one
+      return null;
+  end;
+end $$;
+comment on function internal.sync_put_many is
+  'Inserts the rows of puts with the same keys by one statement: their results, or null and nothing is written, where
+   one of them is there already or cannot be written.';
+
 create or replace function internal.sync_lock(mutations json, group_context text) returns void
 language plpgsql volatile as $$
 declare
@@ -217,6 +312,9 @@ declare
   results json[] := array_fill(null::json, array[cardinality(list)]);
   remembered json[] := '{}';
   members int[];
+  tried int := 0;
+  keys constant text[] := array(select internal.sync_keys(m) from unnest(list) with ordinality as u (m, n) order by n);
+  txs constant text[] := array(select m ->> 'tx' from unnest(list) with ordinality as u (m, n) order by n);
   outcome json[];
   row_shown json;
 begin
@@ -231,13 +329,26 @@ begin
     end if;
     -- of a tx those that are no repetitions: the first of an id counts
     members := array(
-      select n from generate_series(i, cardinality(list)) n
-       where results[n] is null
-         and (n = i or list[i] ->> 'tx' is not null and list[n] ->> 'tx' = list[i] ->> 'tx')
+      select n from generate_series(i, case when txs[i] is null then i else cardinality(list) end) n
+       where (n = i or txs[n] = txs[i] and results[n] is null)
          and (ids[n] is null or not begun.known ? ids[n]::text and array_position(ids, ids[n]) = n)
        order by n);
     if i = any (members) then
-      outcome := internal.sync_attempt(array(select list[n] from unnest(members) n order by n), sync_push.group_id);
+      outcome := null;
+      -- puts of new rows that follow each other, without those that failed together
+      if i > tried and keys[i] is not null and keys[i + 1] = keys[i] then
+        tried := i;
+        while keys[tried + 1] = keys[i] and not begun.known ? ids[tried + 1]::text
+              and array_position(ids, ids[tried + 1]) = tried + 1 loop
+          tried := tried + 1;
+        end loop;
+        outcome := internal.sync_put_many(list[i:tried], sync_push.group_id);
+        if outcome is not null then
+          members := array(select generate_series(i, tried));
+        end if;
+      end if;
+      outcome := coalesce(outcome, internal.sync_attempt(array(select list[n] from unnest(members) n order by n),
+                                                         sync_push.group_id));
       for k in 1 .. cardinality(members) loop
         row_shown := outcome[k] -> 'row';
         if outcome[k] ->> 'status' <> 'applied' and list[members[k]] ->> 'collection' is not null
