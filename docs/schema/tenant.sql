@@ -3837,6 +3837,106 @@ create table app.rest_access (
 );
 alter table app.rest_access enable row level security;
 
+-- When a user was last asked for a review in the app store.
+create table app.review_prompts (
+  app_user_id uuid not null,
+  shown_at timestamp with time zone not null,
+  constraint review_prompts_pkey PRIMARY KEY (app_user_id),
+  constraint review_prompts_app_user_id_fkey FOREIGN KEY (app_user_id) REFERENCES app.users(id) ON DELETE CASCADE
+);
+alter table app.review_prompts enable row level security;
+
+-- The reviews of a subject, counted: published ones by their rating, others by their status. Triggers of app.reviews
+-- keep it in the transaction that changes a review.
+create table app.review_sums (
+  subject_type text not null,
+  subject_id uuid not null,
+  stars_1 bigint not null default 0,
+  stars_2 bigint not null default 0,
+  stars_3 bigint not null default 0,
+  stars_4 bigint not null default 0,
+  stars_5 bigint not null default 0,
+  pending bigint not null default 0,
+  rejected bigint not null default 0,
+  hidden bigint not null default 0,
+  constraint review_sums_pkey PRIMARY KEY (subject_type, subject_id)
+);
+alter table app.review_sums enable row level security;
+create policy "administrators read sums of reviews" on app.review_sums for select to app_admin
+  using (true);
+create policy "dashboards read every row" on app.review_sums for select to app_dashboard
+  using (true);
+
+-- Who found a review helpful.
+create table app.review_votes (
+  review_id uuid not null,
+  app_user_id uuid not null,
+  created_at timestamp with time zone not null default internal.now(),
+  constraint review_votes_pkey PRIMARY KEY (review_id, app_user_id),
+  constraint review_votes_app_user_id_fkey FOREIGN KEY (app_user_id) REFERENCES app.users(id) ON DELETE CASCADE,
+  constraint review_votes_review_id_fkey FOREIGN KEY (review_id) REFERENCES app.reviews(id) ON DELETE CASCADE
+);
+CREATE INDEX review_votes_of_user ON app.review_votes USING btree (app_user_id);
+alter table app.review_votes enable row level security;
+
+-- What users think of a subject: one review per user and subject.
+create table app.reviews (
+  id uuid not null default internal.new_id(),
+  app_user_id uuid not null,
+  subject_type text not null,
+  subject_id uuid not null,
+  -- The subject where it is a user, so that the reviews of a user go with the user.
+  subject_user_id uuid,
+  rating smallint not null,
+  title text,
+  body text,
+  status text not null,
+  -- The author changed it after moderation had rejected or hidden it: it stays pending until it is published by hand.
+  needs_decision boolean not null default false,
+  helpful_count integer not null default 0,
+  reply_body text,
+  reply_at timestamp with time zone,
+  locale text,
+  app_version text,
+  -- When it was first published; svc.review.published was emitted then.
+  published_at timestamp with time zone,
+  created_at timestamp with time zone not null default internal.now(),
+  updated_at timestamp with time zone not null default internal.now(),
+  constraint reviews_pkey PRIMARY KEY (id),
+  constraint reviews_one_per_user_and_subject UNIQUE (app_user_id, subject_type, subject_id),
+  constraint reviews_app_user_id_fkey FOREIGN KEY (app_user_id) REFERENCES app.users(id) ON DELETE CASCADE,
+  constraint reviews_subject_user_id_fkey FOREIGN KEY (subject_user_id) REFERENCES app.users(id) ON DELETE CASCADE,
+  constraint reviews_app_version_at_most_64 CHECK ((char_length(app_version) <= 64)),
+  constraint reviews_body_1_to_4000 CHECK (((char_length(body) >= 1) AND (char_length(body) <= 4000))),
+  constraint reviews_helpful_count_never_negative CHECK ((helpful_count >= 0)),
+  constraint reviews_locale_at_most_35 CHECK ((char_length(locale) <= 35)),
+  constraint reviews_rating_1_to_5 CHECK (((rating >= 1) AND (rating <= 5))),
+  constraint reviews_reply_body_1_to_4000 CHECK (((char_length(reply_body) >= 1) AND (char_length(reply_body) <= 4000))),
+  constraint reviews_reply_whole CHECK (((reply_body IS NULL) = (reply_at IS NULL))),
+  constraint reviews_status_known CHECK ((status = ANY (ARRAY['pending'::text, 'published'::text, 'rejected'::text, 'hidden'::text]))),
+  constraint reviews_subject_type_known CHECK ((subject_type ~ '^(catalog_item|content|app|user|collection:[a-z][a-z0-9_]{0,62})$'::text)),
+  constraint reviews_subject_user_is_subject CHECK ((subject_user_id = subject_id)),
+  constraint reviews_title_1_to_120 CHECK (((char_length(title) >= 1) AND (char_length(title) <= 120))),
+  constraint reviews_title_is_one_line CHECK (internal.is_line(title))
+);
+CREATE INDEX reviews_by_rating ON app.reviews USING btree (rating, created_at DESC, id DESC);
+CREATE INDEX reviews_by_status ON app.reviews USING btree (status, created_at DESC, id DESC);
+CREATE INDEX reviews_newest ON app.reviews USING btree (created_at DESC, id DESC);
+CREATE INDEX reviews_of_any_status ON app.reviews USING btree (subject_type, subject_id, created_at DESC, id DESC);
+CREATE INDEX reviews_of_subject_user ON app.reviews USING btree (subject_user_id) WHERE (subject_user_id IS NOT NULL);
+CREATE INDEX reviews_of_user ON app.reviews USING btree (app_user_id, created_at DESC, id DESC);
+CREATE INDEX reviews_published ON app.reviews USING btree (subject_type, subject_id, created_at DESC, id DESC) WHERE (status = 'published'::text);
+CREATE INDEX reviews_published_by_helpful ON app.reviews USING btree (subject_type, subject_id, helpful_count DESC, created_at DESC, id DESC) WHERE (status = 'published'::text);
+CREATE INDEX reviews_published_by_rating ON app.reviews USING btree (subject_type, subject_id, rating DESC, created_at DESC, id DESC) WHERE (status = 'published'::text);
+CREATE INDEX reviews_published_by_rating_and_helpful ON app.reviews USING btree (subject_type, subject_id, rating, helpful_count DESC, created_at DESC, id DESC) WHERE (status = 'published'::text);
+alter table app.reviews enable row level security;
+create policy "administrators read every review" on app.reviews for select to app_admin
+  using (true);
+create policy "dashboards read every row" on app.reviews for select to app_dashboard
+  using (true);
+create policy "users read their own reviews" on app.reviews for select to app_user
+  using ((app_user_id = ( SELECT internal.user_id() AS user_id)));
+
 -- Every reward ever given, once per user and source. outcome says per part what was given, or why it could not be.
 create table app.reward_grants (
   id uuid not null default internal.new_id(),

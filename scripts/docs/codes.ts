@@ -105,6 +105,7 @@ INVALID_SINCE | since is not a time. | Send ISO 8601 with an offset.
 INVALID_SQL | Postgres does not take the query, or it failed. | Correct it; details has the position.
 INVALID_TIMEZONE | The time zone is not known. | Send a name of the IANA database, such as Europe/Berlin.
 INVALID_TOKEN | The token or link is wrong, used or expired. | Sign in again, or request a new link.
+INVALID_TRANSITION | The review does not go from details.from to details.to. | Read the review again.
 INVALID_UNTIL | until is not a time. | Send ISO 8601 with an offset.
 INVALID_USER_ID | The id of the user is not a uuid. | Send an id that the API answered.
 INVALID_VECTOR | The vector has another length than the column, or no numbers. | Send a vector of the column's dimensions.
@@ -140,7 +141,7 @@ NOT_A_MEMBER | Only members read the group's feed and post to it. | Join the gro
 NOT_A_PARTICIPANT | The caller does not take part in the conversation. | Ask a participant to add the user.
 NOT_CONFIGURED | The installation or the project has no such provider, or the provider lacks its secret. | Connect it with POST .../integrations.
 NOT_CONSUMABLE | Only items of type consumable can be consumed. | Check item_type first.
-NOT_ELIGIBLE | The challenge is for other users. | Do not offer it to this user.
+NOT_ELIGIBLE | The challenge is for other users, or only users who had the item review it. | Do not offer it to this user.
 NOT_FOUND | There is no such thing, or the caller may not see it. | Check the id and the path; do not retry.
 NOT_NULL_VIOLATION | A column that needs a value has none. | Send the column that details name.
 NO_SUBSCRIPTION | The project has no subscription. | Subscribe first, with .../billing/checkout.
@@ -215,6 +216,7 @@ SEGMENT_TOO_EXPENSIVE | The rules take longer than a preview may. | Narrow them,
 SELF_FRIEND | The user named themselves. | Name another user.
 SELF_REFERRAL | The code is the user's own. | Use the code of another user.
 SELF_REPORT | The reported content is the user's own. | Delete it instead.
+SELF_VOTE | The review is the user's own. | Do not offer a vote on it.
 SERVER_KEY_REQUIRED | Only servers may do this. | Call from your server, with a server key.
 SERVICE_UNAVAILABLE | The server or its control database cannot answer now. | Try again after Retry-After, with the same Idempotency-Key.
 SESSION_ENDED | The app session has ended. | Start another.
@@ -232,7 +234,7 @@ SQL_UNAVAILABLE | Other queries of the project, of the developer or of the serve
 STORE_IN_USE | Users have bought in the store. | Set is_active to false instead.
 STORE_NOT_FOUND | There is no such store, or the user does not see it now. | List the stores again.
 STREAK_NOT_FOUND | There is no active streak with this id or key. | Check the key.
-SUBJECT_NOT_FOUND | The reported content does not exist, or the caller cannot see it. | Nothing has to be done.
+SUBJECT_NOT_FOUND | What is reported or reviewed does not exist, or the caller cannot see it. | Nothing has to be done.
 SUPPRESSED | The address gets no mail of this category. | Do not send; delete the suppression only at the person's wish.
 TARGET_URL_NOT_ALLOWED | The URL leads to an address that is not public, or cannot be resolved. | Use a public host.
 TARGET_URL_NOT_HTTPS | The URL is not https. | Use https.

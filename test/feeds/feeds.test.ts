@@ -11,7 +11,14 @@ const unknown = '00000000-0000-4000-8000-000000000000'
 const { people, post, actions, group, silence } = feedsOf(project)
 afterEach(() => harness.setTime(null))
 
-const allEvents = ['achievement.unlocked', 'challenge.completed', 'group.joined', 'level.reached', 'streak.milestone']
+const allEvents = [
+  'achievement.unlocked',
+  'challenge.completed',
+  'group.joined',
+  'level.reached',
+  'review.published',
+  'streak.milestone',
+]
 
 describe('posting', () => {
   test('answers the entry with its actor, and what was left out as defaults', async () => {

@@ -748,6 +748,22 @@ export const updateReferralCode = 'PATCH /v1/admin/projects/{projectId}/referral
 export const getReferralStats = 'GET /v1/admin/projects/{projectId}/referrals/{codeId}/stats' as Operation<{ path: { projectId: string; codeId: string }; query?: { include?: "user"; limit?: number; offset?: number } }, S.ReferralStatsReply>
 /** Create the project's database again: from the first step that failed, or an empty one if it was lost */
 export const reprovisionProject = 'POST /v1/admin/projects/{projectId}/reprovision' as Operation<{ path: { projectId: string }; body?: S.ReprovisionProjectInput }, S.ReprovisionProjectReply>
+/** The reviews of the project, newest first */
+export const adminListReviews = 'GET /v1/admin/projects/{projectId}/reviews' as Operation<{ path: { projectId: string }; query?: { status?: "pending" | "published" | "rejected" | "hidden"; rating?: number; user_id?: string; subject?: string; limit?: number; offset?: number } }, S.UpdateReviewPage>
+/** The settings of reviews */
+export const getReviewSettings = 'GET /v1/admin/projects/{projectId}/reviews/settings' as Operation<{ path: { projectId: string } }, S.ReviewSettingsReply>
+/** Set how reviews are published, who writes them, and who is asked for one */
+export const setReviewSettings = 'PUT /v1/admin/projects/{projectId}/reviews/settings' as Operation<{ path: { projectId: string }; body?: S.SetReviewSettingsInput }, S.ReviewSettingsReply>
+/** The summary of the project, or of one subject or type */
+export const getReviewsSummary = 'GET /v1/admin/projects/{projectId}/reviews/summary' as Operation<{ path: { projectId: string }; query?: { subject?: string } }, S.ReviewsSummaryReply>
+/** Delete a review of any user */
+export const adminDeleteReview = 'DELETE /v1/admin/projects/{projectId}/reviews/{reviewId}' as Operation<{ path: { projectId: string; reviewId: string } }, S.RevokeDeveloperSessionReply>
+/** Publish, reject or hide a review */
+export const updateReview = 'PATCH /v1/admin/projects/{projectId}/reviews/{reviewId}' as Operation<{ path: { projectId: string; reviewId: string }; body: S.UpdateReviewInput }, S.UpdateReviewReply>
+/** Delete the reply to a review */
+export const deleteReviewReply = 'DELETE /v1/admin/projects/{projectId}/reviews/{reviewId}/reply' as Operation<{ path: { projectId: string; reviewId: string } }, S.RevokeDeveloperSessionReply>
+/** Answer a review; a second reply takes the place of the first */
+export const replyToReview = 'PUT /v1/admin/projects/{projectId}/reviews/{reviewId}/reply' as Operation<{ path: { projectId: string; reviewId: string }; body: S.ReplyToReviewInput }, S.UpdateReviewReply>
 /** Roles, newest first */
 export const listRoles = 'GET /v1/admin/projects/{projectId}/roles' as Operation<{ path: { projectId: string }; query?: { limit?: number; offset?: number } }, S.RolePage>
 /** Define a role; at most 50 */

@@ -330,6 +330,24 @@ export const getMyReferral = 'GET /v1/client/referrals/me' as Operation<Nothing,
 export const listMyReferralClaims = 'GET /v1/client/referrals/me/claims' as Operation<{ query?: { limit?: number; offset?: number } }, S.MyReferralClaimPage>
 /** A code for an invitation screen, before sign-in */
 export const getReferral = 'GET /v1/client/referrals/{code}' as Operation<{ path: { code: string } }, S.ReferralReply>
+/** The published reviews of a subject, with their summary */
+export const listReviews = 'GET /v1/client/reviews' as Operation<{ query: { subject_type: string; subject_id?: string; sort?: "newest" | "helpful" | "rating"; rating?: number; limit?: number; offset?: number } }, S.ListReviewsReply>
+/** Write the caller's review of a subject; at most 20 a day */
+export const writeReview = 'PUT /v1/client/reviews' as Operation<{ header?: { "Accept-Language"?: string; "X-App-Version"?: string }; body: S.WriteReviewInput }, S.ReviewReply>
+/** The caller's reviews in every status, newest first */
+export const listMyReviews = 'GET /v1/client/reviews/mine' as Operation<{ query?: { limit?: number; offset?: number } }, S.ReviewPage>
+/** Whether the caller may be asked for a review in the app store now */
+export const getReviewPrompt = 'GET /v1/client/reviews/prompt' as Operation<Nothing, S.ReviewPromptReply>
+/** Note that the caller was asked for a review in the app store */
+export const noteReviewPrompt = 'POST /v1/client/reviews/prompt-shown' as Operation<Nothing, S.NoteReviewPromptReply>
+/** Delete one of the caller's reviews */
+export const deleteReview = 'DELETE /v1/client/reviews/{reviewId}' as Operation<{ path: { reviewId: string } }, S.RevokeDeveloperSessionReply>
+/** Take the vote back */
+export const unvoteReview = 'DELETE /v1/client/reviews/{reviewId}/helpful' as Operation<{ path: { reviewId: string } }, S.UnvoteReviewReply>
+/** Vote for a review as helpful */
+export const voteForReview = 'POST /v1/client/reviews/{reviewId}/helpful' as Operation<{ path: { reviewId: string } }, S.UnvoteReviewReply>
+/** Report a review; at most 30 reports a day */
+export const reportReview = 'POST /v1/client/reviews/{reviewId}/report' as Operation<{ path: { reviewId: string }; body: S.ReportReviewInput }, S.CreateModerationReportReply>
 /** The caller's roles and permissions */
 export const getMyRoles = 'GET /v1/client/roles' as Operation<Nothing, S.MyRolesReply>
 /** Whether the caller has a permission, in the whole project or in a group */

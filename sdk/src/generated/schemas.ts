@@ -4285,6 +4285,17 @@ export type ListLeaderboardEntriesReply = {
   limit: number
   run: CloseLeaderboardRunResult
 }
+export type ListReviewsReply = {
+  data: Array<Review>
+  total: number
+  offset: number
+  limit: number
+  summary: {
+    average: number | null
+    count: number
+    histogram: ReviewHistogram
+  }
+}
 export type ListRowsReply = {
   data: Array<Record<string, unknown>>
   next_cursor?: string | null
@@ -4760,6 +4771,12 @@ export type MyRoles = {
 }
 export type MyRolesReply = {
   data: MyRoles
+}
+export type NoteReviewPromptReply = {
+  data: NoteReviewPromptResult
+}
+export type NoteReviewPromptResult = {
+  shown_at: string
 }
 export type OauthProvider = {
   name: string
@@ -5870,6 +5887,10 @@ export type ReplayWebhookResult = {
     total: number
   } | null
 }
+export type ReplyToReviewInput = {
+  /** Text. What the user or the developer has to say. */
+  body: string
+}
 export type Report = {
   id: string
   kind: "log" | "error" | "crash" | "performance" | ((string & {}))
@@ -5925,6 +5946,12 @@ export type ReportPushReceivedReply = {
 }
 export type ReportPushReceivedResult = {
   received: true
+}
+export type ReportReviewInput = {
+  /** Reason. What is wrong with it. */
+  reason: "spam" | "abuse" | "sexual" | "violence" | "self_harm" | "copyright" | "other"
+  /** Details. In own words. */
+  details?: string
 }
 export type ReprovisionProjectInput = {
   /** Run id. An id of your own for the run. */
@@ -5995,6 +6022,58 @@ export type RestoreUserStreakInput = {
 export type RevertFlagInput = {
   /** Version. The version to go back to, such as 3. */
   version: number
+}
+export type Review = UpdateReviewResult & {
+  voted: boolean
+}
+export type ReviewHistogram = {
+  "1": number
+  "2": number
+  "3": number
+  "4": number
+  "5": number
+}
+export type ReviewPage = {
+  data: Array<Review>
+  total: number
+  offset: number
+  limit: number
+}
+export type ReviewPrompt = {
+  should_prompt: boolean
+  reason: "ok" | "not_in_segment" | "too_few_sessions" | "shown_recently" | ((string & {}))
+}
+export type ReviewPromptReply = {
+  data: ReviewPrompt
+}
+export type ReviewReply = {
+  data: Review
+}
+export type ReviewSettings = {
+  reviews_auto_publish: boolean
+  reviews_require_purchase: boolean
+  prompt: {
+    segment_id: string | null
+    min_sessions: number
+    gap_days: number
+  }
+}
+export type ReviewSettingsReply = {
+  data: ReviewSettings
+}
+export type ReviewsSummary = {
+  average: number | null
+  count: number
+  histogram: ReviewHistogram
+  by_status: {
+    pending: number
+    published: number
+    rejected: number
+    hidden: number
+  }
+}
+export type ReviewsSummaryReply = {
+  data: ReviewsSummary
 }
 export type RevokeAchievementReply = {
   data: RevokeAchievementResult
@@ -6649,6 +6728,21 @@ export type SetRealtimeRoomsInput = {
     /** Who listens. `authenticated` or `role:<key>`. */
     listen?: string
   }>
+}
+export type SetReviewSettingsInput = {
+  /** Publish at once. Reviews that no moderation rule catches. Default: `true`. */
+  reviews_auto_publish?: boolean
+  /** Buyers only. Items are reviewed by users who were given or bought them. Default: `false`. */
+  reviews_require_purchase?: boolean
+  /** Prompt. Whom an app may ask for a review in the app store. */
+  prompt?: {
+    /** Segment. Only its members are asked. */
+    segment_id?: string | null
+    /** Sessions. How many sessions a user has had before. Default: `3`. */
+    min_sessions?: number
+    /** Gap. Days between two prompts; 0 for none. Default: `90`. */
+    gap_days?: number
+  }
 }
 export type SetSpendCeilingInput = {
   /** Ceiling. US dollars in a month; null ends the ceiling. */
@@ -7425,6 +7519,14 @@ export type UnseenAchievement = {
 export type UnseenAchievementList = {
   data: Array<UnseenAchievement>
 }
+export type UnvoteReviewReply = {
+  data: UnvoteReviewResult
+}
+export type UnvoteReviewResult = {
+  id: string
+  helpful_count: number
+  voted: boolean
+}
 export type UpdateAchievementDefinitionInput = {
   /** Name. What people read, in lists and in messages. */
   name?: string
@@ -8055,6 +8157,39 @@ export type UpdateReferralDefaultsInput = {
   /** Link to share. An address with `{code}` in it. */
   share_url?: string | null
 }
+export type UpdateReviewInput = {
+  /** Status. Users see published reviews. */
+  status: "pending" | "published" | "rejected" | "hidden"
+}
+export type UpdateReviewPage = {
+  data: Array<UpdateReviewResult>
+  total: number
+  offset: number
+  limit: number
+}
+export type UpdateReviewReply = {
+  data: UpdateReviewResult
+}
+export type UpdateReviewResult = {
+  id: string
+  app_user_id: string
+  subject_type: string
+  subject_id: string
+  rating: number
+  title: string | null
+  body: string | null
+  status: "pending" | "published" | "rejected" | "hidden" | ((string & {}))
+  helpful_count: number
+  reply: {
+    body: string
+    at: string
+  } | null
+  locale: string | null
+  app_version: string | null
+  created_at: string
+  updated_at: string
+  user: ChallengeLeaderboardUser
+}
 export type UpdateRoleInput = {
   /** Name. What people read, in lists and in messages. */
   name?: string
@@ -8590,6 +8725,22 @@ export type WebhookPage = {
 }
 export type WebhookReply = {
   data: Webhook
+}
+export type WriteReviewInput = {
+  /** What is reviewed. The kind of the subject. */
+  subject_type: string
+  /** Id. The id of the subject, or the key of an item or an entry. */
+  subject_id?: string | null
+  /** Rating. Stars, 1 to 5. */
+  rating: number
+  /** Title. The review in a few words. */
+  title?: string | null
+  /** Text. What the user or the developer has to say. */
+  body?: string | null
+  /** Language. The language of the text. */
+  locale?: string | null
+  /** App version. Such as `1.4.0`. */
+  app_version?: string | null
 }
 export type XpBoost = {
   id: string
