@@ -408,6 +408,13 @@ export const fillWithUsers = async (
       details: random() < 0.7 ? 'The name is an advertisement.' : undefined,
     })
   await act((some[8] as { id: string }).id, 'PATCH', '/client/users/me', { display_name: 'Best casino in town' })
+  for (const [n, user] of some.slice(0, 9).entries())
+    await act(user.id, 'PUT', '/client/reviews', {
+      subject_type: 'app',
+      rating: n % 4 === 3 ? 2 : 5 - (n % 2),
+      title: n % 3 === 2 ? undefined : 'I practise more',
+      body: 'The streaks keep me going.',
+    })
   await ask('POST', '/moderation/trust', {
     app_user_id: (some[0] as { id: string }).id,
     trust_level: 'moderator',

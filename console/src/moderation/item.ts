@@ -57,9 +57,10 @@ const removals: Readonly<Record<string, string>> = {
   message: 'deletes the message',
   feed_entry: 'deletes the entry',
   media: 'deletes the file',
+  review: 'keeps it from users and out of the sums',
   collection_row: 'deletes the row',
 }
 
 /** What either verdict means for an item, in a sentence. */
 export const meaningOf = ({ subject_type, is_hidden }: Item): string =>
-  `Approve ${is_hidden ? 'shows it again' : 'leaves it as it is'}; Reject ${removals[subject_type] ?? 'removes it'}.`
+  `Approve ${is_hidden ? (subject_type === 'review' ? 'publishes it' : 'shows it again') : 'leaves it as it is'}; Reject ${removals[subject_type] ?? 'removes it'}.`

@@ -47,6 +47,7 @@ export const ItemCard = ({ item, children }: { item: Item; children: ReactNode }
           item.subject_type === 'user' ? 'Whose name' : 'By',
           <UserName key="by" id={item.subject_user_id} user={item.user} />,
         ],
+        ...(item.subject_type === 'review' ? [['Stars', `${item.snapshot['rating']} of 5`] as const] : []),
         ['Since', <When key="at" at={item.created_at} />],
         ...(isOpen(item) && item.note ? [['Note', item.note] as const] : []),
       ]}
