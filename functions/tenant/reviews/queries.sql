@@ -13,16 +13,18 @@ begin
   select s.* into sums from app.review_sums s
    where (s.subject_type, s.subject_id) = (reviews_shown.subject_type, reviews_shown.subject_id);
   -- planned for these values: each order has an index of its own
-  execute format('select json_agg(internal.review_shown_json(p) order by %2$s)
+  execute format('select json_agg(internal.review_shown_of(p, u, v.review_id is not null) order by %2$s)
                     from (select r.* from app.reviews r
                            where r.subject_type = $1 and r.subject_id = $2 and r.status = ''published'' %1$s
-                           order by %3$s limit $4 offset $5) p',
+                           order by %3$s limit $4 offset $5) p
+                    join app.users u on u.id = p.app_user_id
+                    left join app.review_votes v on v.review_id = p.id and v.app_user_id = $6',
                  case when reviews_shown.rating is not null then 'and r.rating = $3' else '' end,
                  replace(order_by, 'r.', 'p.') || 'p.created_at desc, p.id desc',
                  order_by || 'r.created_at desc, r.id desc')
      into rows_json
     using reviews_shown.subject_type, reviews_shown.subject_id, reviews_shown.rating, reviews_shown.page_limit,
-      reviews_shown.page_offset;
+      reviews_shown.page_offset, internal.user_id();
   answer := internal.reply_page(rows_json, coalesce(case reviews_shown.rating
                                   when 1 then sums.stars_1 when 2 then sums.stars_2 when 3 then sums.stars_3
                                   when 4 then sums.stars_4 when 5 then sums.stars_5

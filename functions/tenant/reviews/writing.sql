@@ -16,13 +16,34 @@ language sql stable as $$
 $$;
 comment on function internal.review_json is 'A review with its author, as administrators see it.';
 
+create or replace function internal.review_shown_of(r app.reviews, u app.users, voted boolean) returns json
+language sql stable as $$
+  -- without a subquery, so that Postgres inlines it
+  select json_build_object(
+    'id', (review_shown_of.r).id, 'app_user_id', (review_shown_of.r).app_user_id,
+    'subject_type', (review_shown_of.r).subject_type, 'subject_id', (review_shown_of.r).subject_id,
+    'rating', (review_shown_of.r).rating, 'title', (review_shown_of.r).title, 'body', (review_shown_of.r).body,
+    'status', (review_shown_of.r).status, 'helpful_count', (review_shown_of.r).helpful_count,
+    'reply', case when (review_shown_of.r).reply_at is not null
+                  then json_build_object('body', (review_shown_of.r).reply_body,
+                                         'at', internal.iso((review_shown_of.r).reply_at)) end,
+    'locale', (review_shown_of.r).locale, 'app_version', (review_shown_of.r).app_version,
+    'created_at', internal.iso((review_shown_of.r).created_at),
+    'updated_at', internal.iso((review_shown_of.r).updated_at),
+    'user', json_build_object('id', (review_shown_of.u).id, 'display_name', (review_shown_of.u).display_name,
+                              'avatar_url', (review_shown_of.u).avatar_url),
+    'voted', review_shown_of.voted)
+$$;
+comment on function internal.review_shown_of is
+  'A review, its author and whether the caller voted for it, as users see them.';
+
 create or replace function internal.review_shown_json(r app.reviews) returns json
 language sql stable security definer set search_path = '' as $$
-  select internal.json_merge(
-    internal.review_json(review_shown_json.r),
-    json_build_object('voted', exists (select from app.review_votes v
-                                        where v.review_id = (review_shown_json.r).id
-                                          and v.app_user_id = internal.user_id())))
+  select internal.review_shown_of(review_shown_json.r, u,
+                                  exists (select from app.review_votes v
+                                           where v.review_id = (review_shown_json.r).id
+                                             and v.app_user_id = internal.user_id()))
+    from app.users u where u.id = (review_shown_json.r).app_user_id
 $$;
 comment on function internal.review_shown_json is 'A review as users see it, with whether the caller voted for it.';
 
