@@ -2,7 +2,6 @@
 import { createHash } from 'node:crypto'
 import type { JWTPayload } from 'jose'
 import * as openid from 'openid-client'
-import { asLine } from '#server/lines.ts'
 import { clientOf } from '#server/oauth/clients.ts'
 import { callbackUrl, type StoredProvider, scopesOf } from '#server/oauth/providers.ts'
 import { githubUser } from '#server/providers/github.ts'
@@ -111,7 +110,8 @@ const nameIn = (user: string | null): string | null => {
 /** A word for people and logs of why it failed: the library's own code, the provider's error code or a plain sentence; never what a token holds. */
 export const reasonOf = (error: unknown): string => {
   const { error: told, code, message, cause } = error as Record<string, unknown>
-  if (typeof told === 'string') return asLine(told).slice(0, 100)
+  // a provider may write anything there, also what it was sent
+  if (typeof told === 'string') return /^[\w.-]{1,60}$/.test(told) ? told : 'an error that is no code'
   if (code === undefined || (error instanceof openid.ClientError && !/^OAUTH_/.test(String(code))))
     return cause instanceof Error ? cause.message.slice(0, 200) : String(message).slice(0, 200)
   return String(code).slice(0, 100)

@@ -159,7 +159,10 @@ const generateLink: Handler = async (context) => {
   if (type === 'signup' || type === 'invite') await make()
   const made = await context.link(email).catch(async (error) => {
     if (type !== 'magiclink' || error.code !== 'NOT_FOUND') throw error
-    await make()
+    // of two who ask at once for a new address one makes the user
+    await make().catch((conflict) => {
+      if (conflict.code !== 'USER_ALREADY_EXISTS') throw conflict
+    })
     return context.link(email)
   })
   return { ...administered(made.user), ...made.properties, verification_type: type }

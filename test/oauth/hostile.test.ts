@@ -1,5 +1,6 @@
 import { generateKeyPairSync } from 'node:crypto'
 import { expect, test } from 'vitest'
+import { reasonOf } from '#server/oauth/sign_ins.ts'
 import { newPkce, startOauthStage } from '#test/support/oauth.ts'
 import { expectInvalid, expectRefusal } from '#test/support/refusals.ts'
 
@@ -114,4 +115,10 @@ test('the key of Apple is no secret that is sent, nor a secret a key', async () 
   expect(await put({ client_id: 'com.example' })).toBe(false)
   expect(await put({ client_id: 'com.example', client_secret: 'a token' })).toBe(true)
   expect(await put(signing)).toBe(false)
+})
+
+test('of what a provider answers as its error, a code alone is told and logged', () => {
+  expect(reasonOf({ error: 'invalid_client' })).toBe('invalid_client')
+  for (const error of ['no client_secret=hidden', 'a\nb', 'x'.repeat(61), ''])
+    expect(reasonOf({ error })).toBe('an error that is no code')
 })

@@ -55,3 +55,20 @@ test('a server key in the name of a user administers nobody', async () => {
     expect(answer).toMatchObject({ status: 403, code: 'not_admin' })
   expect((await ask('GET', `/${id}`)).id).toBe(id)
 })
+
+test('of four who ask at once for a link of a new address each gets one, of the same user', async () => {
+  const email = newEmail()
+  const made = await Promise.all(
+    Array.from({ length: 4 }, async () => {
+      const response = await fetch(`${harness.url}/auth/v1/admin/generate_link`, {
+        method: 'POST',
+        headers: { apikey: project.serverKey, 'content-type': 'application/json' },
+        body: JSON.stringify({ type: 'magiclink', email }),
+      })
+      return { status: response.status, ...((await response.json()) as { id: string; hashed_token: string }) }
+    }),
+  )
+  expect(made.map(({ status }) => status)).toEqual([200, 200, 200, 200])
+  expect(new Set(made.map(({ id }) => id)).size).toBe(1)
+  expect(new Set(made.map(({ hashed_token }) => hashed_token)).size).toBe(4)
+})
