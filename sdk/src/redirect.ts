@@ -39,13 +39,20 @@ const encoded = (bytes: readonly number[]): string => {
   return text.slice(0, Math.ceil((bytes.length * 4) / 3))
 }
 
+/** What is not encoded as it should be stays as it is: any app may open an address of this one. */
+const decoded = (text: string): string => {
+  try {
+    return decodeURIComponent(text.replaceAll('+', ' '))
+  } catch {
+    return text
+  }
+}
+
 /** The query of an address; React Native has no whole `URL`. */
 const queryOf = (address: string): Readonly<Record<string, string>> => {
   const [, query = ''] = /\?([^#]*)/.exec(address) ?? []
   const pairs = query.split('&').map((pair) => pair.split('='))
-  return Object.fromEntries(
-    pairs.map(([name = '', ...value]) => [name, decodeURIComponent(value.join('=').replaceAll('+', ' '))]),
-  )
+  return Object.fromEntries(pairs.map(([name = '', ...value]) => [name, decoded(value.join('='))]))
 }
 
 /** The code of an answer: what comes is an address, or the code alone. */
@@ -58,6 +65,9 @@ const codeIn = (addressOrCode: string): string => {
     })
   return code
 }
+
+/** Said of a code that is none of this sign-in. */
+const foreign = ['CODE_VERIFIER_INVALID', 'FLOW_NOT_FOUND']
 
 /** Sign-in at Google, Apple, GitHub or any OpenID provider of the project, in a browser. The verifier of a sign-in (PKCE) stays in the store of the app. */
 export const createRedirectSignIn = (app: App): RedirectSignIn => {
@@ -88,8 +98,9 @@ export const createRedirectSignIn = (app: App): RedirectSignIn => {
         await store.removeItem(place)
         return session
       } catch (error) {
-        // without an answer it may be tried again
-        if (isRefusal(error) && error.status < 429) await store.removeItem(place)
+        // without an answer it may be tried again, and a code from elsewhere ends nothing that was begun here
+        const isOver = isRefusal(error) && error.status < 429 && !foreign.includes(error.code)
+        if (isOver) await store.removeItem(place)
         throw error
       }
     },

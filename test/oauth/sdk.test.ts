@@ -69,6 +69,20 @@ test('what the address says is thrown', async () => {
   await expect(redirect.begin('nobody')).rejects.toMatchObject({ code: 'PROVIDER_UNKNOWN' })
 })
 
+test('an address that another app opens, with a code of nobody or a broken one, ends nothing', async () => {
+  const redirect = createRedirectSignIn(appOf(harness, project).app)
+  const url = await redirect.begin('acme', { redirectTo: appAddress })
+  for (const address of [`${appAddress}?code=nobody`, `${appAddress}?code=%E0%A4`])
+    await expect(redirect.finish(address)).rejects.toMatchObject({ code: 'FLOW_NOT_FOUND', status: 404 })
+  const stranger = createRedirectSignIn(appOf(harness, project).app)
+  const slipped = await newBrowser().visit(await stranger.begin('acme', { redirectTo: appAddress }), {
+    login: newLogin(),
+  })
+  await expect(redirect.finish(slipped)).rejects.toMatchObject({ code: 'CODE_VERIFIER_INVALID' })
+  const address = await newBrowser().visit(url, { login: newLogin() })
+  expect((await redirect.finish(address)).userId).toBeDefined()
+})
+
 test('an answer that is lost leaves the verifier for another attempt', async () => {
   const { app, net, store } = appOf(harness, project, { retries: 0 })
   const redirect = createRedirectSignIn(app)
