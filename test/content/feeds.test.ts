@@ -86,6 +86,8 @@ describe('svc.content.published', () => {
     }
     const drain = async (at: string) => {
       harness.setTime(at)
+      // what is on its way belongs to what was before
+      await services.waker.flush()
       await harness.control('delete from graphile_worker._private_jobs')
       const { jobs } = await loadTasks()
       await jobs.find(({ name }) => name === 'tenant__drain')?.run(services, { project_id: project.id })

@@ -76,10 +76,16 @@ create or replace function internal.content_chain(locale text, accept_language t
 language plpgsql stable security definer set search_path = '' as $$
 declare
   me constant uuid := internal.user_id();
-  asked text := case when content_chain.locale is not null
-                     then internal.locale_checked(content_chain.locale, 'locale', 'INVALID_INPUT') end;
+  asked text;
 begin
-  if asked is null and me is not null then
+  -- most tags are their own canonical form, and their chain is seen at once
+  if content_chain.locale ~ '^[a-z]{2}(-[A-Z]{2})?$' then
+    return case when length(content_chain.locale) = 2 then array[content_chain.locale]
+                else array[content_chain.locale, left(content_chain.locale, 2)] end;
+  end if;
+  if content_chain.locale is not null then
+    asked := internal.locale_checked(content_chain.locale, 'locale', 'INVALID_INPUT');
+  elsif me is not null then
     select internal.locale_tag(u.properties ->> 'locale') into asked
       from app.users u
      where u.id = me and jsonb_typeof(u.properties -> 'locale') = 'string';

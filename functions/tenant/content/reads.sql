@@ -20,18 +20,22 @@ comment on function internal.content_is_open is
   'Whether the caller may see an entry now: within its time, and in its segment. api.content_entries says the same of
    many.';
 
+-- in plpgsql, whose plan a session keeps: a 304 is little more than this
 create or replace function internal.content_tag(entry app.content_entries, chain text[]) returns text
-language sql stable as $$
+language plpgsql stable as $$
+declare
+  live text;
+begin
+  select string_agg(concat_ws(' ', l.locale, s.live_version, extract(epoch from s.live_at)), ',' order by l.locale)
+    into live
+    from app.content_locales l
+   cross join lateral internal.content_state(l) s
+   where l.entry_id = (content_tag.entry).id and s.live_version is not null;
   -- all that the answer is made of; texts of a version never change
-  select encode(sha256(convert_to(concat_ws('|',
-           (content_tag.entry).id, (content_tag.entry).default_locale, array_to_json((content_tag.entry).tags),
-           internal.content_unlocalized((content_tag.entry).content_type), content_tag.chain,
-           (select string_agg(concat_ws(' ', l.locale, s.live_version, extract(epoch from s.live_at)), ','
-                              order by l.locale)
-              from app.content_locales l
-             cross join lateral internal.content_state(l) s
-             where l.entry_id = (content_tag.entry).id and s.live_version is not null)), 'UTF8')), 'hex')
-$$;
+  return encode(sha256(convert_to(concat_ws('|',
+    (content_tag.entry).id, (content_tag.entry).default_locale, array_to_json((content_tag.entry).tags),
+    internal.content_unlocalized((content_tag.entry).content_type), content_tag.chain, live), 'UTF8')), 'hex');
+end $$;
 comment on function internal.content_tag is 'The ETag of an entry as apps read it by a chain of languages.';
 
 create or replace function api.content_entry(id_or_key text, locale text default null, preview_token text default null,

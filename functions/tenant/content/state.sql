@@ -116,10 +116,13 @@ comment on function internal.content_version_json is 'A version as responses sho
 create or replace function internal.content_at(id_or_key text) returns app.content_entries
 language plpgsql stable as $$
 declare
+  as_id constant uuid := internal.as_uuid(content_at.id_or_key);
   entry app.content_entries;
 begin
-  select e.* into entry from app.content_entries e where e.id = internal.as_uuid(content_at.id_or_key);
-  if not found then
+  if as_id is not null then
+    select e.* into entry from app.content_entries e where e.id = as_id;
+  end if;
+  if entry.id is null then
     select e.* into entry from app.content_entries e where e.key = content_at.id_or_key;
   end if;
   return entry;
