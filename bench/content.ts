@@ -84,7 +84,10 @@ const measure = async (contestants: readonly Contestant[], postmaster: number) =
 }
 
 /** Saves of a language that has fifty versions: the oldest goes with each. */
-const measureSaves = async (url: string, admin: string, developer: Headers): Promise<Looped> => {
+const measureSaves = async (
+  { postmaster }: Installation,
+  { url, admin, developer, pid }: { url: string; admin: string; developer: Headers; pid: number },
+): Promise<Figure> => {
   const headers = { ...developer, 'content-type': 'application/json' }
   const save = (n: number): Asked => {
     const fields = Object.fromEntries(
@@ -93,7 +96,13 @@ const measureSaves = async (url: string, admin: string, developer: Headers): Pro
     return { path: `${admin}/content/entry-1/locales/en`, method: 'PUT', headers, body: JSON.stringify({ fields }) }
   }
   await closedLoop(url, save, 200, { callers: 1, seconds: 60, most: 60 })
-  return closedLoop(url, save, 200, { callers: 1, seconds: 20, most: isShort ? 50 : 300 })
+  const before = { server: familyCpu(pid), postgres: postgresCpu(postmaster) }
+  const looped = await closedLoop(url, save, 200, { callers: 1, seconds: 20, most: isShort ? 50 : 200 })
+  return {
+    ...looped,
+    server: (familyCpu(pid) - before.server) / looped.requests,
+    postgres: (postgresCpu(postmaster) - before.postgres) / looped.requests,
+  }
 }
 
 type Scheduled = { readonly visible: number; readonly settled: number; readonly received: number }
@@ -216,7 +225,7 @@ const main = async () => {
       { callers, seconds: 60, most: entries },
     )
     const grown = rss(pid) - before
-    const saves = await measureSaves(server.url, admin, developer)
+    const saves = await measureSaves(installation, { url: server.url, admin, developer, pid })
     say(`saves: ${figure(saves.p50)} ms`)
     const scheduled = await measureSchedules(
       installation,
@@ -234,7 +243,7 @@ type Found = {
   readonly installation: Installation
   readonly figures: ReadonlyMap<string, Figure[]>
   readonly grown: number
-  readonly saves: Looped
+  readonly saves: Figure
   readonly scheduled: Scheduled
   readonly postgrest: string | undefined
 }
@@ -244,7 +253,7 @@ const report = async ({ installation, figures, grown, saves, scheduled, postgres
   const of = (name: string) => figures.get(name) ?? []
   const times = (name: string, to: string) => medianRatio(of(name).map(sum), of(to).map(sum))
   const [read, known] = [times('one entry', 'GET /client/config'), times('one entry, 304', 'GET /client/config')]
-  const page = medianOf(of('list of 50, by type and tag'), ({ p50 }) => p50) / callers
+  const page = medianOf(of('list of 50, by type and tag'), sum) / 1000
   const aims: Aim[] = [
     {
       text: `one entry takes ${figure(read)} times the CPU of GET /client/config (aim: at most 1.3)`,
@@ -260,12 +269,12 @@ const report = async ({ installation, figures, grown, saves, scheduled, postgres
       ratios: [{ name: '304 to config', value: known, better: 'lower' }],
     },
     {
-      text: `a list of 50 by type and tag takes ${figure(page)} ms of a server that does nothing else (aim: under 10)`,
+      text: `a list of 50 by type and tag takes ${figure(page)} ms of CPU (aim: under 10)`,
       isMet: page < 10,
     },
     {
-      text: `a save at 50 versions takes ${figure(saves.p50)} ms, ${figure(saves.p99)} at most of 99 in 100 (aim: under 5)`,
-      isMet: saves.p50 < 5,
+      text: `a save at 50 versions takes ${figure(sum(saves) / 1000)} ms of CPU, and ${figure(saves.p50)} ms in the middle on this machine (aim: under 5 of CPU)`,
+      isMet: sum(saves) < 5000,
       floor:
         'of it a commit that waits for the disk, an audit event with its own row, and the purge of the oldest version',
     },
