@@ -1,4 +1,4 @@
-/** An app's first flight without a network: texts in two languages, and an error that is told after the landing. */
+/** An app's first flight without a network: texts in two languages, rows that two devices write, and an error that is told after the landing. */
 import { execFile } from 'node:child_process'
 import { mkdir, mkdtemp, rm, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
@@ -7,7 +7,15 @@ import { pathToFileURL } from 'node:url'
 import { promisify } from 'node:util'
 import { build, stop } from 'esbuild'
 import { root } from '#server/root.ts'
-import { createApp, createContent, createDiagnostics, memoryStore, type Store } from '../../sdk/src/index.ts'
+import {
+  createApp,
+  createContent,
+  createDiagnostics,
+  createSync,
+  memoryStore,
+  memorySyncStore,
+  type Store,
+} from '../../sdk/src/index.ts'
 import { type Ask, createAsk, DemoError, developerAndProject, type Headers, print, shown, until } from './world.ts'
 
 const release = '1.4.0'
@@ -53,8 +61,18 @@ const writeTexts = async (ask: Ask, admin: string, developer: Headers) => {
     await ask('POST', `${admin}/content/welcome/locales/${locale}/publish`, {}, developer, true)
 }
 
+const defineRows = async (ask: Ask, admin: string, developer: Headers) => {
+  print('\n4. And defines what users write down of their practice: rows that devices keep and sync.')
+  const columns = [
+    { name: 'piece', type: 'text' },
+    { name: 'minutes', type: 'integer' },
+  ]
+  await ask('POST', `${admin}/collections`, { name: 'practice', columns, sync: true }, developer, true)
+  print('   practice: piece, minutes')
+}
+
 const pushMaps = async (url: string, admin: string, developer: Headers, folder: string) => {
-  print(`\n4. Her build uploads the source map of release ${release}.`)
+  print(`\n5. Her build uploads the source map of release ${release}.`)
   print(`   trellis sourcemaps push --release ${release} --dir dist`)
   const { stdout } = await run(
     process.execPath,
@@ -71,9 +89,15 @@ const pushMaps = async (url: string, admin: string, developer: Headers, folder: 
   for (const line of stdout.trim().split('\n')) print(`   ${line}`)
 }
 
+type Practised = { id: string; piece: string; minutes: number }
+const practiceOf = (sync: ReturnType<typeof createSync>) => ({ sync, rows: sync.collection<Practised>('practice') })
+const piecesOf = async ({ rows }: ReturnType<typeof practiceOf>) =>
+  (await rows.rows()).map(({ piece, minutes }) => `${piece} ${minutes} min`).sort()
+
 /** A phone: what it stores outlives the app, its network goes and comes, and uncaught errors reach a handler as in React Native. */
 const createPhone = (url: string, key: string) => {
   const store: Store = memoryStore()
+  const rows = memorySyncStore()
   let isOnline = true
   let handler: (error: unknown, isFatal?: boolean) => void = () => undefined
   Object.assign(globalThis, {
@@ -86,12 +110,17 @@ const createPhone = (url: string, key: string) => {
       isOnline = on
     },
     crash: (error: unknown) => handler(error, true),
+    /** Another device of the same user, which stays at home. */
+    tablet: () =>
+      practiceOf(createSync(createApp({ url, key, store }), { store: memorySyncStore(), delay: 3_600_000 })),
     start() {
       const app = createApp({ url, key, store, fetch: throughNetwork as never, retries: 0 })
       const texts = { en: createContent(app, { locale: 'en' }), de: createContent(app, { locale: 'de' }) }
+      const practice = practiceOf(createSync(app, { store: rows, delay: 3_600_000 }))
       return {
         app,
         texts,
+        practice,
         diagnostics: createDiagnostics(app, { uncaught: true, appVersion: release, delay: 3_600_000 }),
       }
     },
@@ -110,18 +139,25 @@ const titles = async ({ texts }: ReturnType<Phone['start']>) => {
 }
 
 const fly = async (phone: Phone, playLesson: () => unknown) => {
-  print('\n5. At the gate the app starts: a user signs in, and both languages are loaded.')
+  print('\n6. At the gate the app starts: a user signs in, and both languages are loaded.')
   const before = phone.start()
   await before.app.ensureSignedIn()
   await titles(before)
+  await before.practice.sync.now()
+  before.practice.sync.close()
   before.diagnostics.close()
 
-  print('\n6. In the air there is no network. The app starts again, and its texts are there.')
+  print('\n7. In the air there is no network. The app starts again, and its texts are there.')
   phone.turn(false)
   const flying = phone.start()
   await titles(flying)
+  const tablet = phone.tablet()
+  await flying.practice.rows.insert({ piece: 'Scales', minutes: 20 })
+  await tablet.rows.insert({ piece: 'Minuet', minutes: 15 })
+  await tablet.sync.now()
+  print(`   on the phone: ${await piecesOf(flying.practice)}; on the tablet at home: ${await piecesOf(tablet)}`)
 
-  print('\n7. A lesson crashes. The error is kept on the phone.')
+  print('\n8. A lesson crashes. The error is kept on the phone.')
   try {
     playLesson()
   } catch (error) {
@@ -130,15 +166,23 @@ const fly = async (phone: Phone, playLesson: () => unknown) => {
   }
   await until('The keeping of the error', async () => ((await flying.diagnostics.size()) === 1 ? true : undefined))
   flying.diagnostics.close()
-  // rows of collections that are written in the air stand here: they are pushed after the landing, in step 8
+  flying.practice.sync.close()
 
-  print('\n8. Landed. The app starts once more, and sends what was kept.')
+  print('\n9. Landed. The app starts once more, and sends what was kept.')
   phone.turn(true)
   const landed = phone.start()
   const { accepted, left } = await landed.diagnostics.flush()
   print(`   ${accepted} report accepted, ${left} left`)
   if (accepted !== 1 || left !== 0) throw new DemoError('The report was not sent.')
   landed.diagnostics.close()
+  await landed.practice.sync.now()
+  await tablet.sync.now()
+  const both = [await piecesOf(landed.practice), await piecesOf(tablet)]
+  print(`   on the phone: ${both[0]?.join(', ')}; on the tablet: ${both[1]?.join(', ')}`)
+  if (both.some((pieces) => String(pieces) !== 'Minuet 15 min,Scales 20 min'))
+    throw new DemoError('The devices do not have the same rows.')
+  landed.practice.sync.close()
+  tablet.sync.close()
 }
 
 type Issue = { readonly id: string; readonly title: string; readonly count: number; readonly app_versions: string[] }
@@ -150,7 +194,7 @@ type Report = {
 }
 
 const look = async (ask: Ask, url: string, admin: string, developer: Headers) => {
-  print('\n9. The developer opens the issue in her console: not the minified line, but her own code.')
+  print('\n10. The developer opens the issue in her console: not the minified line, but her own code.')
   const [issue] = await ask<Issue[]>('GET', `${admin}/diagnostics/issues?status=open`, undefined, developer, true)
   if (!issue) throw new DemoError('There is no issue.')
   print(`   ${url}/console/projects/${admin.split('/').at(-1)}/diagnostics/${issue.id}`)
@@ -174,6 +218,7 @@ export const runOffline = async (url: string): Promise<void> => {
   const { folder, playLesson } = await buildApp()
   try {
     await writeTexts(ask, admin, developer)
+    await defineRows(ask, admin, developer)
     await pushMaps(url, admin, developer, folder)
     await fly(createPhone(url, clientKey), playLesson)
     await look(ask, url, admin, developer)
