@@ -21,6 +21,7 @@ grant execute on function internal.diagnostics_version_key, internal.diagnostics
   internal.diagnostics_issue_json, internal.diagnostics_report_json, internal.diagnostics_reports_page,
   api.diagnostics_issues, api.diagnostics_issue, api.diagnostics_issue_update, api.diagnostics_issue_reports,
   api.diagnostics_health, api.diagnostics_issue_report, internal.source_map_json, internal.source_maps_page,
+  internal.source_map_room, api.source_map_begin,
   api.source_maps, api.source_maps_of, api.source_map_content, api.source_map_put, api.source_map_delete,
   api.source_maps_delete to app_admin;
 grant execute on function internal.purge__diagnostics to app_worker;

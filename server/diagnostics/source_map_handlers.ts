@@ -18,13 +18,15 @@ const invalid = (reason: string) => refusal(400, 'VALIDATION_ERROR', `body: ${re
 const tooLarge = () => refusal(413, 'PAYLOAD_TOO_LARGE', 'The source map has more than 16 MB as gzip.')
 
 /** The bytes of an upload. What is too long is read to its end and discarded: a client that still sends does not read the refusal. */
-const bytesOf = async ({ request }: HandlerContext): Promise<Buffer> => {
+const bytesOf = async ({ request, query, call }: HandlerContext): Promise<Buffer> => {
   const file = request.body
   if (!(file instanceof Readable)) throw refusal(415, 'UNSUPPORTED_MEDIA_TYPE', 'Send the map as application/gzip.')
   const chunks: Buffer[] = []
   let size = 0
   try {
     if (Number(request.headers['content-length']) > mostPackedBytes) throw tooLarge()
+    // before anything is read
+    await call('source_map_begin', query)
     for await (const chunk of file.iterator({ destroyOnReturn: false }) as AsyncIterable<Buffer>) {
       size += chunk.length
       if (size > mostPackedBytes) throw tooLarge()

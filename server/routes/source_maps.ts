@@ -54,7 +54,7 @@ export const sourceMaps = area({
       }),
       route('PUT /source-maps', 'Upload the source map of a bundle of a release', {
         handle: putSourceMap,
-        calls: ['source_map_put'],
+        calls: ['source_map_begin', 'source_map_put'],
         operationId: 'putSourceMap',
         description:
           'The body is the map as gzip: at most 16 MB, and 64 MB unpacked. It takes the place of a former one. `bundle` is the path of the bundle, or the end of it, such as `assets/index.js`. A release has at most 100; of the oldest of more than 20 releases, or 500 MB (50 MB of a free project), the maps are deleted.',

@@ -31,6 +31,28 @@ $$;
 comment on function internal.source_maps_evict is
   'Removes the maps of the oldest releases, until so many releases and bytes are left. Granted to nobody.';
 
+create or replace function internal.source_map_room(release text, bundle text) returns void
+language plpgsql volatile as $$
+begin
+  if not exists (select from app.source_maps m
+                  where m.release = source_map_room.release and m.bundle = source_map_room.bundle) then
+    perform internal.check_limit((select count(*) from app.source_maps m where m.release = source_map_room.release),
+                                 100, 'A release has at most 100 source maps.');
+  end if;
+end $$;
+comment on function internal.source_map_room is
+  'Refuses 409 LIMIT_REACHED for one map more than a release has. The caller holds the lock of the table, or asks
+   early.';
+
+create or replace function api.source_map_begin(release text, bundle text) returns api.reply
+language plpgsql volatile as $$
+begin
+  perform internal.source_map_room(source_map_begin.release, source_map_begin.bundle);
+  return internal.reply(200, 'null');
+end $$;
+comment on function api.source_map_begin is
+  'Asked before an upload is read and its map opened. Refuses as internal.source_map_room.';
+
 create or replace function api.source_map_put(release text, bundle text, content text, sha256 text, size int,
                                               is_free boolean)
 returns api.reply
@@ -46,10 +68,7 @@ begin
   lock table app.source_maps in share row exclusive mode;
   select m.* into known from app.source_maps m
    where m.release = source_map_put.release and m.bundle = source_map_put.bundle;
-  if known.id is null then
-    perform internal.check_limit((select count(*) from app.source_maps m where m.release = source_map_put.release), 100,
-                                 'A release has at most 100 source maps.');
-  end if;
+  perform internal.source_map_room(source_map_put.release, source_map_put.bundle);
   if (select coalesce(sum(m.packed_size), 0) from app.source_maps m
        where m.release = source_map_put.release and m.bundle <> source_map_put.bundle) + octet_length(packed)
      > most_bytes then
@@ -75,7 +94,7 @@ end $$;
 comment on function api.source_map_put is
   'Stores the map of a bundle of a release, in place of the former one; content is gzip as base64, which the server has
    checked. Of more than 20 releases, or 500 MB (50 MB of a free project), the oldest releases go. Refuses 409
-   LIMIT_REACHED. Locks the table against other uploads.';
+   LIMIT_REACHED, and as internal.source_map_room. Locks the table against other uploads.';
 
 create or replace function api.source_map_delete(source_map_id uuid) returns api.reply
 language plpgsql volatile security definer set search_path = '' as $$
