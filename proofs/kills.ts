@@ -1,5 +1,6 @@
 // Two servers and two workers on one Postgres, four OS processes. One server and one worker are killed with -9 every two
-// seconds while 1,000 events are posted: what the receiver of a webhook got must be exactly what was answered.
+// seconds while 1,000 events are posted: what the receiver of a webhook got must be exactly what was answered. With each event
+// an error is reported: every report that was answered is counted once.
 import { createHash, randomUUID } from 'node:crypto'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { startHttpsReceiver } from '#test/support/https.ts'
@@ -92,28 +93,34 @@ const killer = (async () => {
 const answered = new Map<string, number>()
 const statuses = new Map<string, number>()
 let begun = 0
-/** A caller of the kind that an SDK is: what gets no answer, or 503, it sends again under the same id, to the other server. */
+/** As an SDK does: what gets no answer, or 503, is sent again as it was, to the other server. */
+const insist = async (number: number, path: string, body: object, headers: Record<string, string>): Promise<void> => {
+  for (let tries = number; ; tries += 1) {
+    const url = urls[tries % 2] ?? ''
+    const answer = await ask(url, 'POST', path, body, headers).catch(() => null)
+    const status = answer ? String(answer.status) : 'no answer'
+    statuses.set(status, (statuses.get(status) ?? 0) + 1)
+    if (answer && answer.status < 300) return
+    await sleep(50)
+  }
+}
+
+let reported = 0
 const caller = async (number: number) => {
   while (begun < events) {
     begun += 1
-    const id = randomUUID()
-    for (let tries = number; ; tries += 1) {
-      const url = urls[tries % 2] ?? ''
-      const answer = await ask(
-        url,
-        'POST',
-        '/v1/client/events',
-        { event_name: 'precious', id },
-        { ...scenario.user, ...address() },
-      ).catch(() => null)
-      const status = answer ? String(answer.status) : 'no answer'
-      statuses.set(status, (statuses.get(status) ?? 0) + 1)
-      if (answer && answer.status < 300) {
-        answered.set(id, Date.now())
-        break
-      }
-      await sleep(50)
+    const [id, from] = [randomUUID(), address()]
+    await insist(number, '/v1/client/events', { event_name: 'precious', id }, { ...scenario.user, ...from })
+    answered.set(id, Date.now())
+    const failure = {
+      id: randomUUID(),
+      kind: 'crash',
+      level: 'fatal',
+      message: 'Killed',
+      fingerprint: `crash ${number}`,
     }
+    await insist(number, '/v1/client/diagnostics/reports', { reports: [failure] }, { ...scenario.key, ...from })
+    reported += 1
     await sleep(pauseMs)
   }
 }
@@ -154,6 +161,15 @@ const longest = Math.max(...waits)
 const killed = [...servers, ...workers].reduce((sum, each) => sum + each.kills(), 0)
 const seen = [...statuses].sort().map(([status, count]) => `${count} times ${status}`)
 
+const issues = await ask(
+  urls[0] ?? '',
+  'GET',
+  `/v1/admin/projects/${scenario.projectId}/diagnostics/issues?limit=100`,
+  undefined,
+  scenario.developer,
+)
+const counted = (issues.body.data as { count: number }[]).reduce((sum, { count }) => sum + count, 0)
+
 for (const each of [...servers, ...workers]) await each.stop()
 await receiver.close()
 await installation.end()
@@ -165,6 +181,10 @@ await report('proof:kills', { Postgres: installation.postgresVersion }, [
   {
     text: `the receiver's ${first.size} idempotency keys are those of the ${expected.size} answered events: ${missing} missing, ${surplus} too many`,
     holds: missing === 0 && surplus === 0,
+  },
+  {
+    text: `of ${reported} reports of errors that were answered, each sent until it was, ${counted} are counted in the issues`,
+    holds: counted === reported,
   },
   {
     text: `${receiver.requests.length - first.size} deliveries came more than once, each under its first key`,
