@@ -14,12 +14,12 @@ grant select on app.sync_checkpoints to app_admin;
 
 grant execute on function internal.sync_is_pending, api.sync_number, internal.sync_pull_begin, internal.sync_pull_end,
   internal.sync_differs, internal.sync_same, internal.sync_changed, internal.sync_lost, internal.sync_set_aside,
-  internal.sync_rows, internal.sync_segments, internal.sync_collect, internal.sync_after, api.sync_pull,
-  internal.sync_status_begin, api.sync_status, api.sync_reset, internal.sync_push_begin, internal.sync_push_end,
+  internal.sync_rows, internal.sync_chunk, internal.sync_segments, internal.sync_collect, internal.sync_after,
+  api.sync_pull, internal.sync_status_begin, api.sync_status, api.sync_reset, internal.sync_push_begin,
+  internal.sync_push_end,
   internal.sync_statement, internal.sync_write, internal.sync_row, internal.sync_apply, internal.sync_attempt,
-  internal.sync_lock,
-  internal.sync_keys, internal.sync_put_many, api.sync_push,
-  internal.sync_result, internal.sync_duplicate to app_user;
+  internal.sync_lock, internal.sync_keys, internal.sync_put_many, api.sync_push, internal.sync_result,
+  internal.sync_duplicate to app_user;
 grant execute on function internal.sync_client_json, internal.sync_clients_page, api.sync_clients,
   api.sync_stats to app_admin;
 grant execute on function internal.purge__sync to app_worker;
@@ -35,4 +35,4 @@ values
    array['seed', 'first_checkpoint'], 'sync', 'end', 'cascade', null, current_setting('trellis.file')),
   ('app.sync_mutations', 'app_user_id', 'sync_mutations', null,
    array['app_user_id', 'client_id', 'id', 'status', 'code', 'message', 'row_json', 'at'],
-   null, 'end', 'cascade', 'answers to pushes, whose rows are exported themselves', current_setting('trellis.file'));
+   null, 'move', 'cascade', 'answers to pushes, whose rows are exported themselves', current_setting('trellis.file'));

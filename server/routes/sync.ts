@@ -55,7 +55,7 @@ export const sync = area({
           'Rows as a fetch of each shows them to the caller. `created` are rows that the client does not hold, `updated` those that it holds or has pushed, `deleted` ids of rows that are gone or no longer readable. Pull again with the checkpoint while `has_more`.',
         body: z.object({
           client_id: Uuid,
-          checkpoint: z.union([z.string(), z.number()]).nullish(),
+          checkpoint: z.unknown().optional(),
           collections: z.array(z.string()).min(1, 'must have 1 to 200').max(200, 'must have 1 to 200').optional(),
           limit: z.int('must be a whole number').min(1, 'must be at least 1').default(1000),
         }),

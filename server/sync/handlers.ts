@@ -3,7 +3,7 @@ import { groupOf } from '#server/collections/requests.ts'
 import { dataOf } from '#server/database/database.ts'
 import { refusal } from '#server/errors.ts'
 import type { HandlerContext } from '#server/http/route.ts'
-import { isExactNumber } from '#server/json/lossless_json.ts'
+import { isExactNumber, numberText } from '#server/json/lossless_json.ts'
 import { Mutation, MutationFields } from '#server/sync/schemas.ts'
 
 const mostMutations = 500
@@ -35,11 +35,15 @@ const numbered = async (context: HandlerContext, name: string, args: Record<stri
   }
 }
 
+/** What is neither digits nor a number is refused as any other text that no pull has answered. */
+const numberOrNull = (checkpoint: unknown): string | null =>
+  checkpoint === null || checkpoint === undefined ? null : (numberText(checkpoint) ?? 'x')
+
 export const pull = (context: HandlerContext) => {
   const { client_id, checkpoint, collections, limit } = context.body as Record<string, unknown>
   return numbered(context, 'sync_pull', {
     client_id,
-    checkpoint: checkpoint === null || checkpoint === undefined ? null : String(checkpoint),
+    checkpoint: typeof checkpoint === 'string' ? checkpoint : numberOrNull(checkpoint),
     collections,
     page_limit: Math.min(Number(limit), mostEntries),
   })

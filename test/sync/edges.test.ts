@@ -118,6 +118,25 @@ describe('a user', () => {
   })
 })
 
+describe('two users who become one', () => {
+  test('have the rows of both, and what was pushed before stays applied once', async () => {
+    const [survivor, other] = [await device(), await device()]
+    const mutation = { id: randomUUID(), ...put('notes', randomUUID(), { title: 'x' }) }
+    await other.phone.push([mutation])
+    await survivor.phone.pull()
+    await project.sql(
+      `begin; set local app.caller = 'user'; set local app.user_id = '${survivor.user.id}';
+       select internal.users_merge('${survivor.user.id}', '${other.user.id}'); commit`,
+    )
+    expect((await survivor.phone.pull()).created).toEqual([mutation.row_id])
+    const { client_id } = other.phone
+    const again = { client_id, mutations: [{ ...mutation, data: { title: 'y' } }] }
+    const { results } = (await survivor.user.post('/client/sync/push', again)).data
+    expect(results[0]).toMatchObject({ status: 'duplicate', first_status: 'applied' })
+    expect(await project.sql('select from app.sync_checkpoints where app_user_id = $1', [other.user.id])).toEqual([])
+  })
+})
+
 describe('what decides', () => {
   test('is the rank in a group too, and whose row it is', async () => {
     const { user, phone } = await device(['plans', 'shares'])

@@ -70,7 +70,13 @@ describe('a pull', () => {
     const [row] = await insertAll(user, notes, [{ title: 'x' }])
     await user.delete(`${notes}/${row.id}`)
     await other.post(notes, { title: 'theirs' })
-    expect(await phone.pull()).toMatchObject({ created: [], updated: [], deleted: [] })
+    // however many came and went: none of them is read
+    await project.sql(`with made as (insert into collections.notes (user_id) select '${user.id}' from generate_series(1, 3000)
+                       returning id) select count(*) from made`)
+    await project.sql(
+      `update collections.notes set deleted_at = now() where user_id = '${user.id}' and deleted_at is null`,
+    )
+    expect(await phone.pull({ limit: 1 })).toMatchObject({ created: [], updated: [], deleted: [], pages: 1 })
     await user.post(`${notes}/${row.id}/restore`)
     expect((await phone.pull()).created).toEqual([row.id])
   })
@@ -121,7 +127,7 @@ describe('a pull', () => {
       [{ collections: Array(201).fill('notes') }, 'collections'],
     ] as const)
       expectInvalid(await phone.ask(body), field)
-    for (const checkpoint of ['', '0', '01', 'x', '1.5', '-1', '1234567890123456', 1.5, 0])
+    for (const checkpoint of ['', '0', '01', 'x', '1.5', '-1', '1234567890123456', 1.5, 0, true, {}, ['1']])
       expectRefusal(await phone.ask({ checkpoint }), 400, 'INVALID_CHECKPOINT')
     for (const collections of [['nothing'], ['notes', 'unsynced']])
       expectRefusal(await phone.ask({ collections }), 404, 'COLLECTION_NOT_FOUND')

@@ -243,6 +243,27 @@ describe('results', () => {
     )
   })
 
+  test('of what a trigger of the project fails at are no failure of the push', async () => {
+    const { phone } = await device()
+    await project.sql(`create function collections.fails() returns trigger language plpgsql as
+                         $$ begin raise exception 'no'; end $$`)
+    await project.sql(`create trigger fails before insert on collections.notes for each row
+                         when (new.title = 'fails') execute function collections.fails()`)
+    const { results } = await phone.push([
+      put('notes', id(), { title: 'fails' }),
+      put('notes', id(), { title: 'fine' }),
+      put('notes', id(), { title: 'fails' }, { tx: 'a' }),
+      put('notes', id(), { title: 'fine' }, { tx: 'a' }),
+    ])
+    expect(results.map(({ status, code }) => code ?? status)).toEqual([
+      'CREATE_FAILED',
+      'applied',
+      'CREATE_FAILED',
+      'TRANSACTION_ROLLED_BACK',
+    ])
+    await project.sql('drop function collections.fails() cascade')
+  })
+
   test('only the frame fails', async () => {
     const { user, phone } = await device()
     const { client_id } = phone

@@ -59,16 +59,18 @@ comment on function internal.sync_log_sql is
 
 create or replace function internal.sync_held_sql(pull jsonb, side text) returns text
 language sql stable as $$
-  select coalesce(string_agg(format('when %L then %s', a.key,
-                                    internal.sync_condition(a.access, 'e.audience', 'e.author',
-                                                            quote_literal(internal.user_id()))), ' '), '')
+  select coalesce('case e.collection_id::text '
+    || string_agg(format('when %L then %s', a.key,
+                         internal.sync_condition(a.access, 'e.audience', 'e.author',
+                                                 quote_literal(internal.user_id()))), ' ')
+    || ' else false end', 'false')
     from (select i.key, case when sync_held_sql.side = 'was' then internal.sync_was(sync_held_sql.pull, i.key)
                              else sync_held_sql.pull -> 'is' -> i.key end as access
             from jsonb_object_keys(sync_held_sql.pull -> 'is') as i (key)) a
    where a.access is not null
 $$;
 comment on function internal.sync_held_sql is
-  'The branches of a case on the collection of an entry e: whether its row was shown (was), or is. Granted to nobody.';
+  'The condition on an entry e whether its row was shown (was), or is. Granted to nobody.';
 
 create or replace function internal.sync_changed(pull jsonb, after_id bigint, most bigint,
                                                  out collection_id uuid, out row_id uuid, out last_id bigint,
@@ -78,27 +80,27 @@ language plpgsql stable security definer set search_path = '' as $$
 declare
   base constant bigint := sync_changed.pull ->> 'base';
   target constant bigint := sync_changed.pull ->> 'target';
-  branches text;
 begin
   if base is null or base >= target then
     return;
   end if;
-  branches := internal.sync_held_sql(sync_changed.pull, 'was');
   return query execute format(
-    'select g.collection_id, g.row_id, g.last_id, g.was_shown or g.is_own from ('
+    'select g.collection_id, g.row_id, g.last_id, g.was_shown or g.is_own as is_held from ('
     'select d.collection_id, d.row_id, max(d.id) as last_id, '
     -- the first entry since then of a row as it was shown says whether it was there
-    'coalesce((array_agg(d.was_live order by d.id) filter (where d.is_shown))[1], false) as was_shown, '
-    'coalesce(bool_or(d.is_live and d.origin = $3), false) as is_own '
-    'from (select e.*, %s as is_shown from (%s) e) d group by d.collection_id, d.row_id) g '
-    'where g.last_id > $4 order by g.last_id limit $5',
-    case when branches = '' then 'false' else format('case e.collection_id::text %s else false end', branches) end,
+    'coalesce((array_agg(d.was_live order by d.id) filter (where d.was_shown))[1], false) as was_shown, '
+    'coalesce(bool_or(d.is_live and d.origin = $3), false) as is_own, '
+    -- what came and went is never read
+    'coalesce((array_agg(d.is_live and d.is_shown order by d.id desc))[1], false) as is_shown '
+    'from (select e.*, %s as was_shown, %s as is_shown from (%s) e) d group by d.collection_id, d.row_id) g '
+    'where g.last_id > $4 and (g.was_shown or g.is_own or g.is_shown) order by g.last_id limit $5',
+    internal.sync_held_sql(sync_changed.pull, 'was'), internal.sync_held_sql(sync_changed.pull, 'is'),
     format(internal.sync_log_sql(sync_changed.pull, 'app.sync_changes'), 'and e.place > $1 and e.place <= $2'))
     using base, target, (sync_changed.pull ->> 'client')::bigint, sync_changed.after_id, sync_changed.most;
 end $$;
 comment on function internal.sync_changed is
-  'Rows that have changed between the places of a pull, in the order of their last change, and whether the client holds
-   them: they were shown, or it pushed them itself.';
+  'Rows that have changed between the places of a pull and that the client holds or is shown, in the order of their last
+   change. It holds those that were shown, and those that it pushed itself.';
 
 create or replace function internal.sync_lost(pull jsonb, collection_id uuid, after_id uuid, most bigint)
 returns setof uuid
@@ -218,6 +220,11 @@ end $$;
 comment on function internal.sync_segments is
   'The parts of a collection that are shown and were not, each of which an index orders: one a group, or one of all.';
 
+create or replace function internal.sync_chunk(bytes bigint, rows int) returns int
+language sql immutable
+return greatest(10, least(500, 2000000 / greatest(sync_chunk.bytes / greatest(sync_chunk.rows, 1), 1)))::int;
+comment on function internal.sync_chunk is 'How many rows of this length are 2 MB, from 10 to 500.';
+
 create or replace function internal.sync_collect(pull jsonb, most int) returns internal.sync_item[]
 language plpgsql volatile as $$
 declare
@@ -225,7 +232,9 @@ declare
   phase constant int := after ->> 'phase';
   after_collection constant uuid := after ->> 'collection';
   wanted constant int := sync_collect.most + 1;
-  chunk constant int := 250;
+  -- rows that are read at once: few, until it is known how long they are
+  chunk int := 20;
+  asked int;
   items internal.sync_item[] := '{}';
   got internal.sync_item[];
   bytes bigint := 0;
@@ -254,9 +263,10 @@ begin
   if phase <= 2 then
     last_id := case when phase = 2 then (after ->> 'last_id')::bigint else 0 end;
     loop
+      asked := least(chunk, wanted);
       -- rows that were written by the time they are read are read as they are then
       with changed as materialized (
-        select d.* from internal.sync_changed(sync_collect.pull, last_id, least(chunk, wanted)) d
+        select d.* from internal.sync_changed(sync_collect.pull, last_id, asked) d
       ), shown as materialized (
         select r.id, r.shown
           from (select c.name, array_agg(d.row_id) as ids
@@ -276,7 +286,8 @@ begin
       if cardinality(items) >= wanted or bytes > internal.page_bytes() then
         return items;
       end if;
-      exit when read < least(chunk, wanted);
+      exit when read < asked;
+      chunk := internal.sync_chunk(bytes, cardinality(items));
     end loop;
   end if;
 
@@ -294,17 +305,18 @@ begin
         from_id := (after ->> 'id')::uuid;
       end if;
       loop
+        asked := least(chunk, wanted - cardinality(items));
         select array_agg(row(place, 'created', r.id, r.shown, 3, null, part.group_id, r.created_at)::internal.sync_item
                          order by r.created_at, r.id), count(*), bytes + coalesce(sum(octet_length(r.shown::text)), 0)
           into got, read, bytes
-          from internal.sync_rows(part.name, part.conditions, aside, from_at, from_id,
-                                  least(chunk, wanted - cardinality(items))) r;
+          from internal.sync_rows(part.name, part.conditions, aside, from_at, from_id, asked) r;
         exit when read = 0;
         items := items || got;
         if cardinality(items) >= wanted or bytes > internal.page_bytes() then
           return items;
         end if;
-        exit when read < chunk;
+        exit when read < asked;
+        chunk := internal.sync_chunk(bytes, cardinality(items));
         from_at := got[read].created_at;
         from_id := got[read].id;
       end loop;

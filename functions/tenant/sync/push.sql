@@ -205,6 +205,12 @@ begin
       end if;
     when query_canceled or deadlock_detected or serialization_failure or lock_not_available then
       raise;
+    when others then
+      -- one bad change, such as one that a trigger of the project fails at, never holds up those behind it
+      raise log 'a mutation of a push failed: %', sqlstate;
+      code := case sync_attempt.mutations[n] ->> 'op' when 'put' then 'CREATE_FAILED' when 'patch' then 'UPDATE_FAILED'
+                   else 'DELETE_FAILED' end;
+      message := 'The mutation failed in the database of the project.';
   end;
   results := '{}';
   for i in 1 .. cardinality(sync_attempt.mutations) loop

@@ -5218,7 +5218,7 @@ export type PullInput = {
   /** Client. The installation of the app. */
   client_id: string
   /** Checkpoint. What the last pull answered; null pulls everything. */
-  checkpoint?: string | number | null
+  checkpoint?: unknown
   /** Collections. The names of synced collections. */
   collections?: Array<string>
   /** Limit. How many rows and ids of all collections together; more than 5000 are 5000. Default: `1000`. */
