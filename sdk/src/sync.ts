@@ -1,5 +1,5 @@
 import type { App } from './app.ts'
-import { isTemporary } from './errors.ts'
+import { isTemporary, TrellisError } from './errors.ts'
 import { exclusively, later, newId, platform } from './platform.ts'
 import type { Realtime } from './realtime.ts'
 import { createSyncCalls, type Mutation, nextBatch, onPoke, ownColumns, type Row, type Verdict } from './sync_calls.ts'
@@ -161,8 +161,10 @@ export const createSync = (app: App, options: SyncOptions = {}): Sync => {
         () => schedule(every),
         (error: unknown) => {
           failures += 1
-          schedule(isTemporary(error) ? delay + backoff(failures, transport.random, 1000, 300_000) : every)
-          if (!isTemporary(error)) onError?.(error)
+          const isPassing = isTemporary(error)
+          schedule(isPassing ? delay + backoff(failures, transport.random, 1000, 300_000) : every)
+          // another user has signed in meanwhile: the next pass is theirs
+          if (!isPassing && !(error instanceof TrellisError && error.code === 'ABORTED')) onError?.(error)
         },
       )
     }, ms)
@@ -175,7 +177,9 @@ export const createSync = (app: App, options: SyncOptions = {}): Sync => {
       const tx = writes.length > 1 ? { tx: newId() } : {}
       const touched = new Set<string>()
       const mutations: Mutation[] = []
-      for (const { op, collection, row_id, data = {}, ifUnchanged } of writes) {
+      for (const { op, collection, data = {}, ifUnchanged, ...write } of writes) {
+        // as the server writes it
+        const row_id = write.row_id.toLowerCase()
         const isFirst = !touched.has(`${collection}/${row_id}`)
         touched.add(`${collection}/${row_id}`)
         const base = ifUnchanged && isFirst ? (await rows.held(collection, row_id))?.['updated_at'] : undefined
@@ -252,7 +256,7 @@ export const createSync = (app: App, options: SyncOptions = {}): Sync => {
         transaction([{ op, collection: name, row_id, data, ...more }])
       return {
         rows: async () => ((await (await mine())?.list(name)) ?? []) as T[],
-        get: async (id) => (await (await mine())?.get(name, id)) as T | undefined,
+        get: async (id) => (await (await mine())?.get(name, id.toLowerCase())) as T | undefined,
         async insert(data) {
           const id = newId()
           await write('put', id, data)

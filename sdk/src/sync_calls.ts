@@ -212,9 +212,28 @@ export const ownerOf = (app: App): (() => Promise<Owner>) => {
     })
 }
 
+type Pokes = { readonly works: Set<() => unknown>; readonly stop: () => void }
+const poked = new WeakMap<Realtime, Pokes>()
+
 /** Calls `work` when a pull would bring something, and whenever the connection is there again. Ends when its answer is called. */
-export const onPoke = (realtime: Realtime, work: () => unknown): (() => void) =>
-  realtime.subscribe('sync', { onLive: work, onEvent: work, onResync: work })
+export const onPoke = (realtime: Realtime, work: () => unknown): (() => void) => {
+  const found = poked.get(realtime)
+  const works = found?.works ?? new Set()
+  const all = () => {
+    for (const one of [...works]) one()
+  }
+  const forget = () => void poked.delete(realtime)
+  const stop = found?.stop ?? realtime.subscribe('sync', { onLive: all, onEvent: all, onResync: all, onEnd: forget })
+  // each call counts, also with the same function
+  const own = () => work()
+  works.add(own)
+  poked.set(realtime, { works, stop })
+  return () => {
+    if (!works.delete(own) || works.size > 0 || poked.get(realtime)?.works !== works) return
+    forget()
+    stop()
+  }
+}
 
 /** Columns that the server manages: a client does not write them. */
 export const managed = new Set(['id', 'user_id', 'group_id', 'created_at', 'updated_at', 'deleted_at'])

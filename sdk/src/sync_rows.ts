@@ -128,7 +128,7 @@ export const rowsOf = (store: SyncStore, place: string) => {
           }
         }
         for (const [key, { until }] of await queue()) {
-          if (until && Number(until) <= Number(page.checkpoint)) changes.set(key, undefined)
+          if (until && (isWhole || Number(until) <= Number(page.checkpoint))) changes.set(key, undefined)
         }
       }
       const { checkpoint, has_more } = page

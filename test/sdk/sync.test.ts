@@ -3,7 +3,16 @@ import { afterEach, expect, onTestFinished, test } from 'vitest'
 import { define, group } from '#test/support/collection_rows.ts'
 import { startHarness } from '#test/support/harness.ts'
 import { appOf, device, lossyNetwork, network, type Setting } from '#test/support/sdk.ts'
-import { type App, createSync, memorySyncStore, type Row, type SyncOptions, type Verdict } from '../../sdk/src/index.ts'
+import {
+  type App,
+  createRealtime,
+  createSync,
+  memorySyncStore,
+  onPoke,
+  type Row,
+  type SyncOptions,
+  type Verdict,
+} from '../../sdk/src/index.ts'
 
 /** `createSync`: rows on a device, which are written without a network and come together with those of the server. */
 const harness = await startHarness()
@@ -352,4 +361,42 @@ test('sends by itself, and again when the network is back', async () => {
   await expect.poll(() => tries).toBeGreaterThan(before)
   net.isOffline = false
   await expect.poll(() => stored(id)).toHaveLength(1)
+})
+
+test('a poke brings what another device writes, to everybody who waits for one', async () => {
+  const store = device()
+  const { app } = appOf(harness, project, { store })
+  await app.ensureSignedIn()
+  const realtime = createRealtime(app)
+  onTestFinished(() => realtime.close())
+  let pokes = 0
+  const stop = onPoke(realtime, () => {
+    pokes += 1
+  })
+  const phone = syncOf(app, { delay: 1, realtime })
+  const tablet = await another({ app, store })
+  await expect.poll(() => pokes).toBeGreaterThan(0)
+  await tablet.notes.insert({ title: 'of the tablet' })
+  await tablet.sync.now()
+  await expect.poll(phone.titles).toEqual(['of the tablet'])
+  stop()
+  const before = pokes
+  await tablet.notes.insert({ title: 'second' })
+  await tablet.sync.now()
+  await expect.poll(phone.titles).toEqual(['of the tablet', 'second'])
+  expect(pokes).toBe(before)
+})
+
+test('an id in capitals is the same row', async () => {
+  const phone = await start()
+  const id = randomUUID()
+  await phone.notes.put(id.toUpperCase(), { title: 'a' })
+  await phone.sync.now()
+  expect((await phone.notes.rows()).map((row) => row.id)).toEqual([id])
+})
+
+test('a refusal that waiting does not end is told', async () => {
+  const errors: unknown[] = []
+  await start({}, { collections: ['nowhere'], delay: 1, onError: (error) => errors.push(error) })
+  await expect.poll(() => errors).toMatchObject([{ code: 'COLLECTION_NOT_FOUND' }])
 })

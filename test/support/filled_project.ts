@@ -1,3 +1,4 @@
+import { randomUUID } from 'node:crypto'
 /** One request of a developer below the project, such as `ask('POST', '/streaks', {...})`; resolves with the answer's data. */
 export type Ask = (method: string, path: string, body?: unknown) => Promise<any>
 
@@ -467,6 +468,13 @@ export const fillWithUsers = async (
     audience: { all: true },
     template_key: 'news',
   })
+  await ask('PATCH', '/collections/songs', { sync: true })
+  for (const [n, user] of some.slice(0, 5).entries()) {
+    const client_id = randomUUID()
+    await act(user.id, 'POST', '/client/sync/pull', { client_id, checkpoint: null, limit: 1 })
+    const lost = { id: randomUUID(), op: n % 2 ? 'patch' : 'put', collection: 'songs', row_id: randomUUID(), data: {} }
+    if (n < 4) await act(user.id, 'POST', '/client/sync/push', { client_id, mutations: [lost] })
+  }
   await ask('POST', '/email/suppressions', { address: 'gone@example.com' })
   await ask('POST', '/events/replay', { since: new Date(Date.now() - 5 * 864e5).toISOString(), dry_run: true })
 }

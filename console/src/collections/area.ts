@@ -10,7 +10,7 @@ export const area = declareArea({
   icon: Database,
   words: 'tables database rows columns data schema sql',
   pages: [
-    { path: 'collections', load: () => import('./collections.tsx') },
+    { path: 'collections', title: 'Collections', load: () => import('./collections.tsx') },
     { path: 'collections/new', load: () => import('./new.tsx') },
     { path: 'collections/$name', load: () => import('./rows.tsx') },
     { path: 'collections/$name/columns', load: () => import('./columns.tsx') },
