@@ -40,6 +40,10 @@ export const rxdbSync = <C extends RxdbCollection>(app: App, collection: C, opti
     return id
   }
 
+  /** Ids that are being pushed, and those that were since the pull began: what it has of them may be older than the push. */
+  const pushing = new Set<string>()
+  let touched = new Set<string>()
+
   const mutationOf = (row: WriteRow, id: string, base: unknown): Mutation => {
     const { newDocumentState: doc, assumedMasterState: before } = row
     const group = tx?.(doc)
@@ -93,6 +97,7 @@ export const rxdbSync = <C extends RxdbCollection>(app: App, collection: C, opti
         const gone = new Set<string>()
         let at = last?.at ?? null
         let isWhole = false
+        touched = new Set(pushing)
         // fewer documents than asked for are the end for RxDB: pages may be shorter
         for (let hasMore = true; hasMore && (isWhole || documents.size < batchSize); ) {
           const page = await calls.pullPage(at, batchSize)
@@ -116,15 +121,23 @@ export const rxdbSync = <C extends RxdbCollection>(app: App, collection: C, opti
             if (isGone) documents.set(doc.id, { ...doc.toJSON(), _deleted: true })
           }
         }
+        // a push changes the row or has a verdict on it: the next pull or the verdict tells
+        for (const id of touched) documents.delete(id)
         return { documents: [...documents.values()] as never[], checkpoint: { at } }
       },
     },
     push: {
       batchSize: 500,
       async handler(rows: WriteRow[]): Promise<never[]> {
-        const refused = await push(rows)
+        const written = new Map(rows.map(({ newDocumentState: doc }) => [doc['id'] as string, doc]))
+        for (const id of written.keys()) {
+          pushing.add(id)
+          touched.add(id)
+        }
+        const refused = await push(rows).finally(() => {
+          for (const id of written.keys()) pushing.delete(id)
+        })
         for (const one of refused) if (one.status === 'rejected') onRejected?.(one as Refusal)
-        const written = new Map(rows.map(({ newDocumentState: doc }) => [doc['id'], doc]))
         const states = refused.map(({ mutation, row }) =>
           row ? { ...pick(row, columns), _deleted: false } : { ...written.get(mutation.row_id), _deleted: true },
         )

@@ -91,8 +91,5 @@ export const watermelonSync = (app: App, options: WatermelonOptions = {}) => {
     },
     /** They are in the tables now. */
     onDidPullChanges: async () => void (await store.removeItem(await placeOf())),
-    /** A new row whose push had no answer comes back in a pull: what was written to it since then is kept. */
-    conflictResolver: (_table: string, local: Raw, _remote: Raw, resolved: Raw): Raw =>
-      local['_status'] === 'created' ? { ...resolved, ...local } : resolved,
   }
 }

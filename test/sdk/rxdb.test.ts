@@ -132,6 +132,7 @@ test('writes of one device after another are no conflict, nor is one whose answe
   const { phone: made } = await devices(network)
   const phone = await open(made.app)
   const id = await phone.make({ title: 'a' })
+  await phone.sync()
   for (const title of ['b', 'c', 'd']) {
     await phone.sync()
     await phone.set(id, { title })
@@ -170,7 +171,10 @@ test('a transaction is rolled back as a whole', async () => {
   // with what has been pushed before, of which RxDB does not know the time
   const [a, b] = [await phone.make({ title: 'x', n: 60 }), await phone.make({ title: 'y', n: 60 })]
   await phone.sync()
-  for (const id of [a, b]) await phone.set(id, { title: 'z' })
+  for (const title of ['first', 'second', 'z']) {
+    await phone.sync()
+    for (const id of [a, b]) await phone.set(id, { title })
+  }
   await phone.sync()
   expect([await stored(a), await stored(b)]).toMatchObject([{ title: 'z' }, { title: 'z' }])
   expect(phone.refusals).toHaveLength(2)
