@@ -133,9 +133,10 @@ test('writes of one device after another are no conflict, nor is one whose answe
   const phone = await open(made.app)
   const id = await phone.make({ title: 'a' })
   await phone.sync()
-  for (const title of ['b', 'c', 'd']) {
+  for (const [before, title] of ['ab', 'bc', 'cd']) {
     await phone.sync()
-    await phone.set(id, { title })
+    expect(await phone.rows()).toMatchObject([{ title: before }])
+    await phone.set(id, { title: title as string })
   }
   made.net.losing.push(...Array.from({ length: 5 }, () => 'POST /v1/client/sync/push'))
   await phone.sync()
