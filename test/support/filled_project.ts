@@ -145,6 +145,19 @@ const definitions: readonly (readonly [string, object])[] = [
       stock_total: 500,
     },
   ],
+  [
+    '/leagues',
+    {
+      key: 'weekly',
+      name: 'League of the week',
+      tiers: [
+        { key: 'bronze', name: 'Bronze', promote_count: 10 },
+        { key: 'silver', name: 'Silver', promote_count: 7, relegate_count: 5 },
+        { key: 'gold', name: 'Gold', relegate_count: 5 },
+      ],
+      rewards: [{ tier_key: 'gold', from_rank: 1, to_rank: 3, reward: { xp: 100 } }],
+    },
+  ],
   ['/leaderboards', { key: 'xp-ever', name: 'Most XP', source: { type: 'xp' }, scoring: 'last', period: 'all_time' }],
   ['/config', { key: 'lesson_length', value: 10, value_type: 'number', conditions: [{ percentage: 20, value: 15 }] }],
   ['/config', { key: 'welcome_text', value: 'Welcome back', value_type: 'string' }],

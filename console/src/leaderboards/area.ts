@@ -8,7 +8,11 @@ export const area = declareArea({
   icon: Trophy,
   words: 'ranking scores boards',
   pages: [
-    { path: 'leaderboards', load: async () => ({ Page: (await import('./leaderboards.tsx')).List }) },
+    {
+      path: 'leaderboards',
+      title: 'Leaderboards',
+      load: async () => ({ Page: (await import('./leaderboards.tsx')).List }),
+    },
     { path: 'leaderboards/new', load: async () => ({ Page: (await import('./leaderboards.tsx')).New }) },
     { path: 'leaderboards/$id', load: async () => ({ Page: (await import('./leaderboards.tsx')).One }) },
   ],
