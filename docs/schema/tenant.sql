@@ -3148,16 +3148,13 @@ create table app.oauth_flows (
   constraint oauth_flows_pkey PRIMARY KEY (id),
   constraint oauth_flows_challenge_43_to_128 CHECK (((char_length(challenge) >= 43) AND (char_length(challenge) <= 128))),
   constraint oauth_flows_challenge_method_known CHECK ((challenge_method = ANY (ARRAY['plain'::text, 's256'::text]))),
-  constraint oauth_flows_code_names_an_identity CHECK (((code_hash IS NULL) OR (provider_id IS NOT NULL)))
+  constraint oauth_flows_code_names_an_identity CHECK (((code_hash IS NULL) OR (provider_id IS NOT NULL))),
+  constraint oauth_flows_display_name_is_one_line CHECK (internal.is_line(display_name))
 );
 CREATE UNIQUE INDEX oauth_flows_code ON app.oauth_flows USING btree (code_hash) WHERE (code_hash IS NOT NULL);
 CREATE INDEX oauth_flows_expire ON app.oauth_flows USING btree (expires_at);
 CREATE UNIQUE INDEX oauth_flows_state ON app.oauth_flows USING btree (state_hash);
 alter table app.oauth_flows enable row level security;
-create policy "administrators end flows" on app.oauth_flows for delete to app_admin
-  using (true);
-create policy "administrators find flows of a provider" on app.oauth_flows for select to app_admin
-  using (true);
 create policy "sign-in advances flows" on app.oauth_flows for update to app_auth
   using (true)
   with check (true);

@@ -21,13 +21,10 @@ create policy "sign-in reads flows" on app.oauth_flows for select to app_auth us
 create policy "sign-in begins flows" on app.oauth_flows for insert to app_auth with check (true);
 create policy "sign-in advances flows" on app.oauth_flows for update to app_auth using (true) with check (true);
 create policy "sign-in ends flows" on app.oauth_flows for delete to app_auth using (true);
-create policy "administrators find flows of a provider" on app.oauth_flows for select to app_admin using (true);
-create policy "administrators end flows" on app.oauth_flows for delete to app_admin using (true);
 
 grant select, insert, update, delete on app.oauth_providers, app.oauth_redirects to app_admin;
 grant select on app.oauth_providers, app.oauth_redirects to app_auth, app_worker;
 grant select, insert, update, delete on app.oauth_flows to app_auth;
-grant select (provider), delete on app.oauth_flows to app_admin;
 
 grant execute on function api.oauth_provider_list, api.oauth_provider_put, api.oauth_provider_delete,
   api.oauth_redirects, api.oauth_redirects_put, internal.oauth_has_users, internal.oauth_check_issuer,

@@ -75,7 +75,10 @@ export const putRedirects = async (context: HandlerContext) => {
     if ('problem' in found) throw invalid(`addresses.${at}`, found.problem)
     return found.entry
   })
-  return context.call('oauth_redirects_put', { addresses: JSON.stringify([...new Set(entries)]) })
+  return context.call('oauth_redirects_put', {
+    addresses: JSON.stringify([...new Set(entries)]),
+    ...callbackOf(context),
+  })
 }
 
 type Problem = { readonly error: string; readonly message: string }

@@ -24,7 +24,7 @@ const Provider = answer('oauth_provider_json', {
   scopes: z.array(z.string()),
   callback_url: z.string(),
 })
-const Redirects = data(z.strictObject({ addresses: z.array(z.string()) }))
+const Redirects = data(z.strictObject({ addresses: z.array(z.string()), callback_url: z.string() }))
 /** Titles: another route answers a url too, and gives the SDK's types their name. */
 const BegunReply = data(z.strictObject({ url: z.string() }).meta({ title: 'RedirectSignInBegun' })).meta({
   title: 'RedirectSignInBegunReply',
@@ -124,6 +124,7 @@ export const oauth = area({
       route('GET /redirects', 'Where a sign-in by redirect may return to', {
         call: 'oauth_redirects',
         operationId: 'getOauthRedirects',
+        args: callbackOf,
         replies: { 200: Redirects },
       }),
       route('PUT /redirects', 'Replace the addresses that a sign-in by redirect may return to; at most 50', {

@@ -96,15 +96,18 @@ test('a project has at most 20 providers', async () => {
 test('redirect addresses are replaced as a list, in their order', async () => {
   const other = await harness.project()
   const list = (addresses: unknown) => other.admin.put('/oauth/redirects', { addresses })
-  expect((await other.admin.get('/oauth/redirects')).data).toEqual({ addresses: [] })
+  expect((await other.admin.get('/oauth/redirects')).data).toEqual({
+    addresses: [],
+    callback_url: `${harness.url}/p/${other.id}/auth/v1/callback`,
+  })
   const [a, b] = ['https://a.example/*', 'com.example.app://b']
-  expect((await list([a, b, a])).data).toEqual({ addresses: [a, b] })
-  expect((await list([b, a])).data).toEqual({ addresses: [b, a] })
-  expect((await list(['https://B.example'])).data).toEqual({ addresses: ['https://b.example/'] })
+  expect((await list([a, b, a])).data.addresses).toEqual([a, b])
+  expect((await list([b, a])).data.addresses).toEqual([b, a])
+  expect((await list(['https://B.example'])).data.addresses).toEqual(['https://b.example/'])
   expectInvalid(await list(['https://a.example/', 'https://*.a.example/']), 'addresses.1')
   expectInvalid(await list(Array.from({ length: 51 }, (_, n) => `https://a.example/${n}`)), 'addresses')
   expect((await list(Array.from({ length: 50 }, (_, n) => `https://a.example/${n}`))).data.addresses).toHaveLength(50)
-  expect((await list([])).data).toEqual({ addresses: [] })
+  expect((await list([])).data.addresses).toEqual([])
 })
 
 test('another developer, and an editor of the organization, change nothing', async () => {

@@ -44,7 +44,7 @@ create table app.oauth_flows (
   redirect_to      text not null,
   provider_id      text,
   email            text,
-  display_name     text,
+  display_name     text constraint oauth_flows_display_name_is_one_line check (internal.is_line(display_name)),
   created_at       timestamptz not null default internal.now(),
   taken_at         timestamptz,
   expires_at       timestamptz not null,

@@ -45,9 +45,11 @@ comment on function internal.oauth_check_issuer is
   'Refuses 409 PROVIDER_HAS_USERS when the issuer would change under users who sign in by it.';
 
 create or replace function internal.oauth_flows_end(provider text) returns void
-language sql volatile as $$
-  delete from app.oauth_flows f where f.provider = oauth_flows_end.provider
-$$;
+language plpgsql volatile security definer set search_path = '' as $$
+begin
+  perform internal.check_caller('developer', 'sign-ins under way are ended by administrators');
+  delete from app.oauth_flows f where f.provider = oauth_flows_end.provider;
+end $$;
 comment on function internal.oauth_flows_end is
   'Ends the sign-ins under way at a provider, which hold ids of its issuer. One that is being exchanged comes before,
    and internal.oauth_check_issuer sees its user, or is refused.';
@@ -139,13 +141,15 @@ language sql stable as $$
 $$;
 comment on function internal.oauth_redirect_list is 'The allowed redirect addresses in their order.';
 
-create or replace function api.oauth_redirects() returns api.reply
+create or replace function api.oauth_redirects(callback_url text) returns api.reply
 language sql stable as $$
-  select internal.reply(200, json_build_object('addresses', internal.oauth_redirect_list()))
+  select internal.reply(200, json_build_object('addresses', internal.oauth_redirect_list(),
+                                               'callback_url', oauth_redirects.callback_url))
 $$;
-comment on function api.oauth_redirects is 'Where a sign-in by redirect may return to, the default first.';
+comment on function api.oauth_redirects is
+  'Where a sign-in by redirect may return to, the default first, and where providers send the browser.';
 
-create or replace function api.oauth_redirects_put(addresses json) returns api.reply
+create or replace function api.oauth_redirects_put(addresses json, callback_url text) returns api.reply
 language plpgsql volatile as $$
 declare
   wanted constant text[] := array(select json_array_elements_text(oauth_redirects_put.addresses));
@@ -158,6 +162,6 @@ begin
   on conflict on constraint oauth_redirects_address_unique do update
      set position = excluded.position
    where r.position <> excluded.position;
-  return api.oauth_redirects();
+  return api.oauth_redirects(oauth_redirects_put.callback_url);
 end $$;
 comment on function api.oauth_redirects_put is 'Replaces the allowed redirect addresses. Serialises its callers.';

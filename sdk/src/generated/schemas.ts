@@ -4799,6 +4799,7 @@ export type OauthProviderReply = {
 }
 export type OauthRedirects = {
   addresses: Array<string>
+  callback_url: string
 }
 export type OauthRedirectsReply = {
   data: OauthRedirects
