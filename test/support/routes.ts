@@ -55,7 +55,7 @@ export const bodyOf = (route: Route, { user, developer, project }: Cast) => {
   return Object.fromEntries(Object.entries(example ?? {}).map(([name, value]) => [name, real[name] ?? value]))
 }
 
-const values = ['a', '1', uuid, '2026-01-01T00:00:00Z', 'https://app.example.org/signed-in']
+const values = ['a', 'app', '1', uuid, '2026-01-01T00:00:00Z', 'https://app.example.org/signed-in']
 
 /** The parameters that a query must have, each with a value that its schema takes. */
 const queryOf = ({ query = {} }: Route, projectId: string) => {
