@@ -3138,6 +3138,9 @@ create table app.oauth_flows (
   challenge text not null,
   challenge_method text not null,
   redirect_to text not null,
+  -- The user whose session began the flow, to link the identity to; null for a sign-in.
+  app_user_id uuid,
+  session_id uuid,
   provider_id text,
   email text,
   display_name text,
@@ -3146,13 +3149,16 @@ create table app.oauth_flows (
   taken_at timestamp with time zone,
   expires_at timestamp with time zone not null,
   constraint oauth_flows_pkey PRIMARY KEY (id),
+  constraint oauth_flows_app_user_id_fkey FOREIGN KEY (app_user_id) REFERENCES app.users(id) ON UPDATE CASCADE ON DELETE CASCADE,
   constraint oauth_flows_challenge_43_to_128 CHECK (((char_length(challenge) >= 43) AND (char_length(challenge) <= 128))),
   constraint oauth_flows_challenge_method_known CHECK ((challenge_method = ANY (ARRAY['plain'::text, 's256'::text]))),
   constraint oauth_flows_code_names_an_identity CHECK (((code_hash IS NULL) OR (provider_id IS NOT NULL))),
-  constraint oauth_flows_display_name_is_one_line CHECK (internal.is_line(display_name))
+  constraint oauth_flows_display_name_is_one_line CHECK (internal.is_line(display_name)),
+  constraint oauth_flows_links_by_a_session CHECK (((app_user_id IS NULL) = (session_id IS NULL)))
 );
 CREATE UNIQUE INDEX oauth_flows_code ON app.oauth_flows USING btree (code_hash) WHERE (code_hash IS NOT NULL);
 CREATE INDEX oauth_flows_expire ON app.oauth_flows USING btree (expires_at);
+CREATE INDEX oauth_flows_of_user ON app.oauth_flows USING btree (app_user_id) WHERE (app_user_id IS NOT NULL);
 CREATE UNIQUE INDEX oauth_flows_state ON app.oauth_flows USING btree (state_hash);
 alter table app.oauth_flows enable row level security;
 create policy "sign-in advances flows" on app.oauth_flows for update to app_auth

@@ -32,5 +32,13 @@ grant execute on function api.oauth_provider_list, api.oauth_provider_put, api.o
 grant execute on function internal.oauth_provider_json to app_admin, app_auth, app_worker;
 grant execute on function internal.oauth_redirect_list to app_admin, app_auth;
 grant execute on function api.oauth_offer, api.oauth_offered, api.oauth_flow_begin, api.oauth_flow_take,
-  api.oauth_flow_identify, api.oauth_exchange to app_auth;
+  api.oauth_flow_identify, internal.oauth_linked, api.oauth_exchange to app_auth;
 grant execute on function api.oauth_provider_sealed, internal.purge__oauth to app_worker;
+
+insert into internal.user_data
+  (table_name, user_column, section, export_columns, secret_columns, reset_section, on_merge, on_delete, exempt_reason,
+   declared_in)
+values
+  ('app.oauth_flows', 'app_user_id', 'oauth_flows', null,
+   array['state_hash', 'code_hash', 'challenge', 'session_id', 'email', 'provider_id', 'display_name'], null, 'end',
+   'cascade', 'a sign-in under way, for minutes', current_setting('trellis.file'));

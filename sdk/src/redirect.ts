@@ -1,6 +1,6 @@
 import type { App } from './app.ts'
 import { isRefusal, TrellisError } from './errors.ts'
-import { beginRedirectSignIn, finishRedirectSignIn } from './generated/client.ts'
+import { beginRedirectSignIn, finishRedirectSignIn, linkByRedirect } from './generated/client.ts'
 import { hasSecureRandom, randomBytes } from './platform.ts'
 import type { Session } from './session.ts'
 import { sha256 } from './sha256.ts'
@@ -19,6 +19,8 @@ export type RedirectOptions = {
 export type RedirectSignIn = {
   /** Begins a sign-in, and answers the address to open: `location.href = url` in a page, the system's browser in an app. */
   begin(provider: string, options?: RedirectOptions): Promise<string>
+  /** As `begin`, for the signed-in user: `finish` links what the provider says to the same user. */
+  link(provider: string, options?: RedirectOptions): Promise<string>
   /**
    * Finishes it with the address that the browser returned to, or the `code` in it. Throws what the provider or the server refused, by the code in the
    * address. `merge` brings an anonymous user's progress along.
@@ -73,8 +75,9 @@ const foreign = ['CODE_VERIFIER_INVALID', 'FLOW_NOT_FOUND']
 export const createRedirectSignIn = (app: App): RedirectSignIn => {
   const { store, prefix } = app.inside
   const place = `${prefix}:redirect`
-  return {
-    async begin(provider, { redirectTo, scopes, loginHint, prompt } = {}) {
+  const start =
+    (operation: typeof beginRedirectSignIn): RedirectSignIn['begin'] =>
+    async (provider, { redirectTo, scopes, loginHint, prompt } = {}) => {
       if (!hasSecureRandom()) throw new TypeError('A sign-in by redirect needs crypto.getRandomValues.')
       const verifier = encoded([...randomBytes(32)])
       const body = {
@@ -85,10 +88,13 @@ export const createRedirectSignIn = (app: App): RedirectSignIn => {
         ...(loginHint === undefined ? {} : { login_hint: loginHint }),
         ...(prompt === undefined ? {} : { prompt }),
       }
-      const { data } = await app.call(beginRedirectSignIn, { body })
+      const { data } = await app.call(operation, { body })
       await store.setItem(place, verifier)
       return data.url
-    },
+    }
+  return {
+    begin: start(beginRedirectSignIn),
+    link: start(linkByRedirect),
     async finish(addressOrCode, { merge = false } = {}) {
       const code = codeIn(addressOrCode)
       const verifier = await store.getItem(place)

@@ -49,7 +49,7 @@ const wordsOfAdmin: Readonly<Record<string, string>> = {
   INVALID_BODY: 'validation_failed',
   NOT_FOUND: 'user_not_found',
 }
-const ofSession = /^(GET|PUT) \/user$|^POST \/logout$|^DELETE \/user\//
+const ofSession = /^(GET|PUT) \/user$|^GET \/user\/identities\/|^POST \/logout$|^DELETE \/user\//
 
 /** Requests whose API key is one: what is refused after that is not the key. */
 const keyed = new WeakSet<FastifyRequest>()

@@ -15,6 +15,7 @@ export const signatures = {
   emailVerify: 'POST /client/auth/email/otp/verify',
   phoneCode: 'POST /client/auth/phone/otp/request',
   phoneVerify: 'POST /client/auth/phone/otp/verify',
+  linkBegin: 'POST /client/auth/oauth/link',
   linkRequest: 'POST /client/auth/magic-link/request',
   linkVerify: 'POST /client/auth/magic-link/verify',
   link: 'POST /client/auth/link',

@@ -115,6 +115,23 @@ const updateUser: Handler = async (context) => {
   return userOf(change ? await ask<OurUser>('update', { body: change }) : await ask<OurUser>('me'), more)
 }
 
+/** The code of the answer is exchanged as that of a sign-in. */
+const linkIdentity: Handler = async ({ ask, query, request }) => {
+  if (request.headers.authorization === undefined) throw noSession()
+  const { provider, redirect_to, scopes, code_challenge, code_challenge_method, login_hint, prompt } = query
+  if (code_challenge === undefined)
+    throw invalid('code_challenge', 'is required: give createClient { auth: { flowType: "pkce" } }')
+  if (code_challenge_method?.toLowerCase() !== 's256') throw invalid('code_challenge_method', 'must be s256')
+  const asked = { provider, redirect_to, code_challenge, login_hint, prompt }
+  const { url } = await ask<{ url: string }>('linkBegin', {
+    body: {
+      ...Object.fromEntries(Object.entries(asked).filter(([, value]) => value !== undefined && value !== '')),
+      ...(scopes ? { scopes: scopes.split(/[ ,]+/).filter(Boolean) } : {}),
+    },
+  })
+  return { provider, url }
+}
+
 const identities = 'user/identities/'
 
 /** The identity is named by the id that `userOf` shows. */
@@ -168,6 +185,7 @@ const handlers: Readonly<Record<string, Handler>> = {
   'POST /verify': verify,
   'GET /user': getUser,
   'PUT /user': updateUser,
+  'GET /user/identities/authorize': linkIdentity,
   'POST /logout': logout,
   'GET /settings': settings,
   'GET /health': async () => ({ name: 'Trellis', version: '1.0.0', description: 'Sign-in in the form of auth-js' }),

@@ -1,4 +1,5 @@
 import { z } from 'zod'
+import { sessionCaller } from '#server/accounts/sessions.ts'
 import { administrator, appKey } from '#server/http/callers.ts'
 import { answer } from '#server/http/interface.ts'
 import { area, group, route } from '#server/http/route.ts'
@@ -28,6 +29,15 @@ const Redirects = data(z.strictObject({ addresses: z.array(z.string()), callback
 /** Titles: another route answers a url too, and gives the SDK's types their name. */
 const BegunReply = data(z.strictObject({ url: z.string() }).meta({ title: 'RedirectSignInBegun' })).meta({
   title: 'RedirectSignInBegunReply',
+})
+const Beginning = z.object({
+  provider: Name,
+  redirect_to: z.string().max(2000, 'must have at most 2000 characters').optional(),
+  code_challenge: Challenge,
+  code_challenge_method: z.literal('S256').default('S256'),
+  scopes: Scopes.optional(),
+  login_hint: z.string().max(254, 'must have at most 254 characters').optional(),
+  prompt: ascii(100).optional(),
 })
 const challenge = 'E9Melhoa2OwvFrEMTJguCHaoeK1t8URWbuGJSstw-cM'
 
@@ -151,16 +161,22 @@ export const oauth = area({
         description:
           'The browser returns to `redirect_to` with `code`, or with `error`, `error_code` and `error_description`. The url is good for ten minutes and one ' +
           'answer of the provider.',
-        body: z.object({
-          provider: Name,
-          redirect_to: z.string().max(2000, 'must have at most 2000 characters').optional(),
-          code_challenge: Challenge,
-          code_challenge_method: z.literal('S256').default('S256'),
-          scopes: Scopes.optional(),
-          login_hint: z.string().max(254, 'must have at most 254 characters').optional(),
-          prompt: ascii(100).optional(),
-        }),
+        body: Beginning,
         example: { provider: 'google', redirect_to: 'com.example.app://signed-in', code_challenge: challenge },
+        replies: { 200: BegunReply },
+        refusals: { 400: ['REDIRECT_NOT_ALLOWED'] },
+        failure: 'LOGIN_FAILED',
+      }),
+      route('POST /link', 'Begin to link a provider to the signed-in user: open the url in a browser', {
+        handle: begin,
+        calls: ['oauth_offer', 'oauth_flow_begin'],
+        operationId: 'linkByRedirect',
+        caller: sessionCaller,
+        description:
+          'As begin. The exchange links what the provider says to the user whose session began, and signs in as that user: 409 `IDENTITY_IN_USE` where another ' +
+          'user has it.',
+        body: Beginning,
+        example: { provider: 'github', redirect_to: 'com.example.app://signed-in', code_challenge: challenge },
         replies: { 200: BegunReply },
         refusals: { 400: ['REDIRECT_NOT_ALLOWED'] },
         failure: 'LOGIN_FAILED',

@@ -321,7 +321,7 @@ describe('what may be named', () => {
     const { socket } = await listening()
     const wrong = [
       'x',
-      'sync',
+      'syncs',
       'user:1',
       'config:a',
       'feed:1',

@@ -42,20 +42,26 @@ create table app.oauth_flows (
   challenge_method text not null constraint oauth_flows_challenge_method_known
     check (challenge_method in ('plain', 's256')),
   redirect_to      text not null,
+  app_user_id      uuid references app.users on delete cascade on update cascade,
+  session_id       uuid,
   provider_id      text,
   email            text,
   display_name     text constraint oauth_flows_display_name_is_one_line check (internal.is_line(display_name)),
   created_at       timestamptz not null default internal.now(),
   taken_at         timestamptz,
   expires_at       timestamptz not null,
-  constraint oauth_flows_code_names_an_identity check (code_hash is null or provider_id is not null)
+  constraint oauth_flows_code_names_an_identity check (code_hash is null or provider_id is not null),
+  constraint oauth_flows_links_by_a_session check ((app_user_id is null) = (session_id is null))
 );
 comment on table app.oauth_flows is
   'Sign-ins by redirect in progress: ten minutes at the provider, then five until the app exchanges its code. Of state
    and code the SHA-256 is stored. No account is touched before the exchange.';
+comment on column app.oauth_flows.app_user_id is
+  'The user whose session began the flow, to link the identity to; null for a sign-in.';
 comment on column app.oauth_flows.taken_at is 'When the provider''s answer was received: only the first one counts.';
 create unique index oauth_flows_state on app.oauth_flows (state_hash);
 create unique index oauth_flows_code on app.oauth_flows (code_hash) where code_hash is not null;
+create index oauth_flows_of_user on app.oauth_flows (app_user_id) where app_user_id is not null;
 create index oauth_flows_expire on app.oauth_flows (expires_at);
 
 -- migrate:down

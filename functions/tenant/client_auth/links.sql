@@ -1,15 +1,15 @@
 -- Linking and unlinking of identities. The caller's session determines the user; an identity must be proved before it
 -- is linked.
-create or replace function internal.fail_in_use() returns void
+create or replace function internal.fail_in_use(app_user_id uuid default internal.user_id()) returns void
 language plpgsql volatile as $$
 begin
   -- a user without any identity may be merged into the account that has this identity
   perform internal.fail(409, 'IDENTITY_IN_USE', 'This identity belongs to another user.',
-                        json_build_object('merge_available', not internal.has_identity(internal.user_id())));
+                        json_build_object('merge_available', not internal.has_identity(fail_in_use.app_user_id)));
 end $$;
 comment on function internal.fail_in_use is
-  'Refuses 409 IDENTITY_IN_USE. merge_available: the caller is purely anonymous, so the owner of the identity may sign
-   in and merge this user.';
+  'Refuses 409 IDENTITY_IN_USE. merge_available: the user, that of the call unless given, is purely anonymous, so the
+   owner of the identity may sign in and merge this user.';
 
 create or replace function internal.linked_reply() returns api.reply
 language sql volatile as $$
@@ -78,27 +78,25 @@ comment on function api.auth_link_phone is
   'Links a number by a code that this session requested, and replaces the former number. Refuses 401 OTP_INVALID,
    UNAUTHORIZED, 409 IDENTITY_IN_USE. Locks address, user, code.';
 
-create or replace function api.auth_link_social(provider text, provider_id text, email text default null)
-returns api.reply
+create or replace function internal.identity_link(me app.users, provider text, provider_id text, email text)
+returns void
 language plpgsql volatile as $$
 declare
-  proved constant text := internal.proved_email(auth_link_social.email);
-  me app.users;
+  me constant app.users := identity_link.me;
+  proved constant text := internal.proved_email(identity_link.email);
   owner_id uuid;
 begin
-  perform internal.lock_identity(auth_link_social.provider, auth_link_social.provider_id);
-  me := internal.session_owner();
   insert into app.user_identities as mine (app_user_id, provider, provider_id)
-  values (me.id, auth_link_social.provider, auth_link_social.provider_id)
+  values (me.id, identity_link.provider, identity_link.provider_id)
   on conflict on constraint user_identities_unique do nothing;
   if found then
-    perform internal.identity_linked_notify(me.id, auth_link_social.provider);
+    perform internal.identity_linked_notify(me.id, identity_link.provider);
   else
     select i.app_user_id into owner_id
       from app.user_identities i
-     where (i.provider, i.provider_id) = (auth_link_social.provider, auth_link_social.provider_id);
+     where (i.provider, i.provider_id) = (identity_link.provider, identity_link.provider_id);
     if owner_id <> me.id then
-      perform internal.fail_in_use();
+      perform internal.fail_in_use(me.id);
     end if;
   end if;
   -- the owner of the session has proved this address; an address of another user stays with that user
@@ -109,6 +107,19 @@ begin
   exception when unique_violation then
     null;
   end;
+end $$;
+comment on function internal.identity_link is
+  'Links a verified identity to a user; an address that the provider has verified, null for none, verifies the same
+   email of the account, or becomes its email if the account has none and no other user has it. Refuses 409
+   IDENTITY_IN_USE. The identity and the user must be locked.';
+
+create or replace function api.auth_link_social(provider text, provider_id text, email text default null)
+returns api.reply
+language plpgsql volatile as $$
+begin
+  perform internal.lock_identity(auth_link_social.provider, auth_link_social.provider_id);
+  perform internal.identity_link(internal.session_owner(), auth_link_social.provider, auth_link_social.provider_id,
+                                 auth_link_social.email);
   return internal.linked_reply();
 end $$;
 comment on function api.auth_link_social is

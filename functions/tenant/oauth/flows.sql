@@ -31,12 +31,15 @@ create or replace function api.oauth_flow_begin(provider text, state_hash text, 
                                                 redirect_to text)
 returns api.reply
 language sql volatile as $$
-  insert into app.oauth_flows (provider, state_hash, challenge, challenge_method, redirect_to, expires_at)
+  insert into app.oauth_flows (provider, state_hash, challenge, challenge_method, redirect_to, expires_at, app_user_id,
+                               session_id)
   values (oauth_flow_begin.provider, oauth_flow_begin.state_hash, oauth_flow_begin.challenge,
-          oauth_flow_begin.challenge_method, oauth_flow_begin.redirect_to, internal.now() + interval '10 minutes')
+          oauth_flow_begin.challenge_method, oauth_flow_begin.redirect_to, internal.now() + interval '10 minutes',
+          internal.user_id(), case when internal.user_id() is not null then internal.session_id() end)
   returning internal.reply(201, 'true')
 $$;
-comment on function api.oauth_flow_begin is 'Stores a flow for ten minutes.';
+comment on function api.oauth_flow_begin is
+  'Stores a flow for ten minutes; of a session it links the identity to the user of the session.';
 
 create or replace function api.oauth_flow_take(state_hash text) returns api.reply
 language plpgsql volatile as $$
@@ -81,6 +84,27 @@ $$;
 comment on function api.oauth_flow_identify is
   'Stores the identity that the provider asserts, and the hash of the code that the app exchanges within five minutes.';
 
+create or replace function internal.oauth_linked(flow app.oauth_flows) returns boolean
+language plpgsql volatile as $$
+declare
+  me app.users;
+begin
+  select u.* into me from app.users u where u.id = (oauth_linked.flow).app_user_id for update;
+  -- whoever ended the session has also ended what it began: a sign-out, a new password, an account taken over
+  if me.id is null or me.is_banned or not exists (
+       select from app.user_sessions s
+        where s.id = (oauth_linked.flow).session_id and s.app_user_id = me.id and s.ended_at is null
+          and s.expires_at > internal.now()) then
+    return false;
+  end if;
+  perform internal.identity_link(me, (oauth_linked.flow).provider, (oauth_linked.flow).provider_id,
+                                 (oauth_linked.flow).email);
+  return true;
+end $$;
+comment on function internal.oauth_linked is
+  'Links the identity of a flow to the user whose session began it; false when that session has ended. Refuses 409
+   IDENTITY_IN_USE. Locks the user; the identity must be locked.';
+
 create or replace function api.oauth_exchange(code_hash text, verifier text, verifier_s256 text, sid uuid,
                                               refresh_hash text, device jsonb default null)
 returns api.reply
@@ -110,12 +134,15 @@ begin
                            'The code verifier is not that of this sign-in, whose code is now spent: begin again.');
   elsif not exists (select from app.oauth_providers p where p.name = flow.provider and p.is_active) then
     return internal.refuse(400, 'PROVIDER_DISABLED', 'This provider is switched off.');
+  elsif flow.app_user_id is not null and not internal.oauth_linked(flow) then
+    return internal.refuse(401, 'UNAUTHORIZED', 'The session that began this has ended: sign in, and begin again.');
   end if;
   return api.auth_social(oauth_exchange.sid, oauth_exchange.refresh_hash, flow.provider, flow.provider_id, flow.email,
                          flow.display_name, oauth_exchange.device);
 end $$;
 comment on function api.oauth_exchange is
-  'Signs in with the identity that a code stands for, once. Refuses 404 FLOW_NOT_FOUND, 422 FLOW_EXPIRED, 400
+  'Signs in with the identity that a code stands for, once; one that a session began is linked to the user of the
+   session before. Refuses 401 UNAUTHORIZED, 409 IDENTITY_IN_USE, 404 FLOW_NOT_FOUND, 422 FLOW_EXPIRED, 400
    CODE_VERIFIER_INVALID, PROVIDER_DISABLED, and as api.auth_social. Locks identity, address, flow, user.';
 
 create or replace function internal.purge__oauth(most int default 5000) returns bigint

@@ -42,6 +42,8 @@ export const mergeAccounts = 'POST /v1/client/auth/merge' as Operation<{ body: S
 export const beginRedirectSignIn = 'POST /v1/client/auth/oauth/begin' as Operation<{ body: S.BeginRedirectSignInInput }, S.RedirectSignInBegunReply>
 /** Finish a sign-in by redirect: the code and its verifier become a session, once */
 export const finishRedirectSignIn = 'POST /v1/client/auth/oauth/exchange' as Operation<{ body: S.FinishRedirectSignInInput }, S.UserSessionReply>
+/** Begin to link a provider to the signed-in user: open the url in a browser */
+export const linkByRedirect = 'POST /v1/client/auth/oauth/link' as Operation<{ body: S.BeginRedirectSignInInput }, S.RedirectSignInBegunReply>
 /** Set or change the signed-in user's password, and end their other sessions */
 export const setPassword = 'POST /v1/client/auth/password' as Operation<{ body: S.SetPasswordInput }, S.PasswordReply>
 /** Send a six-digit code as a text message */

@@ -7484,7 +7484,7 @@ export type TransferResult = {
 }
 export type UnlinkIdentityInput = {
   /** Way. A way to sign in. */
-  provider: "email" | "phone" | "password" | "apple" | "google"
+  provider: string
   /** Account. Which of several accounts of that way. */
   provider_id?: string
 }

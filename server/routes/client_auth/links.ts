@@ -48,7 +48,10 @@ export const clientAuthLinks = area({
         call: 'auth_unlink',
         operationId: 'unlinkIdentity',
         body: z.object({
-          provider: z.enum(['email', 'phone', 'password', ...socialProviders]),
+          provider: z
+            .string()
+            .regex(/^[a-z][a-z0-9_-]{0,31}$/, 'must be email, phone, password, or the name of a provider')
+            .meta({ examples: ['email', 'phone', 'password', ...socialProviders, 'github'] }),
           provider_id: Text(255, 1).optional(),
         }),
         example: { provider: 'google' },

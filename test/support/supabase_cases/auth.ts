@@ -157,9 +157,20 @@ export const auth: PartCase[] = [
   },
   {
     part: 'Sign-in',
-    call: 'auth.mfa.enroll(), auth.linkIdentity()',
+    call: "auth.linkIdentity({ provider, options: { redirectTo, scopes } }) with flowType: 'pkce'",
+    run: async ({ fresh }) => {
+      const client = fresh('pkce')
+      await client.auth.signInAnonymously()
+      const { data, error } = await client.auth.linkIdentity({ provider: 'github' })
+      return error ? { error } : { data: { host: new URL(data.url ?? '').host } }
+    },
+    gives: { host: 'github.com' },
+    note: 'then `exchangeCodeForSession(code)`, a session of the same user; an ID token is linked by POST /v1/client/auth/link',
+  },
+  {
+    part: 'Sign-in',
+    call: 'auth.mfa.enroll()',
     run: ({ client }) => client.auth.mfa.enroll({ factorType: 'totp' }),
     refuses: 'NOT_FOUND',
-    note: 'link identities with POST /v1/client/auth/link',
   },
 ]
