@@ -49,6 +49,9 @@ const lockTables = async (client: pg.Client): Promise<readonly MovedTable[]> => 
   return tables
 }
 
+/** Tables come by their size, which changes while the project is used. */
+const shapeOf = (tables: readonly MovedTable[]) => JSON.stringify(tables.map((table) => JSON.stringify(table)).sort())
+
 /** A backup that could not be restored is none: what no statement of ours makes is named before anything is written. */
 const checkContents = async (client: pg.Client, catalog: Catalog): Promise<void> => {
   const lost = unmakeable(catalog)
@@ -76,7 +79,7 @@ const openSnapshot = async ({ cluster, database }: ProjectBackupOptions) => {
       const at = await text(client, `select to_json(now() at time zone 'UTC') #>> '{}' || 'Z' as text`)
       const [catalog, again] = [await readCatalog(client), await movedTables(client)]
       await checkContents(client, catalog)
-      if (JSON.stringify(again) === JSON.stringify(tables)) return { client, tables, catalog, at }
+      if (shapeOf(again) === shapeOf(tables)) return { client, tables, catalog, at }
       await client.query('rollback')
       if (attempt === 5)
         throw new StartError('Tables of this project are made and taken away all the time: try again later.')
