@@ -139,7 +139,6 @@ export const oauth = area({
       }),
       route('PUT /redirects', 'Replace the addresses that a sign-in by redirect may return to; at most 50', {
         handle: putRedirects,
-        calls: ['oauth_redirects_put'],
         operationId: 'putOauthRedirects',
         description:
           'An address is compared whole; one that ends in `/*` allows every path below. It begins with https://, with the scheme of an app, or with http:// of ' +
@@ -156,7 +155,7 @@ export const oauth = area({
     ...group('/client/auth/oauth', appKey, [
       route('POST /begin', 'Begin a sign-in by redirect: open the url in a browser', {
         handle: begin,
-        calls: ['oauth_offer', 'oauth_flow_begin'],
+        calls: ['oauth_offer'],
         operationId: 'beginRedirectSignIn',
         description:
           'The browser returns to `redirect_to` with `code`, or with `error`, `error_code` and `error_description`. The url is good for ten minutes and one ' +
@@ -169,7 +168,7 @@ export const oauth = area({
       }),
       route('POST /link', 'Begin to link a provider to the signed-in user: open the url in a browser', {
         handle: begin,
-        calls: ['oauth_offer', 'oauth_flow_begin'],
+        calls: ['oauth_offer'],
         operationId: 'linkByRedirect',
         caller: sessionCaller,
         description:

@@ -46,7 +46,7 @@ export const sourceMaps = area({
     ...group('/admin/projects/:projectId/diagnostics', administrator, [
       route('GET /issues/:issueId/reports/:reportId', 'A report, with the frames of its stack', {
         handle: issueReport,
-        calls: ['diagnostics_issue_report', 'source_maps_of', 'source_map_content'],
+        calls: ['diagnostics_issue_report'],
         operationId: 'getReport',
         description:
           '`frames` are the first 100 lines of the stack that name a place. Those of a bundle that has a source map in the release `app_version` have their `source`, with up to five lines of code around. `bundles` says which maps were used.',
