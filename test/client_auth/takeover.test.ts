@@ -137,7 +137,7 @@ const contents =
   flag_exposures flag_overrides flag_users friend_codes friendships group_members inventory_ledger_rows inventory_stacks
   leaderboard_entries league_entries league_tiers ledger_requests media_assets merged_names message_reactions messages moderation_items moderation_reports
   moderation_trust_levels onboarding_progress purchases push_inbox_items push_preferences referral_codes review_prompts review_votes reviews reward_grants
-  role_assignments segment_members streak_freezes streak_milestones streak_pauses streak_periods streak_timezones subscription_events sync_checkpoints sync_mutations
+  oauth_flows role_assignments segment_members streak_freezes streak_milestones streak_pauses streak_periods streak_timezones subscription_events sync_checkpoints sync_mutations
   subscriptions user_achievements user_event_counters user_streaks webhook_deliveries xp_rule_days xp_totals xp_transactions`.split(
     /\s+/,
   )

@@ -20,6 +20,8 @@ const others: Readonly<Record<string, string>> = {
   'trigger.event_name': 'identifies an event',
   'source.event_name': 'identifies an event',
   'guardrail.event_name': 'identifies an event',
+  'points.event_name': 'identifies an event',
+  'POST /admin/projects/:projectId/media/buckets name': 'has a form of its own, which a line break is no part of',
   'POST /client/auth/social name': 'what Apple told once: it is put on one line, as the name in the token is',
 }
 

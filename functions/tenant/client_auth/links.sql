@@ -155,7 +155,11 @@ declare
     when 'password' then exists (select from app.user_passwords p where p.app_user_id = me.id)
     else cardinality(social) > 0 end;
 begin
-  if not is_linked then
+  if not is_linked and auth_unlink.provider not in ('email', 'phone', 'password', 'apple', 'google')
+     and not exists (select from app.oauth_providers p where p.name = auth_unlink.provider) then
+    perform internal.invalid('provider', 'must be email, phone, password, apple, google, or a provider of the project',
+                             'INVALID_INPUT');
+  elsif not is_linked then
     perform internal.fail(404, 'IDENTITY_NOT_FOUND', 'This identity is not linked to the user.');
   end if;
   if cardinality(social) > 1 then
