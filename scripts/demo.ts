@@ -1,15 +1,18 @@
-// npm run demo [-- offline]: the product's story in real requests, on a server of its own. Without a name from a developer's sign-up to a signed delivery;
-// offline is an app's first flight without a network.
+// npm run demo [-- offline | game]: the product's story in real requests, on a server of its own. Without a name from
+// a developer's sign-up to a signed delivery; offline is an app's first flight without a network; game is a season of a
+// league, a shop and its reviews.
 import { join } from 'node:path'
 import { type HttpsReceiver, startHttpsReceiver } from '#test/support/https.ts'
 import { beginRun } from '#test/support/run.ts'
 import { runFirst } from './demo/first.ts'
+import { runGame } from './demo/game.ts'
 import { runOffline } from './demo/offline.ts'
 import { DemoError, print, startServer, stopServer } from './demo/world.ts'
 
 const stories: Readonly<Record<string, (url: string, receiver: HttpsReceiver) => Promise<void>>> = {
   first: runFirst,
   offline: runOffline,
+  game: runGame,
 }
 
 const interrupted = () =>
