@@ -247,7 +247,7 @@ test('a simulation counts what a rule would have caught, and writes nothing', as
     days: 7,
     checked: 8,
     caught: 4,
-    by_kind: { collection_row: 0, display_name: 3, feed_entry: 0, group_name: 1, message: 0 },
+    by_kind: { collection_row: 0, display_name: 3, feed_entry: 0, group_name: 1, message: 0, review: 0 },
     is_complete: true,
   })
   expect(await simulate('regex', { pattern: 'no 1$', applies_to: ['display_name'] }, 1)).toMatchObject({

@@ -485,7 +485,9 @@ export const fillWithUsers = async (
   for (const [n, user] of some.slice(0, 5).entries()) {
     const client_id = randomUUID()
     await act(user.id, 'POST', '/client/sync/pull', { client_id, checkpoint: null, limit: 1 })
-    const lost = { id: randomUUID(), op: n % 2 ? 'patch' : 'put', collection: 'songs', row_id: randomUUID(), data: {} }
+    // what an older version of the app pushes: a row that is gone, a column that there is not
+    const wrong = n % 2 ? { op: 'patch', data: {} } : { op: 'put', data: { artist: 'Satie' } }
+    const lost = { id: randomUUID(), ...wrong, collection: 'songs', row_id: randomUUID() }
     if (n < 4) await act(user.id, 'POST', '/client/sync/push', { client_id, mutations: [lost] })
   }
   await ask('POST', '/email/suppressions', { address: 'gone@example.com' })
