@@ -30,15 +30,17 @@ const isOutage = (error: unknown) => isTemporary(error) && !(error instanceof Tr
 
 let waiting: Promise<void> | undefined
 
-/** Says that the server is away, and asks until it answers again. */
+/** Where the server does not answer: says so, and asks until it answers again. A route that fails alone is told by what asked it. */
 const whenBack = (): Promise<void> => {
-  tell(true)
   const wait = async () => {
-    do await new Promise((resolve) => setTimeout(resolve, 2000))
-    while (isAway && !(await answers()))
+    if (!(await answers())) {
+      tell(true)
+      do await new Promise((resolve) => setTimeout(resolve, 2000))
+      while (isAway && !(await answers()))
+      tell(false)
+      await queries.invalidateQueries()
+    }
     waiting = undefined
-    tell(false)
-    await queries.invalidateQueries()
   }
   waiting ??= wait()
   return waiting

@@ -67,6 +67,7 @@ begin
   -- to be folded
   update app.leaderboard_folds f set folded_to = '1';
   update app.leaderboard_runs r set fence = null where r.fence is not null;
+  update app.league_runs r set fence = null where r.fence is not null;
   -- a worker of the former server may finish its task, and cannot say so any more
   update app.outbox o set locked_until = least(o.locked_until, internal.now() + interval '15 seconds')
     where o.locked_until is not null;

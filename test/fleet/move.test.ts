@@ -137,5 +137,6 @@ test('every column that holds ids of transactions is known to tenant_arrived', a
     'leaderboard_changes.made',
     'leaderboard_folds.folded_to',
     'leaderboard_runs.fence',
+    'league_runs.fence',
   ])
 })
