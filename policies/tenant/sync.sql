@@ -18,7 +18,7 @@ grant execute on function internal.sync_is_pending, api.sync_number, internal.sy
   api.sync_pull, internal.sync_status_begin, api.sync_status, api.sync_reset, internal.sync_push_begin,
   internal.sync_push_end,
   internal.sync_statement, internal.sync_write, internal.sync_row, internal.sync_apply, internal.sync_attempt,
-  internal.sync_lock, internal.sync_keys, internal.sync_put_many, api.sync_push, internal.sync_result,
+  internal.sync_lock, internal.sync_values_fit, internal.sync_put_many, api.sync_push, internal.sync_result,
   internal.sync_duplicate to app_user;
 grant execute on function internal.sync_client_json, internal.sync_clients_page, api.sync_clients,
   api.sync_stats to app_admin;

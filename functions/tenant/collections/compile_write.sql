@@ -391,12 +391,14 @@ begin
                     ''))
       || internal.collection_statement_sql(
            d, format('case when count(*) = json_array_length(%s) then 201 else 0 end', body),
-           '''{"data":'' || coalesce(json_agg(p.j)::text, ''[]'') || ''}''', 'null',
+           case when (collection_batch_sql.request ->> 'keyed')::boolean then 'array_agg(p.j)'
+                else '''{"data":'' || coalesce(json_agg(p.j)::text, ''[]'') || ''}''' end, 'null',
            format('(select row_to_json("_row") as j from made t cross join lateral (select %s) "_row") p',
                   internal.collection_outputs_sql(d, 't', null, null)), writes => true);
 end $$;
 comment on function internal.collection_batch_sql is
-  'Inserts many rows, all or none, in one statement whatever their number and shape. Refuses as
+  'Inserts many rows, all or none, in one statement whatever their number and shape. keyed is for a push of sync: rows
+   of the same columns under ids of their own, and the second result is the rows as json[]. Refuses as
    internal.collection_insert_sql.';
 
 create or replace function internal.collection_delete_sql(definition jsonb, request jsonb, inout params jsonb,

@@ -117,6 +117,24 @@ comment on function internal.collection_lock_owners is
   'Locks the users whose rows a transaction adds, against deletion and before any row, because a deletion also locks the
    user first.';
 
+create or replace function internal.collection_lock_ids(collection text, ids uuid[]) returns uuid[]
+language plpgsql volatile as $$
+declare
+  locked uuid[];
+begin
+  -- one look-up by the key for each: of many ids at once the planner may walk another index that has the id
+  execute format('select array(select t.id from (select distinct u.id from unnest($1) as u (id) order by u.id) i '
+                 'cross join lateral (select k.id from collections.%I k where k.id = i.id for update) t)',
+                 collection_lock_ids.collection) into locked using collection_lock_ids.ids;
+  return locked;
+exception when undefined_table then
+  -- dropped while this waited: the operation will refuse it
+  return '{}';
+end $$;
+comment on function internal.collection_lock_ids is
+  'Locks rows in the order of their ids, and returns the ids of those that are there; none of a collection that is
+   dropped meanwhile.';
+
 create or replace function internal.collection_lock_rows(operations json) returns void
 language plpgsql volatile as $$
 declare
@@ -131,13 +149,7 @@ begin
      group by c.name
      order by c.name
   loop
-    begin
-      execute format('select from collections.%I t where t.id = any ($1) order by t.id for update',
-                     target.name) using target.ids;
-    exception when undefined_table then
-      -- dropped while this waited: the operation will refuse it
-      null;
-    end;
+    perform internal.collection_lock_ids(target.name, target.ids);
   end loop;
 end $$;
 comment on function internal.collection_lock_rows is

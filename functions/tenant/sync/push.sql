@@ -19,16 +19,17 @@ comment on function internal.sync_push_begin is
   'Begins a push of the caller''s client: its number in the log, and the results of mutations that were pushed before.
    Refuses 404 USER_NOT_FOUND. Locks the client.';
 
-create or replace function internal.sync_push_end(client_id uuid, results json) returns void
+create or replace function internal.sync_push_end(client_id uuid, ids uuid[], statuses text[], codes text[],
+                                                  messages text[], shown json[], is_new boolean[]) returns void
 language sql volatile security definer set search_path = '' as $$
   insert into app.sync_mutations (app_user_id, client_id, id, status, code, message, row_json, at)
-  select internal.user_id(), sync_push_end.client_id, (r.value ->> 'id')::uuid, r.value ->> 'status',
-         r.value ->> 'code', r.value ->> 'message',
-         case when json_typeof(r.value -> 'row') <> 'null' then r.value -> 'row' end, internal.now()
-    from json_array_elements(sync_push_end.results) r
+  select internal.user_id(), sync_push_end.client_id, r.id, r.status, r.code, r.message, r.shown, internal.now()
+    from unnest(sync_push_end.ids, sync_push_end.statuses, sync_push_end.codes, sync_push_end.messages,
+                sync_push_end.shown, sync_push_end.is_new) as r (id, status, code, message, shown, is_new)
+   where r.is_new and r.id is not null
   on conflict on constraint sync_mutations_pkey do nothing
 $$;
-comment on function internal.sync_push_end is 'Remembers results of mutations.';
+comment on function internal.sync_push_end is 'Remembers results of mutations, those that are new and have an id.';
 
 create or replace function internal.sync_statement(kind text, collection text, version bigint, request json)
 returns jsonb
@@ -226,55 +227,77 @@ comment on function internal.sync_attempt is
   'Applies mutations together, or none of them, and says for each {status, row, code, message}; where they were not
    applied, without the rows.';
 
-create or replace function internal.sync_keys(mutation json) returns text
-language sql immutable as $$
-  select concat_ws(' ', sync_keys.mutation ->> 'collection',
-                   coalesce(sync_keys.mutation -> 'data' ->> 'group_id', '-'),
-                   (select string_agg(k, ' ' order by k) from json_object_keys(sync_keys.mutation -> 'data') k
-                     where k not in ('id', 'user_id', 'group_id', 'created_at', 'updated_at', 'deleted_at')))
-   where sync_keys.mutation ->> 'op' = 'put' and sync_keys.mutation ->> 'problem' is null
-     and sync_keys.mutation ->> 'tx' is null and sync_keys.mutation ->> 'base_updated_at' is null
+create or replace function internal.sync_values_fit(definition jsonb, data json[]) returns boolean
+language sql stable as $$
+  with types as materialized (
+    select c.key as name, t.name = 'vector' as is_vector, t.kinds, t.pattern, t.element, e.kinds as element_kinds,
+           e.pattern as element_pattern
+      from jsonb_each(sync_values_fit.definition -> 'columns') as c (key, value)
+     cross join lateral (select k.*, c.value ->> 'type' as name from internal.collection_type(c.value ->> 'type') k) t
+      left join lateral internal.collection_type(t.element) e on true
+     where not (c.value ->> 'managed')::boolean
+  )
+  select not exists (
+    select from unnest(sync_values_fit.data) as d (data)
+     cross join lateral json_each(d.data) as f (key, value)
+      left join types t on t.name = f.key
+     where case
+             when t.name is null then f.key <> 'idempotency_key'
+                                      and not coalesce((sync_values_fit.definition -> 'columns' -> f.key
+                                                        ->> 'managed')::boolean, f.key = 'group_id')
+             when json_typeof(f.value) = 'null' then false
+             when json_typeof(f.value) <> all (t.kinds) then true
+             when t.pattern is not null then (f.value::jsonb #>> '{}') !~ t.pattern
+             when t.element is null then false
+             else exists (select from jsonb_array_elements(f.value::jsonb) as i (value)
+                           where case when i.value = 'null' then t.is_vector
+                                      else jsonb_typeof(i.value) <> all (t.element_kinds)
+                                           or (i.value #>> '{}') !~ t.element_pattern end) end)
 $$;
-comment on function internal.sync_keys is
-  'Puts with the same are inserted by one statement; null for what is none of these. Granted to app_user.';
+comment on function internal.sync_values_fit is
+  'Whether all values of these rows are ones of their columns, as internal.collection_value_problem tells of one: the
+   values of a push are checked at once. Casts still check the ranges.';
 
-create or replace function internal.sync_put_many(mutations json[], group_context text) returns json[]
+create or replace function internal.sync_put_many(collection text, row_ids uuid[], data json[], group_context text)
+returns json[]
 language plpgsql volatile as $$
 declare
-  name constant text := sync_put_many.mutations[1] ->> 'collection';
   definition jsonb;
-  ids constant uuid[] := array(select (m ->> 'row_id')::uuid from unnest(sync_put_many.mutations) with ordinality
-                                                                    as u (m, n) order by n);
-  written record;
-  is_held boolean;
-  results json[];
+  owner json;
+  compiled jsonb;
+  status int;
+  shown json[];
 begin
-  if not exists (select from app.collections c where c.name = sync_put_many.mutations[1] ->> 'collection' and c.sync)
-     or cardinality(ids) > (select count(distinct i) from unnest(ids) i) then
+  if not exists (select from app.collections c where c.name = sync_put_many.collection and c.sync)
+     or cardinality(sync_put_many.row_ids) > (select count(distinct i) from unnest(sync_put_many.row_ids) i) then
     return null;
   end if;
-  definition := internal.collection_definition(name);
-  execute format('select exists (select from collections.%I t where t.id = any ($1))', name) into is_held using ids;
-  if is_held then
-    return null;
-  end if;
+  definition := internal.collection_definition(sync_put_many.collection);
+  owner := json_build_object('keyed', true, 'group', case when definition ->> 'scope' = 'group'
+    then coalesce(sync_put_many.data[1] ->> 'group_id', sync_put_many.group_context) end);
   begin
-    select r.status, r.body into written from internal.collection_run('batch', name, json_build_object(
-      'keyed', true,
-      'group', case when definition ->> 'scope' = 'group'
-        then coalesce(sync_put_many.mutations[1] -> 'data' ->> 'group_id', sync_put_many.group_context) end,
-      'rows', array(select internal.json_merge(json_build_object('id', m -> 'row_id'), (
-                             select coalesce(json_object_agg(f.key, f.value), '{}') from json_each(m -> 'data') f
-                              where f.key not in ('id', 'user_id', 'group_id', 'created_at', 'updated_at',
-                                                  'deleted_at')))
-                      from unnest(sync_put_many.mutations) with ordinality as u (m, n) order by n))) r;
-    if written.status <> 201 then
+    -- all have the keys of the first, whose values alone are looked at when it is compiled
+    if not internal.sync_values_fit(definition, sync_put_many.data) then
+      return null;
+    end if;
+    compiled := internal.collection_compile('batch', sync_put_many.collection, internal.json_merge(
+      owner, json_build_object('rows', json_build_array((
+        select coalesce(json_object_agg(f.key, f.value), '{}')
+          from json_each(sync_put_many.data[1]) f
+         where not coalesce((definition -> 'columns' -> f.key ->> 'managed')::boolean, f.key = 'group_id'))))));
+    execute compiled ->> 'text' into status, shown
+      using internal.collection_values(compiled -> 'params', internal.json_merge(owner, json_build_object('rows', (
+        -- of two fields called id the last one counts
+        select json_agg(internal.json_merge(r.data, r.named) order by r.n)
+          from (select u.data, json_build_object('id', u.id) as named, u.n
+                  from unnest(sync_put_many.row_ids, sync_put_many.data) with ordinality as u (id, data, n)
+                offset 0) r))));
+    if status <> 201 or exists (
+      select from unnest(shown, sync_put_many.row_ids) as r (shown, id)
+       where not starts_with(r.shown::text, '{"id":"' || r.id || '"')) then
       raise exception using errcode = 'TR001', message = 'not all were written';
     end if;
-    select array_agg(json_build_object('status', 'applied', 'row', r.value) order by array_position(
-             ids, (r.value ->> 'id')::uuid))
-      into results from json_array_elements(written.body::json -> 'data') r;
-    return results;
+    return shown;
   exception
     when query_canceled or deadlock_detected or serialization_failure or lock_not_available then
       raise;
@@ -284,99 +307,142 @@ begin
   end;
 end $$;
 comment on function internal.sync_put_many is
-  'Inserts the rows of puts with the same keys by one statement: their results, or null and nothing is written, where
-   one of them is there already or cannot be written.';
+  'Inserts the rows of puts with the same keys by one statement: the rows as the caller reads them, or null and nothing
+   is written, where one of them is there already or cannot be written.';
 
-create or replace function internal.sync_lock(mutations json, group_context text) returns void
+create or replace function internal.sync_lock(mutations json, names text[], row_ids uuid[], group_context text)
+returns uuid[]
 language plpgsql volatile as $$
 declare
+  synced text[];
   operations json;
+  target record;
+  held uuid[] := '{}';
 begin
-  select coalesce(json_agg(json_build_object('op', case m.value ->> 'op' when 'put' then 'upsert' else 'update' end,
-                                             'collection', m.value -> 'collection', 'id', m.value -> 'row_id',
-                                             'data', m.value -> 'data')), '[]')
-    into operations
-    from json_array_elements(sync_lock.mutations) m
-   where m.value ->> 'problem' is null
-     and exists (select from app.collections c where c.name = m.value ->> 'collection' and c.sync);
-  if json_array_length(operations) > 1 then
+  select array_agg(distinct c.name) into synced
+    from unnest(sync_lock.names) as m (name)
+    join app.collections c on c.name = m.name and c.sync
+  having count(*) > 1;
+  if exists (select from app.collections c
+              where c.name = any (synced)
+                and (exists (select from app.collection_columns k where k.collection_id = c.id and k.is_unique)
+                     or exists (select from app.collection_indexes i
+                                 where i.collection_id = c.id and i.is_unique))) then
+    select coalesce(json_agg(json_build_object('op', 'upsert', 'collection', m.collection, 'data', m.data)), '[]')
+      into operations
+      from json_to_recordset(sync_lock.mutations) as m (op text, collection text, data json, problem text)
+     where m.problem is null and m.op = 'put' and m.collection = any (synced);
     perform internal.collection_lock_values(operations, sync_lock.group_context);
   end if;
-  perform internal.collection_lock_rows(operations);
+  for target in
+    select c.name, array_agg(m.row_id) as ids
+      from unnest(sync_lock.names, sync_lock.row_ids) as m (name, row_id)
+      join app.collections c on c.name = m.name and c.sync
+     group by c.name
+     order by c.name
+  loop
+    held := held || internal.collection_lock_ids(target.name, target.ids);
+  end loop;
+  return held;
 end $$;
 comment on function internal.sync_lock is
-  'Locks the unique values that a push writes and then its rows, each in one order, as a transaction of rows does.';
+  'Locks the unique values that a push writes and then its rows, each in one order, as a transaction of rows does.
+   Returns the ids of the rows that are there.';
 
 create or replace function api.sync_push(client_id uuid, mutations json, group_id text default null) returns api.reply
 language plpgsql volatile as $$
 declare
-  list constant json[] := array(select m.value from json_array_elements(sync_push.mutations)
-                                                      with ordinality as m (value, n) order by m.n);
-  ids constant uuid[] := array(select internal.as_uuid(m ->> 'known_id') from unnest(list) with ordinality as u (m, n)
-                                order by n);
+  -- one element for each mutation
+  list json[];
+  ids uuid[];
+  names text[];
+  row_ids uuid[];
+  data json[];
+  txs text[];
+  -- puts with the same are inserted by one statement; null for what is none of these
+  keys text[];
+  -- no repetition, of this push or of an earlier one
+  is_new boolean[];
+  statuses text[];
+  shown json[];
+  codes text[];
+  messages text[];
   begun record;
-  results json[] := array_fill(null::json, array[cardinality(list)]);
-  remembered json[] := '{}';
+  held uuid[];
   members int[];
   tried int := 0;
-  keys constant text[] := array(select internal.sync_keys(m) from unnest(list) with ordinality as u (m, n) order by n);
-  txs constant text[] := array(select m ->> 'tx' from unnest(list) with ordinality as u (m, n) order by n);
+  rows json[];
   outcome json[];
-  row_shown json;
+  results json;
 begin
+  select array_agg(m.known_id order by m.n), array_agg(m.collection order by m.n), array_agg(m.row_id order by m.n),
+         array_agg(m.data order by m.n), array_agg(m.tx order by m.n), array_agg(m.key order by m.n),
+         array_agg(m.known_id is null or m.repeated = 1 order by m.n)
+    into ids, names, row_ids, data, txs, keys, is_new
+    from (select u.*, row_number() over (partition by u.known_id order by u.n) as repeated,
+                 case when u.op = 'put' and u.problem is null and u.tx is null and u.base_updated_at is null
+                      then concat_ws(' ', u.collection, coalesce(u.data ->> 'group_id', '-'), (
+                        select string_agg(k, ' ' order by k) from json_object_keys(u.data) k
+                         where k not in ('id', 'user_id', 'group_id', 'created_at', 'updated_at', 'deleted_at')))
+                 end as key
+            from rows from (json_to_recordset(sync_push.mutations) as (
+                   known_id uuid, op text, collection text, row_id uuid, tx text, base_updated_at text, data json,
+                   problem text)) with ordinality
+                 as u (known_id, op, collection, row_id, tx, base_updated_at, data, problem, n)) m;
+  statuses := array_fill(null::text, array[cardinality(keys)]);
+  shown := array_fill(null::json, array[cardinality(keys)]);
+  codes := statuses;
+  messages := statuses;
   select * into begun from internal.sync_push_begin(sync_push.client_id, ids);
   perform set_config('app.sync_origin', begun.client::text, true);
-  perform internal.sync_lock(sync_push.mutations, sync_push.group_id);
-  for i in 1 .. cardinality(list) loop
-    continue when results[i] is not null;
-    if begun.known ? ids[i]::text then
-      results[i] := internal.sync_duplicate(list[i] -> 'id', begun.known -> ids[i]::text);
-      continue;
-    end if;
-    -- of a tx those that are no repetitions: the first of an id counts
-    members := array(
-      select n from generate_series(i, case when txs[i] is null then i else cardinality(list) end) n
-       where (n = i or txs[n] = txs[i] and results[n] is null)
-         and (ids[n] is null or not begun.known ? ids[n]::text and array_position(ids, ids[n]) = n)
-       order by n);
-    if i = any (members) then
-      outcome := null;
-      -- puts of new rows that follow each other, without those that failed together
-      if i > tried and keys[i] is not null and keys[i + 1] = keys[i] then
-        tried := i;
-        while keys[tried + 1] = keys[i] and not begun.known ? ids[tried + 1]::text
-              and array_position(ids, ids[tried + 1]) = tried + 1 loop
-          tried := tried + 1;
-        end loop;
-        outcome := internal.sync_put_many(list[i:tried], sync_push.group_id);
-        if outcome is not null then
-          members := array(select generate_series(i, tried));
-        end if;
-      end if;
-      outcome := coalesce(outcome, internal.sync_attempt(array(select list[n] from unnest(members) n order by n),
-                                                         sync_push.group_id));
-      for k in 1 .. cardinality(members) loop
-        row_shown := outcome[k] -> 'row';
-        if outcome[k] ->> 'status' <> 'applied' and list[members[k]] ->> 'collection' is not null
-           and internal.as_uuid(list[members[k]] ->> 'row_id') is not null then
-          row_shown := internal.sync_row(list[members[k]] ->> 'collection', (list[members[k]] ->> 'row_id')::uuid);
-        end if;
-        results[members[k]] := internal.sync_result(list[members[k]] -> 'id', outcome[k] ->> 'status', row_shown,
-                                                    outcome[k] ->> 'code', outcome[k] ->> 'message');
-        if ids[members[k]] is not null then
-          remembered := remembered || results[members[k]];
-        end if;
+  if begun.known <> '{}' then
+    is_new := array(select u.is_new and not coalesce(begun.known ? u.id::text, false)
+                      from unnest(is_new, ids) with ordinality as u (is_new, id, n) order by u.n);
+  end if;
+  held := internal.sync_lock(sync_push.mutations, names, row_ids, sync_push.group_id);
+  for i in 1 .. cardinality(keys) loop
+    continue when not is_new[i] or statuses[i] is not null;
+    -- puts of new rows that follow each other, without those that failed together
+    if i > tried and keys[i + 1] = keys[i] then
+      tried := i;
+      while keys[tried + 1] = keys[i] and is_new[tried + 1] loop
+        tried := tried + 1;
       end loop;
+      rows := case when not held && row_ids[i:tried]
+        then internal.sync_put_many(names[i], row_ids[i:tried], data[i:tried], sync_push.group_id) end;
+      if rows is not null then
+        for n in i .. tried loop
+          statuses[n] := 'applied';
+          shown[n] := rows[n - i + 1];
+        end loop;
+        continue;
+      end if;
     end if;
+    members := array(
+      select n from generate_series(i, case when txs[i] is null then i else cardinality(keys) end) n
+       where n = i or txs[n] = txs[i] and is_new[n]
+       order by n);
+    list := coalesce(list, array(select m.value from json_array_elements(sync_push.mutations)
+                                                      with ordinality as m (value, n) order by m.n));
+    outcome := internal.sync_attempt(array(select list[n] from unnest(members) n order by n), sync_push.group_id);
+    for k in 1 .. cardinality(members) loop
+      statuses[members[k]] := outcome[k] ->> 'status';
+      codes[members[k]] := outcome[k] ->> 'code';
+      messages[members[k]] := outcome[k] ->> 'message';
+      shown[members[k]] := case when statuses[members[k]] = 'applied' then (outcome[k] ->> 'row')::json
+        else internal.sync_row(names[members[k]], row_ids[members[k]]) end;
+    end loop;
   end loop;
-  for i in 1 .. cardinality(list) loop
-    if results[i] is null then
-      results[i] := internal.sync_duplicate(list[i] -> 'id', results[array_position(ids, ids[i])]::jsonb
-        || jsonb_build_object('row', nullif((results[array_position(ids, ids[i])] -> 'row')::text, 'null')));
-    end if;
-  end loop;
-  perform internal.sync_push_end(sync_push.client_id, array_to_json(remembered));
-  return internal.reply(200, json_build_object('results', array_to_json(results)));
+  perform internal.sync_push_end(sync_push.client_id, ids, statuses, codes, messages, shown, is_new);
+  select json_agg(case when is_new[m.n]
+           then internal.sync_result(m.id, statuses[m.n], shown[m.n], codes[m.n], messages[m.n])
+           else internal.sync_duplicate(m.id, coalesce(begun.known -> ids[m.n]::text, (
+             select jsonb_build_object('status', statuses[f.n], 'row', shown[f.n]::text, 'code', codes[f.n],
+                                       'message', messages[f.n])
+               from (select array_position(ids, ids[m.n]) as n) f))) end order by m.n)
+    into results
+    from rows from (json_to_recordset(sync_push.mutations) as (id json)) with ordinality as m (id, n);
+  return internal.reply(200, json_build_object('results', results));
 end $$;
 comment on function api.sync_push is
   'Applies mutations of the caller''s client in their order; the results say what became of each. Refuses 404
@@ -384,10 +450,12 @@ comment on function api.sync_push is
 
 create or replace function internal.sync_result(id json, status text, shown json, code text, message text) returns json
 language sql stable
-return internal.json_merge(
-  json_build_object('id', coalesce(sync_result.id, 'null'), 'status', sync_result.status, 'row', sync_result.shown),
-  case when sync_result.code is null then '{}'
-       else json_build_object('code', sync_result.code, 'message', sync_result.message) end);
+return case when sync_result.code is null
+            then json_build_object('id', coalesce(sync_result.id, 'null'), 'status', sync_result.status,
+                                   'row', sync_result.shown)
+            else json_build_object('id', coalesce(sync_result.id, 'null'), 'status', sync_result.status,
+                                   'row', sync_result.shown, 'code', sync_result.code,
+                                   'message', sync_result.message) end;
 comment on function internal.sync_result is 'The result of a mutation.';
 
 create or replace function internal.sync_duplicate(id json, first jsonb) returns json

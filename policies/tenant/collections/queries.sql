@@ -46,8 +46,8 @@ grant execute on function internal.collection_type, internal.collection_value_pr
   internal.collection_constraint_refusal, internal.collection_policy_refusal, internal.collection_role_missing,
   internal.collection_trigger_refusal, internal.collection_explain_error, internal.collection_explain_nothing,
   internal.collection_replay, internal.collection_resolve, internal.collection_operation,
-  internal.collection_lock_owners, internal.collection_lock_rows, internal.collection_lock_values,
-  internal.collection_explain, api.collection_statement, api.collection_explain,
+  internal.collection_lock_owners, internal.collection_lock_rows, internal.collection_lock_ids,
+  internal.collection_lock_values, internal.collection_explain, api.collection_statement, api.collection_explain,
   api.collection_transaction to app_user, app_server, app_admin;
 grant execute on function internal.collection_scans, api.collection_plan to app_user, app_admin;
 grant execute on function internal.my_group_ids to app_server, app_admin;
