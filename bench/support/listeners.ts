@@ -37,12 +37,16 @@ let sockets: WebSocket[] = []
 let latencies: number[] = []
 let first = 0
 let last = 0
+let begun = 0
 
-/** What all readers of an event get is nearly the same text: the time in it is read by a search, not by a parser. */
+/**
+ * What all readers of an event get is nearly the same text: the time in it is read by a search, not by a parser. A poke of sync has none:
+ * its time is counted from `begin`.
+ */
 const arrived = (data: Buffer): void => {
   const at = data.indexOf('"sent":')
-  if (at < 0) return
-  const sent = Number.parseFloat(data.toString('latin1', at + 7, at + 32))
+  if (at < 0 && !data.includes('"poke"')) return
+  const sent = at < 0 ? begun : Number.parseFloat(data.toString('latin1', at + 7, at + 32))
   last = now()
   first ||= last
   latencies.push(last - sent)
@@ -114,6 +118,7 @@ answer(async (command: ListenCommand): Promise<unknown> => {
       latencies = []
       first = 0
       last = now()
+      begun = last
       return null
     case 'count': {
       while (latencies.length < command.wanted && now() - last < 10_000)
