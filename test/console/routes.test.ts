@@ -32,6 +32,10 @@ const roughness = async (page: Page): Promise<string[]> =>
       if (rows.length < 3 || Number(table.getAttribute('aria-rowcount') ?? 0) > rows.length || ${settable}.includes(table.ariaLabel)) continue
       for (const [at, head] of [...table.querySelectorAll('thead th')].entries()) {
         const cells = rows.map((row) => row.cells[at])
+        if (cells.includes(undefined)) {
+          wrong.push('a row without the column of ' + table.ariaLabel + ': ' + head.textContent)
+          continue
+        }
         const texts = new Set(cells.map((cell) => cell.textContent.replace('—', '').trim()))
         if (at > 0 && texts.size === 1 && !cells.some((cell) => cell.querySelector('button, a, input, time')))
           wrong.push('the same in every row of ' + table.ariaLabel + ': ' + head.textContent + ' ' + [...texts])

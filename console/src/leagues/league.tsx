@@ -1,12 +1,12 @@
-import { Group, Select, Stack } from '@mantine/core'
+import { Button, Group, Select, Stack, Text } from '@mantine/core'
 import { Medal } from 'lucide-react'
 import type { ReactNode } from 'react'
 import type { Row } from '../api.ts'
 import { factsOf } from '../parts/facts.tsx'
-import { ShortTable } from '../parts/list.tsx'
+import { ShortTable, useRows } from '../parts/list.tsx'
 import { ListCard } from '../parts/list_card.tsx'
 import { Card, Facts, useAddress, Views } from '../parts/page.tsx'
-import { count, Empty, When } from '../parts/states.tsx'
+import { count, counted, Empty, Failure, Rows, When } from '../parts/states.tsx'
 import { Status } from '../parts/status.tsx'
 import { UserName } from '../parts/users.tsx'
 import { base, type Member, pathOf, pointsWords, type Run, type TierStats, tiersOf, useRuns, useStats } from './data.ts'
@@ -17,7 +17,7 @@ const Tiers = ({ row }: { row: Row }) => {
   return (
     <Card title="Tiers in this run" flush>
       <ShortTable<TierStats>
-        name="Tiers in this run"
+        name="Users by tier"
         rows={data.tiers}
         keyOf={({ tier_key }) => tier_key}
         columns={[
@@ -31,28 +31,72 @@ const Tiers = ({ row }: { row: Row }) => {
   )
 }
 
-const Members = ({ cohort }: { cohort: Row }) => (
-  <ShortTable<Member>
-    name={`Cohort of ${cohort['tier_key']}`}
-    rows={cohort['entries'] as readonly Member[]}
-    keyOf={({ app_user_id }) => app_user_id}
-    columns={[
-      {
-        title: 'Rank and user',
-        show: ({ rank, app_user_id }) => (
-          <>
-            <span className="rank">{count(rank)}</span>
-            <UserName id={app_user_id} />
-          </>
-        ),
-      },
-      { title: 'Points', isNumber: true, show: ({ points }) => points },
-      { title: 'Result', show: ({ result }) => <Status value={result} /> },
-    ]}
-  />
+/** One cohort with its members in order; `n` tells cohorts of one tier apart. */
+const Cohort = ({ cohort, n }: { cohort: Row; n: number }) => (
+  <Card title={`${cohort['tier_key']}, cohort ${n}`} flush>
+    <Text size="sm" c="dimmed" px="md" pb="xs">
+      {counted(cohort['members'] as number, 'user')}, begun <When at={cohort['created_at'] as string} />
+    </Text>
+    <ShortTable<Member>
+      name={`Ladder of ${cohort['tier_key']}, cohort ${n}`}
+      rows={cohort['entries'] as readonly Member[]}
+      keyOf={({ app_user_id }) => app_user_id}
+      columns={[
+        {
+          title: 'Rank and user',
+          show: ({ rank, app_user_id }) => (
+            <>
+              <span className="rank">{count(rank)}</span>
+              <UserName id={app_user_id} />
+            </>
+          ),
+        },
+        { title: 'Points', isNumber: true, show: ({ points }) => points },
+        { title: 'Result', show: ({ result }) => <Status value={result} /> },
+      ]}
+    />
+  </Card>
 )
 
-/** The cohorts of a run with their members in order; those of the open run are read again as points come. */
+type CohortsProps = { readonly row: Row; readonly run: Run; readonly tier: string | undefined }
+
+/** The cohorts of a run; those of the open one are read again as points come. */
+const Cohorts = ({ row, run, tier }: CohortsProps) => {
+  const { list, rows } = useRows<Row>({
+    operation: `GET ${base}/runs/{runKey}/cohorts`,
+    path: { ...pathOf(row), runKey: run.key },
+    query: { tier_key: tier },
+    every: run.status === 'open' ? 5000 : 0,
+  })
+  if (list.error && rows.length === 0) return <Failure error={list.error} onRetry={list.refetch} />
+  if (list.isPending) return <Rows count={3} height={60} />
+  if (rows.length === 0)
+    return (
+      <section className="card">
+        <Empty title="Nobody is in this tier">Users enter it as they gain points.</Empty>
+      </section>
+    )
+  return (
+    <>
+      {rows.map((cohort, at) => (
+        <Cohort
+          key={String(cohort['id'])}
+          cohort={cohort}
+          n={rows.slice(0, at + 1).filter((one) => one['tier_key'] === cohort['tier_key']).length}
+        />
+      ))}
+      {list.hasNextPage && (
+        <Group>
+          <Button variant="default" size="xs" loading={list.isFetchingNextPage} onClick={() => list.fetchNextPage()}>
+            Show more
+          </Button>
+        </Group>
+      )}
+    </>
+  )
+}
+
+/** A run of the league: its tiers, and the ladder of each cohort. */
 const Ladder = ({ row }: { row: Row }) => {
   const [{ run, tier }, setAddress] = useAddress<'run' | 'tier'>()
   const { data: runs } = useRuns(row)
@@ -67,42 +111,26 @@ const Ladder = ({ row }: { row: Row }) => {
   return (
     <Stack gap="md">
       <Tiers row={row} />
-      <ListCard<Row>
-        title="Ladders"
-        actions={
-          <Group gap="xs">
-            <Select
-              size="xs"
-              aria-label="Run"
-              data={runs.map(({ key, status }) => ({ value: key, label: status === 'open' ? `${key} (now)` : key }))}
-              value={chosen.key}
-              allowDeselect={false}
-              onChange={(next) => setAddress({ run: next ?? undefined })}
-            />
-            <Select
-              size="xs"
-              aria-label="Tier"
-              placeholder="All tiers"
-              clearable
-              data={tiersOf(row).map(({ key, name }) => ({ value: key, label: name }))}
-              value={tier ?? null}
-              onChange={(next) => setAddress({ tier: next ?? undefined })}
-            />
-          </Group>
-        }
-        operation={`GET ${base}/runs/{runKey}/cohorts`}
-        path={{ ...pathOf(row), runKey: chosen.key }}
-        query={{ tier_key: tier }}
-        every={chosen.status === 'open' ? 5000 : 0}
-        keyOf={(cohort) => String(cohort['id'])}
-        columns={[
-          { title: 'Tier', show: (cohort) => String(cohort['tier_key']) },
-          { title: 'Users', isNumber: true, show: (cohort) => count(cohort['members'] as number) },
-          { title: 'Begun', show: (cohort) => <When at={cohort['created_at'] as string} /> },
-          { title: 'Members', show: (cohort) => <Members cohort={cohort} /> },
-        ]}
-        empty={<Empty title="Nobody is in this tier">Users enter it as they gain points.</Empty>}
-      />
+      <Group gap="xs">
+        <Select
+          size="xs"
+          aria-label="Run"
+          data={runs.map(({ key, status }) => ({ value: key, label: status === 'open' ? `${key} (now)` : key }))}
+          value={chosen.key}
+          allowDeselect={false}
+          onChange={(next) => setAddress({ run: next ?? undefined })}
+        />
+        <Select
+          size="xs"
+          aria-label="Tier"
+          placeholder="All tiers"
+          clearable
+          data={tiersOf(row).map(({ key, name }) => ({ value: key, label: name }))}
+          value={tier ?? null}
+          onChange={(next) => setAddress({ tier: next ?? undefined })}
+        />
+      </Group>
+      <Cohorts row={row} run={chosen} tier={tier} />
     </Stack>
   )
 }
