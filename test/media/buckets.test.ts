@@ -1,6 +1,7 @@
 import { createClient } from '@supabase/supabase-js'
 import { beforeAll, describe, expect, test } from 'vitest'
 import { startHarness } from '#test/support/harness.ts'
+import { setTier } from '#test/support/media.ts'
 import { expectRefusal } from '#test/support/refusals.ts'
 
 /** Buckets as developers make and change them. */
@@ -82,6 +83,7 @@ describe('a bucket', () => {
       allowed_mime_types: null,
     })
     expectRefusal(await admin.patch(place, { file_size_limit: -1 }), 400, 'VALIDATION_ERROR')
+    expectRefusal(await admin.patch(place, { allowed_mime_types: ['image'] }), 400, 'INVALID_INPUT')
   })
 
   test('with files is emptied before it is deleted', async () => {
@@ -97,6 +99,40 @@ describe('a bucket', () => {
     expect((await storage().from(name).list()).data).toEqual([])
     expect((await admin.delete(`/media/buckets/${name}`)).status).toBe(200)
     expectRefusal(await admin.get(`/media/buckets/${name}`), 404, 'NOT_FOUND')
+  })
+
+  test('keeps a file that a catalog shows, and one whose upload is open in a free project', async () => {
+    const { name } = await made()
+    const files = storage().from(name)
+    const shown = await files.upload('shown.txt', 'hello', { contentType: 'text/plain' })
+    expect(shown.error).toBeNull()
+    const [{ id }] = await project.sql('select id from app.media_assets where bucket = $1', [name])
+    const catalog = await admin.post('/media/catalogs', { slug: name, name: 'Catalog', asset_ids: [id] })
+    expect(catalog.status, catalog.text).toBe(201)
+    expectRefusal(await admin.post(`/media/buckets/${name}/empty`), 409, 'ASSET_IN_USE')
+    expect((await files.list()).data).toHaveLength(1)
+    await admin.delete(`/media/catalogs/${name}`)
+    expect((await admin.post(`/media/buckets/${name}/empty`)).data).toEqual({ accepted: 1 })
+    // opened while the project paid
+    await setTier(harness, project, 'pro')
+    const user = await project.user()
+    const key = `${user.id}/open.txt`
+    const open = { bucket: name, key, method: 'PUT', content_type: 'text/plain' }
+    expect((await user.post('/client/media/presign', open)).status).toBe(200)
+    await setTier(harness, project, 'free')
+    const refused = await admin.post(`/media/buckets/${name}/empty`)
+    expectRefusal(refused, 409, 'UPLOAD_WINDOW_OPEN', { retry_after_seconds: expect.any(Number) })
+  })
+
+  test('is one of at most 200', async () => {
+    const full = await harness.project()
+    for (const name of ['a', 'b']) expect((await full.admin.post('/media/buckets', { name })).status).toBe(201)
+    await full.sql(
+      `insert into app.media_buckets (name, is_public) select 'filled-' || n, false from generate_series(1, 197) n`,
+    )
+    expect((await full.admin.post('/media/buckets', { name: 'last' })).status).toBe(201)
+    expectRefusal(await full.admin.post('/media/buckets', { name: 'over' }), 409, 'LIMIT_REACHED', { limit: 200 })
+    expect((await full.admin.get('/media/buckets?limit=1')).body.total).toBe(200)
   })
 
   test('that is not there, and those that each project has, are not changed', async () => {

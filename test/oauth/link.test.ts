@@ -131,6 +131,9 @@ test('is begun by the session of a user alone', async () => {
   expectRefusal(await project.onBehalfOf(user.id).post('/client/auth/oauth/link', body), 403, 'SESSION_REQUIRED')
   const unknown = { ...body, provider: 'nowhere' }
   expectRefusal(await user.post('/client/auth/oauth/link', unknown), 400, 'PROVIDER_UNKNOWN')
+  await project.admin.put('/oauth/providers/off', { issuer: oidc.issuer, client_id: 'x', is_active: false })
+  const off = { ...body, provider: 'off' }
+  expectRefusal(await user.post('/client/auth/oauth/link', off), 400, 'PROVIDER_DISABLED')
   const elsewhere = { ...body, redirect_to: 'https://evil.example.com/' }
   expectRefusal(await user.post('/client/auth/oauth/link', elsewhere), 400, 'REDIRECT_NOT_ALLOWED')
   expect(await flows()).toBe(before)
