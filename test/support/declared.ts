@@ -95,3 +95,14 @@ export const unseenCodes = (areas: readonly Area[], seen: string): string[] => {
   }
   return unseen
 }
+
+/** What tests of all routes see at each of them: callers, unavailable, failures, attack. */
+const seenElsewhere =
+  /^(401|413|415|429|500|503) |^403 (DELEGATION_NOT_ALLOWED|PROJECT_FORBIDDEN|ROLE_FORBIDDEN|SCOPE_REQUIRED)$|^400 INVALID_BODY$|^404 USER_NOT_FOUND$/
+
+/** Those of one part of the paths, as far as the tests of its own area see them. */
+export const unseenCodesOf = (part: string, areas: readonly Area[], seen: string): string[] =>
+  unseenCodes(areas, seen).filter((line) => {
+    const [, path = '', ...answer] = line.split(' ')
+    return path.includes(part) && !seenElsewhere.test(answer.join(' '))
+  })
