@@ -68,8 +68,6 @@ const missingTable = (table: string): Told =>
 /** Why something of PostgREST is not served, and what is in its place. */
 const refusedFor: Readonly<Record<string, string>> = {
   PGRST122: 'maxAffected needs PostgREST 13: count the rows that a filter means first, or write them by their ids.',
-  PGRST123:
-    'An aggregate reads every row that a filter means: POST /v1/client/collections/:name/aggregate does so within bounds.',
 }
 
 const tooLong = 'It took longer than a request may: ask for less, by filters and orders that an index serves.'

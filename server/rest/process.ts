@@ -51,6 +51,7 @@ const environmentOf = (options: PostgrestOptions, socket: string) => ({
   PGRST_DB_PRE_REQUEST: 'internal.rest_begin',
   PGRST_DB_CONFIG: 'false',
   PGRST_DB_MAX_ROWS: '1000',
+  PGRST_DB_AGGREGATES_ENABLED: 'true',
   // Prefer: tx=rollback, the dry run of a client
   PGRST_DB_TX_END: 'commit-allow-override',
   PGRST_DB_POOL: String(options.connections),

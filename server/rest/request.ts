@@ -63,6 +63,10 @@ export const checkBody = (request: FastifyRequest): void => {
 /** So often a list of columns may name the same one, whatever it is called in the answer. */
 const mostOfColumn = 10
 
+/** So many aggregates a query has, as the aggregates of our own routes. */
+const mostAggregates = 10
+const isAggregate = (name: string) => /(^|\.)(avg|count|max|min|sum)$/.test(name)
+
 /** The first step of a JSON path, within which lies what the further ones choose. */
 const stepOf = (path: string) => /^->>?((?:(?!->|::).)+)/s.exec(path)?.[1]?.replace(/^(-?)0+(?=\d)/, '$1') ?? ''
 
@@ -72,7 +76,7 @@ const withoutQuotes = (list: string) =>
 
 /**
  * A row has at most 1 MB, and the columns of a `select` that names one of them a thousand times would have a gigabyte, which Postgres holds several times
- * before it could be counted. Refuses 400 RESPONSE_TOO_LARGE.
+ * before it could be counted. Refuses 400 RESPONSE_TOO_LARGE, and INVALID_INPUT of more than ten aggregates.
  */
 export const checkSelect = (path: string): void => {
   const query = path.includes('?') ? path.slice(path.indexOf('?') + 1) : ''
@@ -81,6 +85,7 @@ export const checkSelect = (path: string): void => {
     if (bytesOf(key).toString().split('.').at(-1) !== 'select') continue
     const counts = new Map<string, number>()
     const within: string[] = []
+    let aggregates = 0
     for (const [, item = '', end] of withoutQuotes(bytesOf(value.join('=')).toString()).matchAll(
       /([^,()]*)([,()]|$)/g,
     )) {
@@ -92,6 +97,10 @@ export const checkSelect = (path: string): void => {
         throw refusal(400, 'RESPONSE_TOO_LARGE', `The query names ${name} more than ${mostOfColumn} times.`)
       counts.set(column, count)
       if (end === '(') within.push(name)
+      // an aggregate has nothing in its parentheses
+      if (end === ')' && item.trim() === '' && isAggregate(within.at(-1) ?? '')) aggregates += 1
+      if (aggregates > mostAggregates)
+        throw refusal(400, 'INVALID_INPUT', `A query has at most ${mostAggregates} aggregates.`, { field: 'select' })
       if (end === ')') within.pop()
     }
   }

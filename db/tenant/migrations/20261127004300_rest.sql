@@ -15,9 +15,9 @@ comment on table app.rest_access is
 
 create schema rest_answers;
 comment on schema rest_answers is
-  'What PostgREST collects its answers with: json_agg and string_agg, which its statements name without a schema, of at
-   most 8 MB. PostgREST holds an answer in memory several times, and what exceeds its memory ends it for every user of
-   the project.';
+  'What PostgREST collects its answers with, by names without a schema: json_agg and string_agg of at most 8 MB, because
+   PostgREST holds an answer in memory several times, and what exceeds its memory ends it for every user of the project;
+   sum and avg of doubles that do not fail.';
 
 -- Postgres copies the state of an aggregate for each row, unless it is one of its own: so the state is a short text,
 -- and what is full stands in settings of the transaction, rest_answers.of_<number>_1, _2 ... The state begins with a
@@ -102,9 +102,56 @@ create aggregate rest_answers.string_agg(text, text) (sfunc = rest_answers.add_l
                                                       finalfunc = rest_answers.as_text);
 comment on aggregate rest_answers.string_agg(text, text) is 'As string_agg, of at most 8 MB.';
 
+-- The sum and the average of Postgres raise when they overflow: the row of one user would fail them for all. Sums are
+-- kept divided by 2^64, which changes no digit, so that no number of rows overflows them.
+create function rest_answers.add_double(state float8, x float8) returns float8
+language plpgsql immutable as $$
+begin
+  return case when add_double.x is null then add_double.state
+              else coalesce(add_double.state, 0) + add_double.x * 5.421010862427522e-20 end;
+end $$;
+comment on function rest_answers.add_double is 'Adds a double to a sum that is kept divided by 2^64.';
+
+create function rest_answers.undivided(state float8) returns float8
+language plpgsql immutable as $$
+begin
+  return case when pg_catalog.abs(undivided.state) < 9.745314011399998e+288 then undivided.state * 18446744073709551616
+              else pg_catalog.sign(undivided.state) * 'Infinity'::float8 end;
+end $$;
+comment on function rest_answers.undivided is 'The sum itself: Infinity, of its sign, beyond what a double holds.';
+
+create function rest_answers.count_double(state float8[], x float8) returns float8[]
+language plpgsql immutable as $$
+begin
+  return case when count_double.x is null then count_double.state
+              else array[rest_answers.add_double(count_double.state[1], count_double.x), count_double.state[2] + 1] end;
+end $$;
+comment on function rest_answers.count_double is 'Adds a double to a sum that is kept divided by 2^64, and counts it.';
+
+create function rest_answers.mean(state float8[]) returns float8
+language plpgsql immutable as $$
+begin
+  return case when mean.state[2] > 0 then rest_answers.undivided(mean.state[1] / mean.state[2]) end;
+end $$;
+comment on function rest_answers.mean is 'The average of the counted doubles; null of none.';
+
+create aggregate rest_answers.sum(float8) (sfunc = rest_answers.add_double, stype = float8,
+                                           finalfunc = rest_answers.undivided);
+comment on aggregate rest_answers.sum(float8) is 'As sum of doubles; Infinity in place of an error.';
+
+create aggregate rest_answers.avg(float8) (sfunc = rest_answers.count_double, stype = float8[], initcond = '{0,0}',
+                                           finalfunc = rest_answers.mean);
+comment on aggregate rest_answers.avg(float8) is 'As avg of doubles, of any size.';
+
 revoke execute on all functions in schema rest_answers from public;
 
 -- migrate:down
+drop aggregate rest_answers.avg(float8);
+drop aggregate rest_answers.sum(float8);
+drop function rest_answers.mean(float8[]);
+drop function rest_answers.count_double(float8[], float8);
+drop function rest_answers.undivided(float8);
+drop function rest_answers.add_double(float8, float8);
 drop aggregate rest_answers.string_agg(text, text);
 drop aggregate rest_answers.json_agg(anyelement);
 drop function rest_answers.as_json(text);

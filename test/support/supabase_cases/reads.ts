@@ -56,12 +56,16 @@ export const reads: Case<Client>[] = [
     gives: [{ title: 'a', chapters: [{ name: 'one' }] }],
   },
   {
-    part: 'Not served',
-    call: ".select('pages.sum()')",
-    run: (c) => c.from('books').select('pages.sum()'),
-    verdict: 'not offered',
-    refuses: 'PGRST123',
-    note: 'aggregates have their own route: see collections-queries.md',
+    part: 'Aggregates',
+    call: ".select('pages.sum(), pages.avg(), pages.min(), pages.max(), count()')",
+    run: (c) => c.from('books').select('pages.sum(), pages.avg(), pages.min(), pages.max(), count()'),
+    gives: [{ sum: 600, avg: 200, min: 100, max: 300, count: 3 }],
+  },
+  {
+    part: 'Aggregates',
+    call: ".select('title, chapters(count())')",
+    run: (c) => c.from('books').select('title, chapters(count())').eq('title', 'a'),
+    gives: [{ title: 'a', chapters: [{ count: 1 }] }],
   },
   {
     part: 'Rules',
