@@ -41,11 +41,11 @@ grant insert, delete, update (price, original_price) on app.store_offer_prices t
 grant execute on function internal.purchase_json to app_user, app_admin;
 grant execute on function internal.purchases_of_user, api.stores_list, api.store_get, api.store_purchase,
   api.purchases_list, api.purchase_get to app_user;
-grant execute on function internal.store_json, internal.store_check, internal.store_segment_check,
-  internal.store_before_delete, internal.store_after_write, internal.store_offer_sold,
-  internal.store_offer_own_prices, internal.store_offer_json, internal.store_offer_item,
-  internal.store_offer_prices_set, internal.store_offer_write, internal.store_offers_limit_check,
-  internal.store_promoted, internal.store_offers_set, internal.store_promote,
+grant execute on function internal.store_json, internal.store_check, internal.store_times_check,
+  internal.store_is_amount, internal.store_segment_check, internal.store_before_delete, internal.store_after_write,
+  internal.store_offer_sold, internal.store_offer_own_prices, internal.store_offer_row_json,
+  internal.store_offer_json, internal.store_offer_item, internal.store_offer_prices_set, internal.store_offer_write,
+  internal.store_offers_limit_check, internal.store_promoted, internal.store_offers_set, internal.store_promote,
   internal.store_previewed, internal.store_figures, internal.purchases_page, api.store_offer_create,
   api.store_offer_update, api.store_offer_delete, api.store_preview, api.store_stats, api.purchases_all,
   api.purchase_refund to app_admin;

@@ -27,7 +27,7 @@ const order = between(-2_147_483_648, 2_147_483_647)
 const Fields = fieldsOf('store', { sort_order: order })
 
 const Price = z.strictObject({ currency_code: z.string(), price: z.int(), original_price: z.int().nullable() })
-const Offer = answer('store_offer_json', { catalog_item_key: Key, prices: z.array(Price), stock_sold: z.int() })
+const Offer = answer('store_offer_row_json', { catalog_item_key: Key, prices: z.array(Price), stock_sold: z.int() })
 const Store = answer('store_json', { offers: z.array(Offer) })
 const Listed = answer('store_shown_json')
 const Shown = z.strictObject({

@@ -219,7 +219,23 @@ test.each([
     { offers: [{ key: 'a', catalog_item_key: 'thing', prices: [{ currency_code: 'COINS', price: 'x' }] }] },
   ],
   ['a price is null', { offers: [{ key: 'a', catalog_item_key: 'thing', prices: [{ currency_code: 'COINS' }] }] }],
+  [
+    'a price is a text',
+    { offers: [{ key: 'a', catalog_item_key: 'thing', prices: [{ currency_code: 'COINS', price: '3' }] }] },
+  ],
+  ...['x', 3.5, 1e40, '9'].map((original_price): [string, object] => [
+    `a former price is ${original_price}`,
+    {
+      offers: [{ key: 'a', catalog_item_key: 'thing', prices: [{ currency_code: 'COINS', price: 1, original_price }] }],
+    },
+  ]),
   ['a time is none', { offers: [{ key: 'a', catalog_item_key: 'thing', starts_at: 'soon' }] }],
+  // Postgres reads these, and no answer could show them
+  ...['infinity', '-infinity', 'now', '4000-01-01 BC', '200000-01-01'].flatMap((time): [string, object][] => [
+    [`an offer starts at ${time}`, { offers: [{ key: 'a', catalog_item_key: 'thing', starts_at: time }] }],
+    [`an offer ends at ${time}`, { offers: [{ key: 'a', catalog_item_key: 'thing', ends_at: time }] }],
+    [`the store starts at ${time}`, { starts_at: time }],
+  ]),
 ])('a document in which %s is refused', async (_why, store) => {
   const answer = await importStore(store)
   expect([400, 409], answer.text).toContain(answer.status)

@@ -153,6 +153,65 @@ describe('a purchase', () => {
     expectRefusal(await buy(user, at), 409, 'OFFER_NOT_AVAILABLE', { reason: 'item_inactive' })
   })
 
+  test('of a bundle with a pack that cannot be credited is offered to nobody, whatever they would pay', async () => {
+    await made('/currencies', { code: 'DEAD', name: 'Dead' })
+    const effect = { currencies: [{ currency_code: 'DEAD', amount: 1 }] }
+    const pack = await item({ item_type: 'currency_pack', use_effect: effect })
+    const contents = [pack, await item()].map(({ key }) => ({ content_item_key: key, quantity: 1 }))
+    const inner = await item({ item_type: 'bundle', bundle_contents: contents })
+    const at = await offer(
+      {},
+      {},
+      { item_type: 'bundle', bundle_contents: [{ content_item_key: inner.key, quantity: 1 }] },
+    )
+    const { id, user } = await someone(10)
+    expect((await shown(user, at.store.key)).offers).toMatchObject([{ available: true }])
+    await admin.patch('/currencies/DEAD', { is_active: false })
+    expect((await shown(user, at.store.key)).offers).toEqual([])
+    const preview = await admin.get(`/stores/${at.store.key}/preview?user_id=${id}`)
+    expect(preview.data.offers).toMatchObject([{ visible: false, reason: 'item_inactive' }])
+    // the first refusal in the order of the guide
+    const answer = await buy(user, at, { currency_code: 'NONE' })
+    expectRefusal(answer, 409, 'OFFER_NOT_AVAILABLE', { reason: 'item_inactive' })
+  })
+
+  test('of more than a number can hold is refused by name, and counts as an attempt', async () => {
+    const effect = { currencies: [{ currency_code: 'GEMS', amount: 2_000_000_000 }] }
+    const pack = await item({ item_type: 'currency_pack', use_effect: effect })
+    const ten = (key: string) => [{ content_item_key: key, quantity: 10_000 }]
+    const inner = await item({ item_type: 'bundle', bundle_contents: ten(pack.key) })
+    const at = await offer({ quantity: 10_000 }, {}, { item_type: 'bundle', bundle_contents: ten(inner.key) })
+    const { id, user } = await someone(10)
+    expectRefusal(await buy(user, at), 409, 'BALANCE_LIMIT_EXCEEDED', { currency_code: 'GEMS' })
+    const [{ count }] = (await project.sql(`select count from app.rate_limits where key = 'store purchases ' || $1`, [
+      id,
+    ])) as [{ count: number }]
+    expect(count).toBe(1)
+    expect(await balance(id)).toBe(10)
+  })
+
+  test('of more items than JSON holds exactly is never cut off: there is no room', async () => {
+    let key = (await item()).key
+    for (let level = 0; level < 3; level += 1)
+      key = (await item({ item_type: 'bundle', bundle_contents: [{ content_item_key: key, quantity: 10_000 }] })).key
+    const at = await made('/stores', { key: 'hoard', name: 'Hoard' })
+    const one = await made('/stores/hoard/offers', {
+      key: 'one',
+      catalog_item_key: key,
+      quantity: 10_000,
+      prices: [price(0)],
+    })
+    const { user } = await someone()
+    const offers = async () => (await shown(user, 'hoard')).offers
+    expect(await offers()).toMatchObject([{ reason: 'max_owned' }])
+    expectRefusal(await buy(user, { store: at, offer: one }, { expected_price: 0 }), 409, 'MAX_OWNED_REACHED', {
+      max_owned: Number.MAX_SAFE_INTEGER,
+    })
+    await change({ store: at, offer: one }, { quantity: 5_000 })
+    await bought(user, { store: at, offer: one }, { expected_price: 0 })
+    expect(await offers()).toMatchObject([{ reason: 'max_owned' }])
+  })
+
   test('of a pack of more than currency is one of at most a hundred', async () => {
     const effect = { badge: 'x', currencies: [{ currency_code: 'GEMS', amount: 1 }] }
     const at = await offer({ quantity: 101 }, {}, { item_type: 'currency_pack', use_effect: effect })

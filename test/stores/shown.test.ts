@@ -157,8 +157,8 @@ describe('an offer', () => {
     let contents = [leaf.key]
     for (let level = 0; level < 2; level += 1) {
       const held = contents.map((content_item_key) => ({ content_item_key, quantity: 10_000 }))
-      const bundles = Array.from({ length: 31 }, () => item({ item_type: 'bundle', bundle_contents: held }))
-      contents = (await Promise.all(bundles)).map(({ key }) => key)
+      contents = []
+      for (let n = 0; n < 31; n += 1) contents.push((await item({ item_type: 'bundle', bundle_contents: held })).key)
     }
     const held = contents.map((content_item_key) => ({ content_item_key, quantity: 10_000 }))
     const at = await offer({ quantity: 10_000 }, {}, { item_type: 'bundle', bundle_contents: held })

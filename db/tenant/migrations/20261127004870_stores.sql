@@ -104,19 +104,7 @@ create index purchases_refunded on app.purchases (id desc) where status = 'refun
 -- serves the limit of a user
 create index purchases_of_user_and_offer on app.purchases (app_user_id, offer_id, created_at);
 
-create type internal.store_offer_state as (
-  is_visible         boolean,
-  reason             text,
-  prices             jsonb,
-  remaining_for_user bigint,
-  remaining_stock    bigint
-);
-comment on type internal.store_offer_state is
-  'What an offer is to a user now: whether a list shows it, why a unit cannot be bought, what one costs, and how many
-   remain.';
-
 -- migrate:down
-drop type internal.store_offer_state;
 drop table app.purchases;
 drop table app.store_offer_sales;
 drop table app.store_offer_prices;

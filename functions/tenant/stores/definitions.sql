@@ -10,8 +10,19 @@ language sql stable as $$
     'description', (store_json.s).description, 'segment_id', (store_json.s).segment_id,
     'starts_at', internal.iso((store_json.s).starts_at), 'ends_at', internal.iso((store_json.s).ends_at),
     'is_active', (store_json.s).is_active, 'sort_order', (store_json.s).sort_order,
-    'offers', coalesce((select json_agg(internal.store_offer_json(o) order by o.sort_order, o.key)
-                          from app.store_offers o where o.store_id = (store_json.s).id), '[]'),
+    -- as internal.store_offer_json, which would start a query of its own for each offer
+    'offers', coalesce((
+      select json_agg(internal.store_offer_row_json(o, i.key, coalesce(p.prices, '[]'), coalesce(a.units, 0))
+                      order by o.sort_order, o.key)
+        from app.store_offers o
+        join app.catalog_items i on i.id = o.catalog_item_id
+        left join lateral (
+          select json_agg(json_build_object('currency_code', q.currency_code, 'price', q.price,
+                                            'original_price', q.original_price) order by q.currency_code) as prices
+            from app.store_offer_prices q where q.offer_id = o.id) p on true
+        left join lateral (
+          select sum(l.units)::bigint as units from app.store_offer_sales l where l.offer_id = o.id) a on true
+       where o.store_id = (store_json.s).id), '[]'),
     'created_at', internal.iso((store_json.s).created_at), 'updated_at', internal.iso((store_json.s).updated_at))
 $$;
 comment on function internal.store_json is 'A store with its offers as administrators see it.';
@@ -19,10 +30,27 @@ comment on function internal.store_json is 'A store with its offers as administr
 create or replace function internal.store_check(requested app.stores, was app.stores, sent jsonb) returns app.stores
 language plpgsql volatile as $$
 begin
+  perform internal.store_times_check(store_check.sent);
   perform internal.store_segment_check((store_check.requested).segment_id, (store_check.was).segment_id);
   return store_check.requested;
 end $$;
-comment on function internal.store_check is 'Refuses 400 VALIDATION_ERROR for a segment that does not exist.';
+comment on function internal.store_check is
+  'Refuses 400 VALIDATION_ERROR for a segment that does not exist, and for times that no response could show.';
+
+create or replace function internal.store_times_check(sent jsonb) returns void
+language plpgsql stable as $$
+declare
+  field text;
+begin
+  -- a document of promotion may hold what Postgres reads as a time and JSON cannot show: infinity, years before Christ
+  foreach field in array array['starts_at', 'ends_at'] loop
+    if store_times_check.sent ->> field is not null and internal.as_time(store_times_check.sent ->> field) is null then
+      perform internal.invalid(field, 'must be an ISO 8601 time');
+    end if;
+  end loop;
+end $$;
+comment on function internal.store_times_check is
+  'Refuses 400 VALIDATION_ERROR for starts_at and ends_at of a store or an offer that are no ISO 8601 times.';
 
 create or replace function internal.store_segment_check(segment_id uuid, was uuid) returns void
 language plpgsql volatile as $$

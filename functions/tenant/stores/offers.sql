@@ -31,27 +31,33 @@ language sql stable as $$
 $$;
 comment on function internal.store_offer_own_prices is 'The prices that an offer itself has; [] for those of its item.';
 
-create or replace function internal.store_offer_json(o app.store_offers) returns json
+-- without a subquery, so that Postgres inlines it
+create or replace function internal.store_offer_row_json(o app.store_offers, item_key text, prices json,
+                                                         stock_sold bigint)
+returns json
 language sql stable as $$
   select json_build_object(
-    'id', (store_offer_json.o).id, 'store_id', (store_offer_json.o).store_id, 'key', (store_offer_json.o).key,
-    'catalog_item_id', (store_offer_json.o).catalog_item_id,
-    'catalog_item_key', (select i.key from app.catalog_items i where i.id = (store_offer_json.o).catalog_item_id),
-    'quantity', (store_offer_json.o).quantity,
-    -- as internal.store_offer_own_prices and store_offer_sold, which would each start a query of their own
-    'prices', coalesce((
-      select json_agg(json_build_object('currency_code', p.currency_code, 'price', p.price,
-                                        'original_price', p.original_price) order by p.currency_code)
-        from app.store_offer_prices p where p.offer_id = (store_offer_json.o).id), '[]'),
-    'limit_per_user', (store_offer_json.o).limit_per_user, 'limit_period', (store_offer_json.o).limit_period,
-    'stock_total', (store_offer_json.o).stock_total,
-    'stock_sold', coalesce((select sum(a.units) from app.store_offer_sales a
-                             where a.offer_id = (store_offer_json.o).id), 0)::bigint,
-    'starts_at', internal.iso((store_offer_json.o).starts_at), 'ends_at', internal.iso((store_offer_json.o).ends_at),
-    'segment_id', (store_offer_json.o).segment_id, 'badge', (store_offer_json.o).badge,
-    'sort_order', (store_offer_json.o).sort_order, 'is_active', (store_offer_json.o).is_active,
-    'created_at', internal.iso((store_offer_json.o).created_at),
-    'updated_at', internal.iso((store_offer_json.o).updated_at))
+    'id', (store_offer_row_json.o).id, 'store_id', (store_offer_row_json.o).store_id,
+    'key', (store_offer_row_json.o).key,
+    'catalog_item_id', (store_offer_row_json.o).catalog_item_id, 'catalog_item_key', store_offer_row_json.item_key,
+    'quantity', (store_offer_row_json.o).quantity, 'prices', store_offer_row_json.prices,
+    'limit_per_user', (store_offer_row_json.o).limit_per_user, 'limit_period', (store_offer_row_json.o).limit_period,
+    'stock_total', (store_offer_row_json.o).stock_total, 'stock_sold', store_offer_row_json.stock_sold,
+    'starts_at', internal.iso((store_offer_row_json.o).starts_at),
+    'ends_at', internal.iso((store_offer_row_json.o).ends_at),
+    'segment_id', (store_offer_row_json.o).segment_id, 'badge', (store_offer_row_json.o).badge,
+    'sort_order', (store_offer_row_json.o).sort_order, 'is_active', (store_offer_row_json.o).is_active,
+    'created_at', internal.iso((store_offer_row_json.o).created_at),
+    'updated_at', internal.iso((store_offer_row_json.o).updated_at))
+$$;
+comment on function internal.store_offer_row_json is
+  'An offer with what other tables say of it, as administrators see it.';
+
+create or replace function internal.store_offer_json(o app.store_offers) returns json
+language sql stable as $$
+  select internal.store_offer_row_json(
+    store_offer_json.o, (select i.key from app.catalog_items i where i.id = (store_offer_json.o).catalog_item_id),
+    internal.store_offer_own_prices((store_offer_json.o).id), internal.store_offer_sold((store_offer_json.o).id))
 $$;
 comment on function internal.store_offer_json is 'An offer as administrators see it.';
 
@@ -79,6 +85,12 @@ end $$;
 comment on function internal.store_offer_item is
   'The item that a new offer names by id or key, held against deletion. Refuses 400 VALIDATION_ERROR.';
 
+create or replace function internal.store_is_amount(value jsonb) returns boolean
+language sql immutable parallel safe
+return coalesce(jsonb_typeof(store_is_amount.value) = 'number'
+                and store_is_amount.value #>> '{}' ~ '^[0-9]{1,10}$', false);
+comment on function internal.store_is_amount is 'Whether a value of a document is a whole number that a price can be.';
+
 create or replace function internal.store_offer_prices_set(offer_id uuid, prices jsonb) returns boolean
 language plpgsql volatile as $$
 declare
@@ -91,6 +103,7 @@ begin
   perform internal.catalog_currencies_hold(store_offer_prices_set.prices);
   for part in
     select p.value ->> 'currency_code' as code, p.value -> 'price' as price, p.n - 1 as place,
+           nullif(p.value -> 'original_price', 'null') as original_price,
            count(*) over (partition by p.value ->> 'currency_code') as times
       from jsonb_array_elements(store_offer_prices_set.prices) with ordinality as p (value, n)
      order by p.n
@@ -100,8 +113,10 @@ begin
     elsif part.times > 1 then
       perform internal.invalid('prices', 'must name each currency once');
     -- a document of promotion may hold anything
-    elsif coalesce(part.price #>> '{}' !~ '^\d{1,10}$', true) then
+    elsif not internal.store_is_amount(part.price) then
       perform internal.invalid('prices.' || part.place || '.price', 'must be a whole number');
+    elsif part.original_price is not null and not internal.store_is_amount(part.original_price) then
+      perform internal.invalid('prices.' || part.place || '.original_price', 'must be a whole number');
     end if;
   end loop;
   delete from app.store_offer_prices p
@@ -126,6 +141,7 @@ declare
   is_new constant boolean := (store_offer_write.was).id is null;
   wanted app.store_offers;
 begin
+  perform internal.store_times_check(store_offer_write.sent);
   begin
     wanted := jsonb_populate_record(store_offer_write.was, (
       select coalesce(jsonb_object_agg(f.key, f.value), '{}') from jsonb_each(store_offer_write.sent) f

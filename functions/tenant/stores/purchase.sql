@@ -33,29 +33,24 @@ comment on function internal.store_offer_bought is
   'The offer that a purchase names, by id or key, locked against deletion. Refuses 404 OFFER_NOT_FOUND. Granted to
    nobody.';
 
-create or replace function internal.store_units_check(offer app.store_offers, item app.catalog_items,
-                                                      state internal.store_offer_state, app_user_id uuid,
-                                                      quantity int)
+create or replace function internal.store_units_check(quantity int, remaining_for_user bigint, remaining_stock bigint,
+                                                      full_item app.catalog_items)
 returns void
 language plpgsql volatile security definer set search_path = '' as $$
 declare
-  full_item app.catalog_items;
+  item_key constant text := (store_units_check.full_item).key;
+  -- what JSON holds exactly, for an item without a limit
+  max_owned constant bigint := coalesce((store_units_check.full_item).max_owned, 9007199254740991);
 begin
-  if (store_units_check.state).remaining_for_user < store_units_check.quantity then
+  if store_units_check.remaining_for_user < store_units_check.quantity then
     perform internal.store_refuse('PURCHASE_LIMIT_REACHED', 'The user has bought as many as a user may.',
-                                  json_build_object('remaining', (store_units_check.state).remaining_for_user));
-  elsif (store_units_check.state).remaining_stock < store_units_check.quantity then
+                                  json_build_object('remaining', store_units_check.remaining_for_user));
+  elsif store_units_check.remaining_stock < store_units_check.quantity then
     perform internal.store_refuse('OUT_OF_STOCK', 'There are not as many left.',
-                                  json_build_object('remaining', (store_units_check.state).remaining_stock));
-  end if;
-  full_item := internal.store_full_item(store_units_check.item,
-                                        (store_units_check.offer).quantity::bigint * store_units_check.quantity,
-                                        store_units_check.app_user_id);
-  if full_item.id is not null then
-    perform internal.store_refuse('MAX_OWNED_REACHED',
-                                  'A user has at most ' || full_item.max_owned || ' of ' || full_item.key || '.',
-                                  json_build_object('catalog_item_key', full_item.key,
-                                                    'max_owned', full_item.max_owned));
+                                  json_build_object('remaining', store_units_check.remaining_stock));
+  elsif item_key is not null then
+    perform internal.store_refuse('MAX_OWNED_REACHED', 'A user has at most ' || max_owned || ' of ' || item_key || '.',
+                                  json_build_object('catalog_item_key', item_key, 'max_owned', max_owned));
   end if;
 end $$;
 comment on function internal.store_units_check is
@@ -126,8 +121,9 @@ begin
     end loop;
   end if;
   return store_pack_opened.credits || coalesce((
-    select jsonb_object_agg(e.key, coalesce((store_pack_opened.credits ->> e.key)::bigint, 0)
-                                   + e.value::bigint * store_pack_opened.quantity)
+    -- cut off where no balance has room, and a number would not hold it
+    select jsonb_object_agg(e.key, least(coalesce((store_pack_opened.credits ->> e.key)::numeric, 0)
+                                         + e.value::numeric * store_pack_opened.quantity, 9007199254740992))
       from jsonb_each_text(each_credits) e), '{}');
 end $$;
 comment on function internal.store_pack_opened is
@@ -203,7 +199,7 @@ declare
   store app.stores;
   offer app.store_offers;
   item app.catalog_items;
-  state internal.store_offer_state;
+  state record;
   total bigint;
   c app.currencies;
   given record;
@@ -215,8 +211,9 @@ begin
     perform internal.store_refuse('STORE_NOT_FOUND', 'There is no such store.', null, 404);
   end if;
   offer := internal.store_offer_bought(store, store_buy.offer_id, store_buy.offer_key);
-  select i.* into item from app.catalog_items i where i.id = offer.catalog_item_id;
-  state := internal.store_offer_state(offer, item, store_buy.app_user_id, segments);
+  select t.* into state
+    from internal.store_offers_state(array[offer], store_buy.app_user_id, segments, store_buy.quantity) t;
+  item := state.item;
   if state.reason not in ('limit_reached', 'out_of_stock') then
     perform internal.store_refuse('OFFER_NOT_AVAILABLE', 'This offer cannot be bought now.',
                                   json_build_object('reason', state.reason));
@@ -231,7 +228,8 @@ begin
     perform internal.store_refuse('PRICE_CHANGED', 'The price is another one now.',
                                   json_build_object('current_price', total));
   end if;
-  perform internal.store_units_check(offer, item, state, store_buy.app_user_id, store_buy.quantity);
+  perform internal.store_units_check(store_buy.quantity, state.remaining_for_user, state.remaining_stock,
+                                     state.full_item);
   if total > 0 then
     -- before anything is given, so that nobody pays with what the purchase brings
     select k.* into c from app.currencies k where k.code = store_buy.currency_code;
