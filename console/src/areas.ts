@@ -44,11 +44,21 @@ export type Area = {
 export const declareArea = (area: Area): Area => area
 
 /** Pages that are tabs of an area of another folder, whose title is `tabOf`: the navigation stays short. */
-export type Tabs = Pick<Area, 'pages' | 'actions'> & { readonly tabOf: string }
+export type Tabs = Pick<Area, 'pages' | 'actions'> & {
+  readonly tabOf: string
+  /** The path of the tab that these stand before; without it they stand at the end. */
+  readonly before?: string
+}
 
 export const declareTabs = (tabs: Tabs): Tabs => tabs
 
 const isTabs = (one: Area | Tabs): one is Tabs => 'tabOf' in one
+
+const placed = (pages: readonly Page[], { before, pages: more }: Tabs): readonly Page[] => {
+  const at = before === undefined ? pages.length : pages.findIndex(({ path }) => path === before)
+  if (at < 0) throw new Error(`there is no tab ${before}`)
+  return pages.toSpliced(at, 0, ...more)
+}
 
 /** What the folders declare, as areas with all of their tabs. */
 export const joined = (declared: readonly (Area | Tabs)[]): readonly Area[] => {
@@ -59,7 +69,7 @@ export const joined = (declared: readonly (Area | Tabs)[]): readonly Area[] => {
   return areas.map((area) => {
     const more = tabs.filter(({ tabOf }) => tabOf === area.title)
     if (more.length === 0) return area
-    const [pages, actions] = [more.flatMap((one) => one.pages), more.flatMap((one) => one.actions ?? [])]
-    return { ...area, pages: [...area.pages, ...pages], actions: [...(area.actions ?? []), ...actions] }
+    const actions = more.flatMap((one) => one.actions ?? [])
+    return { ...area, pages: more.reduce(placed, area.pages), actions: [...(area.actions ?? []), ...actions] }
   })
 }

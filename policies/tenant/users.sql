@@ -43,7 +43,7 @@ create policy "workers read the registry of user data" on internal.user_data for
 grant select on app.users, app.user_identities to app_user, app_server, app_admin, app_auth;
 -- the columns that PATCH me may change, which exclude flags and value
 grant update (display_name, avatar_url, properties, timezone) on app.users to app_user;
-grant insert (external_id, anonymous_id, email, phone, display_name, avatar_url, properties),
+grant insert (external_id, anonymous_id, email, phone, display_name, avatar_url, properties, is_banned),
   update (external_id, email, phone, display_name, avatar_url, timezone, properties, is_banned, muted_until)
   on app.users to app_admin;
 grant insert, update on app.users to app_auth;

@@ -14,7 +14,8 @@ import type { Services } from '#server/services.ts'
 export type Given = {
   readonly issuer?: string
   readonly client_id: string
-  readonly client_secret?: string
+  /** Null removes the stored one. */
+  readonly client_secret?: string | null
   readonly team_id?: string
   readonly signing_key_id?: string
   readonly scopes: string[]
@@ -50,7 +51,7 @@ export const putProvider = async (context: HandlerContext) => {
   checkGiven(name, given)
   const { publicUrl, secrets } = context.services
   const { client_secret, ...rest } = given
-  if (given.team_id !== undefined && client_secret !== undefined)
+  if (given.team_id !== undefined && typeof client_secret === 'string')
     await importPKCS8(client_secret, 'ES256').catch(() => {
       throw invalid('client_secret', 'must be the text of the .p8 file, as team_id is given')
     })
@@ -61,6 +62,7 @@ export const putProvider = async (context: HandlerContext) => {
     scopes: JSON.stringify(given.scopes),
     callback_url: callbackUrl(publicUrl, projectIdOf(context)),
     ...(sealed ? { secret_sealed: sealed, key_id: secrets.current } : {}),
+    ...(client_secret === null ? { keeps_secret: false } : {}),
   })
 }
 

@@ -50,7 +50,7 @@ export const serveAuth = (services: Services) => async (app: FastifyInstance) =>
       noteKey(request)
       const answered = await handler({
         request,
-        query: request.query as Context['query'],
+        query: queryOf(request),
         body: bodyOf(request),
         now: services.now,
         async sign(token, user) {
@@ -99,6 +99,14 @@ const offered = async (services: Services, project: CachedProject, route: Route)
   }
 }
 const read = { readOnly: true } as const
+
+/** Each name once: of two values nobody could say which one is meant. */
+const queryOf = ({ query }: FastifyRequest): Context['query'] => {
+  const given = query as Readonly<Record<string, string | string[]>>
+  for (const [name, value] of Object.entries(given))
+    if (typeof value !== 'string') throw invalid(name.slice(0, 100), 'must be given once')
+  return given as Context['query']
+}
 
 const bodyOf = ({ body }: FastifyRequest): Fields => {
   const bytes = body as Buffer | undefined

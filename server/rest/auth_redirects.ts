@@ -36,10 +36,12 @@ export const serveRedirects = (services: Services) => async (app: FastifyInstanc
   const route = routeOf(services.areas, 'POST /client/auth/oauth/begin')
   const area = services.areaOf(route)
   app.removeAllContentTypeParsers()
-  app.addContentTypeParser('*', { parseAs: 'buffer', bodyLimit: 64 * 1024 }, (_request, bytes, done) =>
+  app.addContentTypeParser('*', { parseAs: 'buffer', bodyLimit: mostBytes }, (_request, bytes, done) =>
     done(null, bytes),
   )
-  app.setErrorHandler((error, request, reply) => sendRefusal(reply, request, answerOf(error, request, services)))
+  app.setErrorHandler((error, request, reply) =>
+    sendRefusal(reply, request, isTooLarge(error) ? tooLarge() : answerOf(error, request, services)),
+  )
 
   const contextFor = (request: FastifyRequest, project: CachedProject): HandlerContext => {
     const { projectId } = project
@@ -61,6 +63,8 @@ export const serveRedirects = (services: Services) => async (app: FastifyInstanc
   app.route({
     method: ['GET', 'POST'],
     url: '/auth/v1/callback',
+    // what only looks at an address, such as the preview of a message, must not spend the answer of a provider
+    exposeHeadRoute: false,
     preHandler: limited,
     handler: async (request, reply) => {
       const named = namedProject(request.raw)
@@ -72,6 +76,11 @@ export const serveRedirects = (services: Services) => async (app: FastifyInstanc
     },
   })
 }
+
+/** What a provider has a browser post is small. */
+const mostBytes = 64 * 1024
+const isTooLarge = (error: unknown) => (error as { code?: unknown }).code === 'FST_ERR_CTP_BODY_TOO_LARGE'
+const tooLarge = () => refusal(413, 'PAYLOAD_TOO_LARGE', 'The body has more than 64 KB.')
 
 /** All that follows the first question mark: a provider may send another one as it is (RFC 3986, 3.4). */
 const queryOf = (url: string): string => url.replace(/^[^?]*\??/, '')

@@ -1,4 +1,5 @@
 import { refusal } from '#server/errors.ts'
+import { isExactNumber } from '#server/json/lossless_json.ts'
 
 /** A user as our routes answer one. */
 export type OurUser = {
@@ -83,7 +84,8 @@ export const sessionOf = ({ session_token, refresh_token }: Tokens, user: OurUse
 /** The change of a profile that metadata means: null where it says nothing. */
 export const changeOf = (metadata: unknown): Readonly<Record<string, unknown>> | null => {
   if (metadata === undefined || metadata === null) return null
-  if (typeof metadata !== 'object' || Array.isArray(metadata)) throw invalid('data', 'must be an object')
+  if (typeof metadata !== 'object' || Array.isArray(metadata) || isExactNumber(metadata))
+    throw invalid('data', 'must be an object')
   const entries = Object.entries(metadata)
   if (entries.length === 0) return null
   const isField = ([name]: [string, unknown]) => profileFields.includes(name)

@@ -1,8 +1,10 @@
 import type { FastifyRequest } from 'fastify'
+import type { z } from 'zod'
 import { ApiError, refusal } from '#server/errors.ts'
 import { serve } from '#server/http/app.ts'
 import { answerOf } from '#server/http/errors.ts'
 import type { Area, Caller, Route } from '#server/http/route.ts'
+import { exactJson } from '#server/json/lossless_json.ts'
 import type { Services } from '#server/services.ts'
 
 /** One of our own routes, by its signature: adapters name the routes that they adapt. */
@@ -20,6 +22,8 @@ export type Asked = {
   readonly session?: string
   /** Who asks, where it is not the caller of the route. */
   readonly as?: Caller
+  /** Fields that the body may have beside those of the route, where another caller than its own asks. */
+  readonly alsoTaken?: Readonly<Record<string, z.ZodType>>
 }
 
 export type Answered = { readonly status: number; readonly body: { readonly data: unknown } & Record<string, unknown> }
@@ -32,15 +36,22 @@ export const through = async (
   services: Services,
   request: FastifyRequest,
   route: Route,
-  { body, params = {}, query = {}, session, as }: Asked = {},
+  { body, params = {}, query = {}, session, as, alsoTaken }: Asked = {},
 ): Promise<Answered> => {
   const area = services.areaOf(route)
   if (session !== undefined) request.headers.authorization = `Bearer ${session}`
   const sent = { params, query, body: body === undefined ? undefined : Buffer.from(JSON.stringify(body)) }
   try {
-    const asked = as ? { ...route, caller: { ...as, resolve: () => as.resolve(request, services, route) } } : route
+    // a caller is resolved for the route itself, by which its area is found
+    const asked = as
+      ? {
+          ...route,
+          caller: { ...as, resolve: () => as.resolve(request, services, route) },
+          ...(alsoTaken ? { body: (route.body as z.ZodObject).extend(alsoTaken) } : {}),
+        }
+      : route
     const answer = await serve(area, asked, request, services, sent)
-    const read = JSON.parse(answer.body.toString()) as Answered['body'] & { error?: Refused }
+    const read = exactJson(answer.body.toString()) as Answered['body'] & { error?: Refused }
     if (answer.status >= 400 && read.error) throw refusedWith(answer.status, read.error, answer.headers)
     return { status: answer.status, body: read }
   } catch (error) {

@@ -56,7 +56,7 @@ export const oauth = area({
     client_id: ['Client id', 'As the provider gave it; of Apple the Services ID.'],
     client_secret: [
       'Client secret',
-      'As the provider gave it, of Apple the text of the .p8 file; it is stored encrypted and not shown again.',
+      'As the provider gave it, of Apple the text of the .p8 file; it is stored encrypted and not shown again. Null removes the stored one.',
       { unset: 'As it is' },
     ],
     team_id: ['Team id', 'Of the developer account at Apple.', { unset: 'None' }],
@@ -95,6 +95,7 @@ export const oauth = area({
             .string()
             .regex(/^[!-~](?:[\r\n -~]*[\r\n!-~])?$/, 'must be ASCII without spaces around it')
             .max(5000, 'must have at most 5000 characters')
+            .nullable()
             .optional(),
           team_id: ascii(64).optional(),
           signing_key_id: ascii(64).optional(),

@@ -19,6 +19,7 @@ test.for([
   ['moderation-rules/new', 'Name'],
   ['push/new?step=1', 'Title'],
   ['collections/songs/access', 'Description'],
+  ['settings/sign-in', 'Redirect addresses'],
 ] as const)('%s: a link asks, Stay keeps what was typed, Leave goes on', async ([path, name]) => {
   await go(page, path)
   const link = navigation.getByRole('link', { name: 'Groups', exact: true })
@@ -48,6 +49,7 @@ test.for([
   ['ai/providers?connect=openai', 'Connect OpenAI', 'API key'],
   ['settings/integrations?connect=apns', 'Connect Apple push (APNs)', 'Key id'],
   ['currencies/ledger?give=yes', 'Give a currency', 'Reason'],
+  ['settings/sign-in?set=new', 'Add an OpenID provider', 'Name'],
 ] as const)('%s: closing the drawer asks', async ([path, title, name]) => {
   await go(page, path)
   const drawer = page.getByRole('dialog', { name: title })

@@ -1,6 +1,7 @@
-import { randomUUID } from 'node:crypto'
+import { createHmac, randomUUID } from 'node:crypto'
 import { afterEach, expect, test } from 'vitest'
 import { startOauthStage } from '#test/support/oauth.ts'
+import { oidcClient } from '#test/support/oidc.ts'
 import { newEmail } from '#test/support/sign_in.ts'
 
 const { harness, mock, way, exchange } = await startOauthStage()
@@ -73,6 +74,16 @@ test.each<[string, Altered]>([
       response: (body) => {
         const head = Buffer.from('{"alg":"none"}').toString('base64url')
         body['id_token'] = `${head}.${String(body['id_token']).split('.')[1]}.`
+      },
+    },
+  ],
+  [
+    'a signature with the client secret as its key',
+    {
+      response: (body) => {
+        const head = Buffer.from('{"alg":"HS256","typ":"JWT"}').toString('base64url')
+        const signed = `${head}.${String(body['id_token']).split('.')[1]}`
+        body['id_token'] = `${signed}.${createHmac('sha256', oidcClient.secret).update(signed).digest('base64url')}`
       },
     },
   ],

@@ -65,6 +65,54 @@ test('an OpenID provider is added, tested, corrected and removed', async () => {
   expect((await project.admin.get('/oauth/providers')).data).toEqual([])
 })
 
+test('a name that is set is not set again unseen, and the form says what becomes of the secret', async () => {
+  const set = (name: string) =>
+    project.admin.put(`/oauth/providers/${name}`, { issuer: oidc.issuer, client_id: 'kept', client_secret: 'a secret' })
+  // a word of the language is a name as any other
+  for (const name of ['acme', 'constructor']) expect((await set(name)).status).toBe(201)
+  await page.reload()
+  await tile('Change constructor').waitFor()
+  await page.getByRole('button', { name: 'Add provider' }).click()
+  const drawer = page.getByRole('dialog', { name: 'Add an OpenID provider' })
+  await drawer.getByLabel('Issuer').fill(oidc.issuer)
+  await drawer.getByLabel('Client id').fill('another')
+  for (const [name, title] of [
+    ['acme', 'acme'],
+    [' google ', 'Google'],
+  ] as const) {
+    await drawer.getByLabel('Name').fill(name)
+    await drawer.getByText(`${title} has a tile of its own`).waitFor()
+    await drawer.getByRole('button', { name: 'Save', exact: true }).click()
+  }
+  expect((await project.admin.get('/oauth/providers')).data).toMatchObject([
+    { client_id: 'kept' },
+    { client_id: 'kept' },
+  ])
+  await drawer.getByRole('button', { name: 'Cancel' }).click()
+  await drawer.waitFor({ state: 'detached' })
+
+  await tile('Change acme').click()
+  const change = page.getByRole('dialog', { name: 'Set up acme' })
+  await change.getByText('Leave it empty to keep the one that is there').waitFor()
+  await change.getByLabel('Issuer').fill(`${oidc.issuer}/`)
+  await change.getByText('The one that is there was for the other issuer: enter the new one').waitFor()
+  await change.getByLabel('Issuer').fill(oidc.issuer)
+  await change.getByLabel('Remove the one that is there').check()
+  expect(await change.getByLabel('Client secret').isDisabled()).toBe(true)
+  await change.getByRole('button', { name: 'Save', exact: true }).click()
+  await change.waitFor({ state: 'detached' })
+  const { data } = await project.admin.get('/oauth/providers')
+  expect(data).toMatchObject([
+    { name: 'acme', has_secret: false },
+    { name: 'constructor', has_secret: true },
+  ])
+})
+
+test('its tab stands before that of what cannot be undone', async () => {
+  const tabs = page.getByRole('link').filter({ hasText: /^(Promotion|Sign-in|Danger)$/ })
+  expect(await tabs.allTextContents()).toEqual(['Promotion', 'Sign-in', 'Danger'])
+})
+
 test('Apple asks for its key', async () => {
   await tile('Set up Apple').click()
   const drawer = page.getByRole('dialog', { name: 'Set up Apple' })

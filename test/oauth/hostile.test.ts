@@ -2,6 +2,7 @@ import { generateKeyPairSync } from 'node:crypto'
 import { expect, test } from 'vitest'
 import { reasonOf } from '#server/oauth/sign_ins.ts'
 import { newPkce, startOauthStage } from '#test/support/oauth.ts'
+import { createBrowser } from '#test/support/oidc.ts'
 import { expectInvalid, expectRefusal } from '#test/support/refusals.ts'
 
 const { harness, oidc, mock, begin, way, exchange, project } = await startOauthStage()
@@ -60,6 +61,39 @@ test('an answer of a provider with another question mark in it is read whole', a
     error_code: 'bad_oauth_callback',
     error_description: 'Why? Because',
   })
+})
+
+test('a HEAD of the callback spends nothing', async () => {
+  const state = new URL((await begin()).url).searchParams.get('state')
+  const address = `${root}/callback?error=access_denied&state=${state}`
+  const looked = await fetch(address, { method: 'HEAD', redirect: 'manual' })
+  expect([looked.status, looked.headers.get('location')]).toEqual([404, null])
+  const location = new URL((await open(address)).location ?? '')
+  expect(location.searchParams.get('error')).toBe('access_denied')
+})
+
+test('a form that is too large is told its limit', async () => {
+  const post = async (bytes: number) => {
+    const response = await fetch(`${root}/callback`, { method: 'POST', body: 'a'.repeat(bytes) })
+    const { error_code, msg } = (await response.json()) as { error_code: string; msg: string }
+    return [response.status, error_code, msg]
+  }
+  expect(await post(64 * 1024 + 1)).toEqual([413, expect.any(String), 'The body has more than 64 KB.'])
+  expect((await post(64 * 1024))[0]).toBe(400)
+})
+
+test('of twelve callbacks with one state at once, one is answered', async () => {
+  const { url, verifier } = await begin()
+  // this browser stops where the provider sends it
+  const browser = createBrowser(harness.running.services.config.WEBHOOK_CA_FILE ?? '', [`${root}/callback`])
+  const callback = await browser.visit(url, { login: 'twelve' })
+  await browser.close()
+  const answers = await Promise.all(Array.from({ length: 12 }, () => open(callback)))
+  const told = answers.map(({ location }) => new URL(location ?? '').searchParams)
+  const codes = told.map((one) => one.get('code')).filter((code) => code !== null)
+  expect(codes).toHaveLength(1)
+  expect(told.filter((one) => one.get('error_code') === 'bad_oauth_state')).toHaveLength(11)
+  expect((await exchange(codes[0] ?? null, verifier)).status).toBe(201)
 })
 
 test('another issuer ends the sign-ins under way: an id of the former one is nobody of the new one', async () => {

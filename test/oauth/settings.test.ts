@@ -46,6 +46,19 @@ test('a provider is set, replaced, listed and deleted; its secret is encrypted a
   expectRefusal(await admin.post('/oauth/providers/google/test', {}), 404, 'NOT_FOUND')
 })
 
+test('null removes the stored secret, and an absent one keeps it', async () => {
+  const body = { issuer: oidc.issuer, client_id: 'x' }
+  const set = async (more: object) => (await admin.put('/oauth/providers/public', { ...body, ...more })).data.has_secret
+  expect(await set({ client_secret: 'a secret' })).toBe(true)
+  expect(await set({})).toBe(true)
+  expect(await set({ client_secret: null })).toBe(false)
+  expect(await set({})).toBe(false)
+  expect(await set({ client_secret: null })).toBe(false)
+  const stored = await project.sql(`select secret_sealed, key_id from app.oauth_providers where name = 'public'`)
+  expect(stored).toEqual([{ secret_sealed: null, key_id: null }])
+  await admin.delete('/oauth/providers/public')
+})
+
 test('what is wrong with a provider is said by field', async () => {
   for (const [field, name, body] of [
     ['issuer', 'google', { issuer: 'https://accounts.google.com' }],
@@ -165,4 +178,20 @@ test('the key of Apple is checked when it is entered', async () => {
   const client_secret = await exportPKCS8(privateKey)
   const made = await put('apple', { team_id: 'TEAM', signing_key_id: 'KEY', client_secret })
   expect([made.status, made.data.has_secret]).toEqual([201, true])
+})
+
+test('promotion copies neither a provider nor an address, and prunes none', async () => {
+  const target = await harness.project({ developer: project.developer })
+  const mine = { issuer: oidc.issuer, client_id: 'of-the-target', client_secret: 'of the target' }
+  expect((await target.admin.put('/oauth/providers/acme', mine)).status).toBe(201)
+  const addresses = { addresses: ['https://target.example.com/'] }
+  expect((await target.admin.put('/oauth/redirects', addresses)).status).toBe(200)
+  const { text } = await admin.get('/promotion/export')
+  expect(text).not.toMatch(/oauth|orchard\.example\.com|trellis"/)
+  const plan = await admin.post('/promotion/plan', { target_project_id: target.id, prune: true })
+  expect(JSON.stringify(plan.data.ops)).not.toMatch(/oauth|of-the-target/)
+  expect((await target.admin.get('/oauth/providers')).data).toMatchObject([
+    { client_id: 'of-the-target', has_secret: true },
+  ])
+  expect((await target.admin.get('/oauth/redirects')).data).toMatchObject(addresses)
 })

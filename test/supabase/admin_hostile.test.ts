@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest'
-import { newEmail, startStage } from '#test/support/sign_in.ts'
+import { newEmail, password, startStage } from '#test/support/sign_in.ts'
 
 const { harness, project } = await startStage()
 await project.admin.patch('', { rest_enabled: true })
@@ -71,4 +71,58 @@ test('of four who ask at once for a link of a new address each gets one, of the 
   expect(made.map(({ status }) => status)).toEqual([200, 200, 200, 200])
   expect(new Set(made.map(({ id }) => id)).size).toBe(1)
   expect(new Set(made.map(({ hashed_token }) => hashed_token)).size).toBe(4)
+})
+
+test('a user who is banned from the start was never another one, and is made at once or not at all', async () => {
+  const made = async (fields: object) => {
+    const response = await fetch(`${harness.url}/auth/v1/admin/users`, {
+      method: 'POST',
+      headers: { apikey: project.serverKey, 'content-type': 'application/json' },
+      body: JSON.stringify({ email: newEmail(), ...fields }),
+    })
+    return (await response.json()) as { id: string; email: string; banned_until?: string }
+  }
+  const user = await made({ password, ban_duration: '876000h' })
+  expect(user).toHaveProperty('banned_until')
+  const signedIn = await project.app.post('/client/auth/email/login', { email: user.email, password })
+  expect([signedIn.status, signedIn.error?.code]).toEqual([403, 'USER_BANNED'])
+  // a change of the ban would be one of its own
+  const rows = await project.sql(
+    `select e.action from app.audit_events e where e.target_id = $1 and e.action <> 'users.password'`,
+    [user.id],
+  )
+  expect(rows).toEqual([{ action: 'users.create' }])
+  expect(await made({ ban_duration: 'none' })).not.toHaveProperty('banned_until')
+})
+
+/** As it is written: a client's own JSON would have changed the numbers. */
+const numbersOf = async (method: string, path: string, fields: string) => {
+  const response = await fetch(`${harness.url}/auth/v1/${path}`, {
+    method,
+    headers: { apikey: project.serverKey, 'content-type': 'application/json' },
+    body: fields,
+  })
+  return { status: response.status, text: await response.text() }
+}
+
+test('numbers of metadata stay as they are written', async () => {
+  const metadata = '{"a":9007199254740993,"b":[1e400],"c":0.1,"d":{"e":-12345678901234567890.5}}'
+  const { status, text } = await numbersOf(
+    'POST',
+    'admin/users',
+    `{"email":"${newEmail()}","user_metadata":${metadata}}`,
+  )
+  expect(status, text).toBe(200)
+  const { id } = JSON.parse(text) as { id: string }
+  const [{ properties }] = await project.sql('select properties::text from app.users where id = $1', [id])
+  const read = await fetch(`${harness.url}/auth/v1/admin/users/${id}`, { headers: { apikey: project.serverKey } })
+  for (const shown of [text, await read.text(), properties as string]) {
+    expect(shown).toMatch(/"a": ?9007199254740993,/)
+    expect(shown).toMatch(/"b": ?\[10{400}\]/)
+    expect(shown).toMatch(/"e": ?-12345678901234567890\.5/)
+  }
+  const updated = await numbersOf('PUT', `admin/users/${id}`, '{"user_metadata":{"a":9007199254740995}}')
+  expect(updated.text).toMatch(/"a":9007199254740995,/)
+  for (const wrong of ['1e400', '12345678901234567890'])
+    expect((await numbersOf('PUT', `admin/users/${id}`, `{"user_metadata":${wrong}}`)).status).toBe(400)
 })

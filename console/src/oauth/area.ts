@@ -2,6 +2,7 @@ import { declareTabs } from '../areas.ts'
 
 export const area = declareTabs({
   tabOf: 'Settings',
+  before: 'settings/danger',
   pages: [
     {
       path: 'settings/sign-in',

@@ -26,4 +26,8 @@ export const known: Readonly<Record<string, { readonly title: string; readonly a
   apple: { title: 'Apple', about: 'A Services ID and a key of the developer account' },
   github: { title: 'GitHub', about: 'An OAuth app' },
 }
-export const titleOf = (name: string): string => known[name]?.title ?? name
+/** Not every word of the language is a provider: a name of one's own may be constructor. */
+const knownOf = (name: string) => (Object.hasOwn(known, name) ? known[name] : undefined)
+export const isKnown = (name: string): boolean => knownOf(name) !== undefined
+export const titleOf = (name: string): string => knownOf(name)?.title ?? name
+export const aboutOf = (name: string): string | undefined => knownOf(name)?.about

@@ -9,7 +9,7 @@ import { Drawer } from '../parts/drawer.tsx'
 import { Card, PageHead, useAddress, useProject } from '../parts/page.tsx'
 import { Failure, failed, Rows } from '../parts/states.tsx'
 import { Status } from '../parts/status.tsx'
-import { known, type Provider, titleOf, useOauthProviders, useRedirects } from './data.ts'
+import { aboutOf, isKnown, known, type Provider, titleOf, useOauthProviders, useRedirects } from './data.ts'
 import { ProviderForm } from './form.tsx'
 import { Redirects } from './redirects.tsx'
 
@@ -50,7 +50,7 @@ const Tile = ({ name, row, onSet, onRemove }: TileProps) => {
     >
       <Stack gap="sm">
         <Text size="sm" c="dimmed" className="breakable">
-          {known[name]?.about ?? row?.issuer}
+          {aboutOf(name) ?? row?.issuer}
         </Text>
         <Group gap="xs">
           <Button
@@ -81,7 +81,7 @@ export const Page = () => {
   const [{ set }, setAddress] = useAddress<'set'>()
   const [removed, setRemoved] = useState<string>()
   const rows = providers.data ?? []
-  const names = [...Object.keys(known), ...rows.map(({ name }) => name).filter((name) => !known[name])]
+  const names = [...Object.keys(known), ...rows.map(({ name }) => name).filter((name) => !isKnown(name))]
   const error = providers.error ?? redirects.error
   const close = () => setAddress({ set: undefined })
   const chosen = set === 'new' ? '' : set
@@ -120,7 +120,7 @@ export const Page = () => {
         title={chosen === '' ? 'Add an OpenID provider' : `Set up ${titleOf(chosen ?? '')}`}
       >
         {chosen !== undefined && providers.data && (
-          <ProviderForm key={chosen} name={chosen} row={rows.find((row) => row.name === chosen)} onClose={close} />
+          <ProviderForm key={chosen} name={chosen} rows={rows} onClose={close} />
         )}
       </Drawer>
       <Confirm

@@ -58,7 +58,8 @@ create or replace function api.oauth_provider_put(name text, client_id text, sco
                                                   callback_url text, issuer text default null,
                                                   secret_sealed text default null,
                                                   key_id text default null, team_id text default null,
-                                                  signing_key_id text default null)
+                                                  signing_key_id text default null,
+                                                  keeps_secret boolean default true)
 returns api.reply
 language plpgsql volatile as $$
 declare
@@ -78,7 +79,7 @@ begin
   perform internal.oauth_check_issuer(former, oauth_provider_put.issuer);
   -- a secret is sent to the issuer that it was entered for, and Apple's key to nobody: an administrator may not read
   -- either, and so not have it sent elsewhere
-  if former.issuer is distinct from oauth_provider_put.issuer
+  if not oauth_provider_put.keeps_secret or former.issuer is distinct from oauth_provider_put.issuer
      or (former.team_id is null) <> (oauth_provider_put.team_id is null) then
     former.secret_sealed := null;
     former.key_id := null;
@@ -100,9 +101,9 @@ begin
                         internal.oauth_provider_json(stored, oauth_provider_put.callback_url));
 end $$;
 comment on function api.oauth_provider_put is
-  'Sets a provider: 201, or 200 when it replaces one, whose secret stays where none is given. Another issuer ends the
-   sign-ins under way and forgets the secret, as does a team_id that comes or goes. Refuses 400
-   VALIDATION_ERROR, 409 LIMIT_REACHED, PROVIDER_HAS_USERS. Serialises its callers.';
+  'Sets a provider: 201, or 200 when it replaces one, whose secret stays where none is given and
+   keeps_secret is true. Another issuer ends the sign-ins under way and forgets the secret, as does a team_id that comes
+   or goes. Refuses 400 VALIDATION_ERROR, 409 LIMIT_REACHED, PROVIDER_HAS_USERS. Serialises its callers.';
 
 create or replace function api.oauth_provider_delete(name text) returns api.reply
 language plpgsql volatile as $$

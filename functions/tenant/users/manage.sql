@@ -58,17 +58,18 @@ begin
   -- null counts as absent for a new user
   select coalesce(jsonb_object_agg(f.key, f.value), '{}') into fields
     from jsonb_each(user_create.patch::jsonb) f
-   where f.key in ('external_id', 'anonymous_id', 'email', 'phone', 'display_name', 'avatar_url', 'properties')
+   where f.key in ('external_id', 'anonymous_id', 'email', 'phone', 'display_name', 'avatar_url', 'properties',
+                   'is_banned')
      and f.value <> 'null';
   fields := internal.user_fields(fields, 'INVALID_BODY');
   if not fields ?| array['external_id', 'anonymous_id', 'email', 'phone'] then
     fields := fields || jsonb_build_object('anonymous_id', internal.new_anonymous_id());
   end if;
   perform internal.check_properties_size(fields -> 'properties', 'INVALID_BODY');
-  insert into app.users (external_id, anonymous_id, email, phone, display_name, avatar_url, properties)
+  insert into app.users (external_id, anonymous_id, email, phone, display_name, avatar_url, properties, is_banned)
   values (fields ->> 'external_id', fields ->> 'anonymous_id', fields ->> 'email', fields ->> 'phone',
           coalesce(fields ->> 'display_name', internal.generated_name()), fields ->> 'avatar_url',
-          coalesce(fields -> 'properties', '{}'))
+          coalesce(fields -> 'properties', '{}'), coalesce((fields ->> 'is_banned')::boolean, false))
   returning * into them;
   perform internal.users_created(array[them.id], 'administrator');
   perform internal.user_credentials(them.id, user_create.patch::jsonb, user_create.password_hash, 'INVALID_BODY');
@@ -81,7 +82,8 @@ exception when unique_violation then
                         internal.already_exists(violated));
 end $$;
 comment on function api.user_create is
-  'Creates a user, 201; with a generated anonymous id when no identity is given. verify_email, verify_phone and the
+  'Creates a user, 201; with a generated anonymous id when no identity is given, and banned from the start where
+   is_banned says so, which auth.admin alone sends. verify_email, verify_phone and the
    hash of a password set how the user signs in. Refuses 400 INVALID_BODY, 409 USER_ALREADY_EXISTS with details.field.';
 
 create or replace function internal.new_anonymous_id() returns text

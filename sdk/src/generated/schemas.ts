@@ -5582,8 +5582,8 @@ export type PutOauthProviderInput = {
   issuer?: string
   /** Client id. As the provider gave it; of Apple the Services ID. */
   client_id: string
-  /** Client secret. As the provider gave it, of Apple the text of the .p8 file; it is stored encrypted and not shown again. */
-  client_secret?: string
+  /** Client secret. As the provider gave it, of Apple the text of the .p8 file; it is stored encrypted and not shown again. Null removes the stored one. */
+  client_secret?: string | null
   /** Team id. Of the developer account at Apple. */
   team_id?: string
   /** Key id. Of the .p8 file of Apple. */
