@@ -4,17 +4,10 @@
 import { createHash, randomUUID } from 'node:crypto'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { startHttpsReceiver } from '#test/support/https.ts'
-import {
-  ask,
-  createTestProject,
-  endServer,
-  freePort,
-  startServer,
-  startWorker,
-  type WorkerProcess,
-} from '#test/support/process.ts'
+import { ask, createTestProject, freePort, startServer, startWorker } from '#test/support/process.ts'
 import { address, install } from '../bench/support/installation.ts'
 import { say } from '../bench/support/results.ts'
+import { keep } from './support/kept.ts'
 import { percentile, report } from './support/page.ts'
 
 const events = 1000
@@ -34,34 +27,6 @@ const environment = {
   WEBHOOK_CA_FILE: receiver.caFile,
   LOG_LEVEL: 'error',
   WORKER: 'off',
-}
-
-/** A program that is started again whenever it ends, until told to stop. */
-const keep = async (start: () => Promise<WorkerProcess>) => {
-  let current = await start()
-  let kills = 0
-  let isStopping = false
-  const watch = async () => {
-    while (!isStopping) {
-      await current.ended
-      if (!isStopping) current = await start()
-    }
-  }
-  const watching = watch()
-  return {
-    kill() {
-      if (current.child.exitCode === null && current.child.signalCode === null) {
-        current.child.kill('SIGKILL')
-        kills += 1
-      }
-    },
-    kills: () => kills,
-    async stop() {
-      isStopping = true
-      await endServer(current)
-      await watching
-    },
-  }
 }
 
 const ports = [String(await freePort()), String(await freePort())]

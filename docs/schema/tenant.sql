@@ -4646,13 +4646,15 @@ create policy "administrators read clients" on app.sync_checkpoints for select t
 create policy "dashboards read every row" on app.sync_checkpoints for select to app_dashboard
   using (true);
 
--- Collections that are or were synced. epoch goes up whenever sync is switched on: what happened while it was off is in
--- no log, so that the rows come whole.
+-- Collections that are or were synced, for a month also those that were dropped. epoch goes up whenever sync is
+-- switched on: what happened while it was off is in no log, as what an earlier collection of the name had is not, so
+-- that who holds rows of before begins anew.
 create table app.sync_collections (
   collection_id uuid not null,
+  name text not null,
   epoch integer not null default 1,
-  constraint sync_collections_pkey PRIMARY KEY (collection_id),
-  constraint sync_collections_collection_id_fkey FOREIGN KEY (collection_id) REFERENCES app.collections(id) ON DELETE CASCADE
+  dropped_at timestamp with time zone,
+  constraint sync_collections_pkey PRIMARY KEY (collection_id)
 );
 alter table app.sync_collections enable row level security;
 

@@ -1,11 +1,14 @@
 -- migrate:up
 create table app.sync_collections (
-  collection_id uuid primary key references app.collections on delete cascade,
-  epoch         int not null default 1
+  collection_id uuid primary key,
+  name          text not null,
+  epoch         int not null default 1,
+  dropped_at    timestamptz
 );
 comment on table app.sync_collections is
-  'Collections that are or were synced. epoch goes up whenever sync is switched on: what happened while it was off is in
-   no log, so that the rows come whole.';
+  'Collections that are or were synced, for a month also those that were dropped. epoch goes up whenever sync is
+   switched on: what happened while it was off is in no log, as what an earlier collection of the name had is not, so
+   that who holds rows of before begins anew.';
 
 create table app.sync_pending_changes (
   id            bigint generated always as identity primary key,

@@ -102,6 +102,18 @@ end $$;
 comment on function internal.sync_asked is
   'The ids of synced collections by their names, of all for null. Refuses 404 COLLECTION_NOT_FOUND. Granted to nobody.';
 
+create or replace function internal.sync_is_anew(held app.sync_views, asked uuid[]) returns boolean
+language sql stable security definer set search_path = '' as $$
+  select exists (
+    select from jsonb_each((sync_is_anew.held).access) h
+      join app.sync_collections o on o.collection_id = h.key::uuid
+      join app.sync_collections n on n.name = o.name and n.collection_id = any (sync_is_anew.asked)
+     where (n.collection_id, n.epoch) <> (o.collection_id, (h.value ->> 'e')::int))
+$$;
+comment on function internal.sync_is_anew is
+  'Whether the sync of a collection that a client holds was off since, or it was dropped and made again: no log says
+   which of its rows have gone. Granted to nobody.';
+
 create or replace function internal.sync_context(k app.sync_checkpoints, number bigint, asked uuid[],
                                                  is_required boolean)
 returns jsonb
@@ -114,9 +126,13 @@ begin
   select * into decides from internal.sync_view_now(sync_context.asked);
   if sync_context.number is not null then
     step := internal.sync_resume(sync_context.k, sync_context.number);
+    if step.number is not null and internal.sync_is_anew(
+         internal.sync_view_at((sync_context.k).id, sync_context.number), sync_context.asked) then
+      step := null;
+    end if;
     if step.number is null and sync_context.is_required then
-      perform internal.fail(409, 'CHECKPOINT_EXPIRED',
-                            'This client has no such checkpoint, or it is older than 30 days: pull with null.');
+      perform internal.fail(409, 'CHECKPOINT_EXPIRED', 'This client has no such checkpoint, it is older than 30 days, '
+                            'or a collection was out of sync since: pull with null.');
     end if;
   end if;
   if step.after is not null then

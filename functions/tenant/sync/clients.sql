@@ -12,7 +12,7 @@ begin
   perform internal.check_found(k.id is not null, 'client');
   asked := internal.sync_asked(null);
   held := internal.sync_view_at(k.id, k.checkpoint);
-  if held.access is not null then
+  if held.access is not null and not internal.sync_is_anew(held, asked) then
     asked := array(select a from unnest(asked) a where held.access ? a::text);
   end if;
   return internal.sync_context(k, k.checkpoint, asked, false) || jsonb_build_object(

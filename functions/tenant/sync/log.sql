@@ -95,15 +95,22 @@ comment on function internal.collection_sync_sql is
 create or replace function internal.tg_collections__sync() returns trigger
 language plpgsql volatile security definer set search_path = '' as $$
 begin
-  insert into app.sync_collections as k (collection_id) values (new.id)
+  if tg_op = 'DELETE' then
+    update app.sync_collections k set dropped_at = internal.now() where k.collection_id = old.id;
+    return null;
+  end if;
+  insert into app.sync_collections as k (collection_id, name) values (new.id, new.name)
   on conflict on constraint sync_collections_pkey do update set epoch = k.epoch + 1;
   return null;
 end $$;
-comment on function internal.tg_collections__sync is 'Sync was switched on: a new epoch, whose rows come whole.';
+comment on function internal.tg_collections__sync is
+  'Sync was switched on: a new epoch, whose rows come whole. A collection is dropped: its name is known for a month.';
 create or replace trigger tg_collections__sync_in after insert on app.collections
   for each row when (new.sync) execute function internal.tg_collections__sync();
 create or replace trigger tg_collections__sync_on after update of sync on app.collections
   for each row when (new.sync and not old.sync) execute function internal.tg_collections__sync();
+create or replace trigger tg_collections__sync_out after delete on app.collections
+  for each row execute function internal.tg_collections__sync();
 
 create or replace function internal.sync_is_pending() returns boolean
 language sql volatile security definer set search_path = ''
@@ -169,6 +176,9 @@ begin
                                                    purge__sync.most));
   deleted := greatest(deleted, internal.purge_rows('app.sync_checkpoints',
                                                    't.used_at < internal.now() - interval ''31 days''',
+                                                   purge__sync.most));
+  deleted := greatest(deleted, internal.purge_rows('app.sync_collections',
+                                                   't.dropped_at < internal.now() - interval ''31 days''',
                                                    purge__sync.most));
   -- a view that another one followed a month ago
   deleted := greatest(deleted, internal.purge_rows('app.sync_views',

@@ -37,8 +37,9 @@ language plpgsql volatile as $$
 declare
   shape constant text := concat_ws(' ', sync_statement.kind, sync_statement.collection, sync_statement.version,
     sync_statement.request ->> 'put', sync_statement.request -> 'group' is not null,
-    (select string_agg(k, ' ' order by n) from json_object_keys(sync_statement.request -> 'data')
-                                                 with ordinality as f (k, n)));
+    -- as JSON: a key may hold what separates keys
+    (select json_agg(k order by n) from json_object_keys(sync_statement.request -> 'data')
+                                          with ordinality as f (k, n)));
   cache constant jsonb := coalesce(nullif(current_setting('app.sync_statements', true), ''), '{}');
   compiled jsonb := cache -> shape;
 begin
@@ -48,7 +49,7 @@ begin
        and internal.collection_value_problem(compiled -> 'types' ->> f.key, f.value::jsonb) is not null) then
     compiled := internal.collection_compile(sync_statement.kind, sync_statement.collection, sync_statement.request);
     -- operators put values into the statement
-    if shape !~ ' [$]' and char_length(cache::text) < 100000
+    if shape !~ '"[$]' and char_length(cache::text) < 100000
        and (compiled ->> 'version')::bigint = sync_statement.version then
       perform set_config('app.sync_statements', (cache || jsonb_build_object(shape, compiled || jsonb_build_object(
         'types', (select coalesce(jsonb_object_agg(k.name, k.type), '{}') from app.collection_columns k
