@@ -16,7 +16,7 @@ grant execute on function internal.sync_is_pending, api.sync_number, internal.sy
   internal.sync_differs, internal.sync_same, internal.sync_changed, internal.sync_lost, internal.sync_set_aside,
   internal.sync_rows, internal.sync_chunk, internal.sync_segments, internal.sync_collect, internal.sync_after,
   api.sync_pull, internal.sync_status_begin, api.sync_status, api.sync_reset, internal.sync_push_begin,
-  internal.sync_push_end,
+  internal.sync_push_end, internal.sync_check_length,
   internal.sync_statement, internal.sync_write, internal.sync_row, internal.sync_apply, internal.sync_attempt,
   internal.sync_lock, internal.sync_values_fit, internal.sync_put_many, api.sync_push, internal.sync_result,
   internal.sync_duplicate to app_user;

@@ -114,13 +114,17 @@ describe('a collection', () => {
   })
 })
 
-test('a row that is written while a page is read comes once', async () => {
+test.each([
+  ['its rows are', 'collections.notes'],
+  ['the log is', 'app.sync_changes'],
+])('a row that is written while %s read comes once', async (_, table) => {
   const { user, phone } = await device({ collections: ['notes'] })
   await insertAll(user, notes, [{ title: 'a' }])
+  await deviceOf(project, user).pull()
   await meetingBehind(
     project.database,
-    `lock table collections.notes in access exclusive mode;
-     insert into collections.notes (user_id, title) values ('${user.id}', 'late')`,
+    `insert into collections.notes (user_id, title) values ('${user.id}', 'late');
+     lock table ${table} in access exclusive mode`,
     () => [phone.pull()],
   )
   const first = phone.rows.size

@@ -225,8 +225,9 @@ language sql immutable
 return greatest(10, least(500, 2000000 / greatest(sync_chunk.bytes / greatest(sync_chunk.rows, 1), 1)))::int;
 comment on function internal.sync_chunk is 'How many rows of this length are 2 MB, from 10 to 500.';
 
+-- stable: all of it is read with one snapshot, so that a row that is committed meanwhile is set aside or not there
 create or replace function internal.sync_collect(pull jsonb, most int) returns internal.sync_item[]
-language plpgsql volatile as $$
+language plpgsql stable as $$
 declare
   after constant jsonb := sync_collect.pull -> 'after';
   phase constant int := after ->> 'phase';

@@ -1,6 +1,16 @@
 -- Pushes: each mutation alone, or with those of the same tx, in a savepoint of its own. A mutation is the write that
 -- the routes of rows make, compiled as theirs and refused with their codes.
 
+create or replace function internal.sync_check_length(bytes bigint) returns void
+language plpgsql stable as $$
+begin
+  if sync_check_length.bytes > internal.page_bytes() then
+    perform internal.fail(400, 'BATCH_TOO_LARGE', 'The rows of the results have more than 8 MB: push fewer at once.');
+  end if;
+end $$;
+comment on function internal.sync_check_length is
+  'Refuses 400 BATCH_TOO_LARGE where the rows of results are longer than a page: short mutations may have long rows.';
+
 create or replace function internal.sync_push_begin(client_id uuid, ids uuid[], out client bigint, out known jsonb)
 language plpgsql volatile security definer set search_path = '' as $$
 declare
@@ -8,6 +18,10 @@ declare
 begin
   -- pushes of one client come one after the other: what an equal one has applied is seen
   client := (internal.sync_client(sync_push_begin.client_id)).id;
+  perform internal.sync_check_length((
+    select sum(octet_length(m.row_json::text)) from app.sync_mutations m
+      join unnest(sync_push_begin.ids) as i (id) on i.id = m.id
+     where m.app_user_id = caller and m.client_id = sync_push_begin.client_id));
   select coalesce(jsonb_object_agg(m.id, jsonb_build_object(
            'status', m.status, 'row', m.row_json::text, 'code', m.code, 'message', m.message)), '{}')
     into known
@@ -17,7 +31,7 @@ begin
 end $$;
 comment on function internal.sync_push_begin is
   'Begins a push of the caller''s client: its number in the log, and the results of mutations that were pushed before.
-   Refuses 404 USER_NOT_FOUND. Locks the client.';
+   Refuses 404 USER_NOT_FOUND, 400 BATCH_TOO_LARGE. Locks the client.';
 
 create or replace function internal.sync_push_end(client_id uuid, ids uuid[], statuses text[], codes text[],
                                                   messages text[], shown json[], is_new boolean[]) returns void
@@ -375,6 +389,7 @@ declare
   rows json[];
   outcome json[];
   results json;
+  bytes bigint := 0;
 begin
   select array_agg(m.known_id order by m.n), array_agg(m.collection order by m.n), array_agg(m.row_id order by m.n),
          array_agg(m.data order by m.n), array_agg(m.tx order by m.n), array_agg(m.key order by m.n),
@@ -432,8 +447,14 @@ begin
       messages[members[k]] := outcome[k] ->> 'message';
       shown[members[k]] := case when statuses[members[k]] = 'applied' then (outcome[k] ->> 'row')::json
         else internal.sync_row(names[members[k]], row_ids[members[k]]) end;
+      bytes := bytes + coalesce(octet_length(shown[members[k]]::text), 0);
     end loop;
+    perform internal.sync_check_length(bytes);
   end loop;
+  -- those that stand twice in this push
+  perform internal.sync_check_length(bytes + (
+    select sum(octet_length(shown[array_position(ids, i.id)]::text))
+      from unnest(ids, is_new) as i (id, is_new) where not i.is_new and not begun.known ? i.id::text));
   perform internal.sync_push_end(sync_push.client_id, ids, statuses, codes, messages, shown, is_new);
   select json_agg(case when is_new[m.n]
            then internal.sync_result(m.id, statuses[m.n], shown[m.n], codes[m.n], messages[m.n])
@@ -447,7 +468,7 @@ begin
 end $$;
 comment on function api.sync_push is
   'Applies mutations of the caller''s client in their order; the results say what became of each. Refuses 404
-   USER_NOT_FOUND. Locks the client, the unique values and the rows.';
+   USER_NOT_FOUND, 400 BATCH_TOO_LARGE. Locks the client, the unique values and the rows.';
 
 create or replace function internal.sync_result(id json, status text, shown json, code text, message text) returns json
 language sql stable
