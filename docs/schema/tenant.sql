@@ -2486,7 +2486,7 @@ CREATE INDEX league_cohorts_by_tier ON app.league_cohorts USING btree (run_id, t
 CREATE INDEX league_cohorts_with_room ON app.league_cohorts USING btree (run_id, tier, id DESC) WHERE (NOT is_full);
 alter table app.league_cohorts enable row level security;
 create policy "administrators read cohorts" on app.league_cohorts for select to app_admin
-  using (true);
+  using ((run_id = ANY (( SELECT internal.league_run_ids() AS league_run_ids)::uuid[])));
 create policy "dashboards read every row" on app.league_cohorts for select to app_dashboard
   using (true);
 
@@ -2517,15 +2517,16 @@ CREATE INDEX league_entries_of_cohort ON app.league_entries USING btree (run_id,
 CREATE INDEX league_entries_of_user ON app.league_entries USING btree (league_id, app_user_id, began_at DESC, run_id DESC) WHERE (cohort_id IS NOT NULL);
 alter table app.league_entries enable row level security;
 create policy "administrators read every entry of leagues" on app.league_entries for select to app_admin
-  using (true);
+  using ((league_id = ANY (( SELECT internal.league_ids() AS league_ids)::uuid[])));
 create policy "dashboards read every row" on app.league_entries for select to app_dashboard
   using (true);
 create policy "users read their own entries of leagues" on app.league_entries for select to app_user
-  using ((app_user_id = ( SELECT internal.user_id() AS user_id)));
+  using (((app_user_id = ( SELECT internal.user_id() AS user_id)) AND (league_id = ANY (( SELECT internal.league_ids() AS league_ids)::uuid[]))));
 
 -- One period of a league, or a part of it, with the rules that it began with. Made by the first points in it.
 create table app.league_runs (
   id uuid not null default internal.new_id(),
+  -- No foreign key: when a league is deleted, its runs and results go by steps of a job.
   league_id uuid not null,
   run_key text not null,
   period_key text not null,
@@ -2550,13 +2551,12 @@ create table app.league_runs (
   created_at timestamp with time zone not null default internal.now(),
   constraint league_runs_pkey PRIMARY KEY (id),
   constraint league_runs_key_unique UNIQUE (league_id, run_key),
-  constraint league_runs_league_id_fkey FOREIGN KEY (league_id) REFERENCES app.leagues(id) ON DELETE CASCADE,
   constraint league_runs_end_not_before_start CHECK ((ends_at >= starts_at))
 );
 CREATE INDEX league_runs_newest ON app.league_runs USING btree (league_id, starts_at DESC, id DESC);
 alter table app.league_runs enable row level security;
 create policy "administrators read runs of leagues" on app.league_runs for select to app_admin
-  using (true);
+  using ((league_id = ANY (( SELECT internal.league_ids() AS league_ids)::uuid[])));
 create policy "dashboards read every row" on app.league_runs for select to app_dashboard
   using (true);
 
@@ -2568,8 +2568,7 @@ create table app.league_tiers (
   ladder text[] not null,
   created_at timestamp with time zone not null default internal.now(),
   constraint league_tiers_pkey PRIMARY KEY (app_user_id, league_id),
-  constraint league_tiers_app_user_id_fkey FOREIGN KEY (app_user_id) REFERENCES app.users(id) ON DELETE CASCADE,
-  constraint league_tiers_league_id_fkey FOREIGN KEY (league_id) REFERENCES app.leagues(id) ON DELETE CASCADE
+  constraint league_tiers_app_user_id_fkey FOREIGN KEY (app_user_id) REFERENCES app.users(id) ON DELETE CASCADE
 );
 CREATE INDEX league_tiers_of_league ON app.league_tiers USING btree (league_id);
 alter table app.league_tiers enable row level security;

@@ -189,40 +189,6 @@ test('of ten who close a run at once, one does', async () => {
   expect(answers.map(({ status }) => status).sort()).toEqual([200, ...Array(9).fill(409)])
 })
 
-test('a worker that dies between two steps, and two at once, leave nobody out and give nothing twice', async () => {
-  harness.setTime('2026-10-03T20:00:00Z')
-  const reward = [{ tier_key: 'bronze', from_rank: 1, to_rank: 5, reward: { xp: 5 } }]
-  const { id, key } = await league({ period: 'daily', rewards: reward })
-  const users = await people(700)
-  const events = users.map(({ id: app_user_id }) => ({ event_name: 'scored', app_user_id, properties: { points: 1 } }))
-  expect((await admin.post('/events', { events })).status).toBeLessThan(300)
-  expect(await runs(key)).toMatchObject([{ members: 700, cohorts: 140 }])
-  harness.setTime('2026-10-04T00:05:00Z')
-  const claims = { 'app.caller': 'worker', 'app.clock': '2026-10-04T00:05:00Z' }
-  const turn = async (): Promise<string> =>
-    (await project.as('app_worker', claims, `select (api.league_turn($1)).body -> 'data' as data`, [id]))[0].data.state
-  const settled = async () =>
-    Number((await project.sql(`select count(*) as n from app.league_entries where result <> 'pending'`))[0]!['n'])
-  // the fence, then some steps until one of sixty cohorts is done, and then nobody goes on
-  await turn()
-  await expect.poll(async () => [await turn(), await settled()][1], { timeout: 30_000 }).toBe(300)
-  await Promise.all([turn(), turn()])
-  await project.drain()
-  expect(await settled()).toBe(700)
-  const [given] = await project.sql(
-    `select count(*)::int as rows, count(distinct app_user_id)::int as users from app.xp_transactions
-      where source = 'league' and app_user_id = any ($1)`,
-    [users.map((who) => who.id)],
-  )
-  expect(given).toEqual({ rows: 700, users: 700 })
-  const [told] = await project.sql(
-    `select count(*)::int as rows, count(distinct app_user_id)::int as users from app.engagement_events
-      where event_name in ('svc.league.promoted', 'svc.league.stayed') and properties ->> 'key' = $1`,
-    [key],
-  )
-  expect(told).toEqual({ rows: 700, users: 700 })
-})
-
 test('the end is announced once, three hours before it, but that of a day is not', async () => {
   harness.setTime('2026-10-03T20:00:00Z')
   const { id, key } = await league()

@@ -1,5 +1,6 @@
 import { afterEach, expect } from 'vitest'
 import { type Client, startHarness } from '#test/support/harness.ts'
+import { type OpenTransaction, openTransaction } from '#test/support/transaction.ts'
 
 /** A project for tests of leagues, and the words that these tests speak. Points come from the event `scored`, its `points`. */
 export const startLeagues = async () => {
@@ -62,6 +63,38 @@ export const startLeagues = async () => {
     expect(answer.status, answer.text).toBe(200)
     return answer.data
   }
+  /** One step of the job, as a worker takes it at a time. */
+  const turn = async (id: string, at: string): Promise<string> => {
+    const claims = { 'app.caller': 'worker', 'app.clock': at }
+    const [row] = await project.as('app_worker', claims, `select (api.league_turn($1)).body -> 'data' as data`, [id])
+    return (row as { data: { state: string } }).data.state
+  }
+  /** Scores of many in one request, in order: `[who, points]`. */
+  const scoreMany = async (scores: readonly (readonly [{ id: string }, number])[], more: object = {}) => {
+    for (let from = 0; from < scores.length; from += 500) {
+      const events = scores
+        .slice(from, from + 500)
+        .map(([{ id }, points]) => ({ event_name: 'scored', app_user_id: id, properties: { points }, ...more }))
+      const answer = await admin.post('/events', { events })
+      expect(answer.status, answer.text).toBeLessThan(300)
+    }
+  }
+  /** A transaction of a server key that is scoring, and stays open. */
+  const scoring = (at: string) =>
+    openTransaction(project, 'app_server', { 'app.caller': 'server_key', 'app.clock': at })
+  const scoreIn = (open: OpenTransaction, who: { id: string }, points: number) =>
+    open.query('select api.events_post($1)', [
+      JSON.stringify({ event_name: 'scored', app_user_id: who.id, properties: { points } }),
+    ])
+  /** Seats that are given more than once or not counted, in all cohorts there are: none. */
+  const checkSeats = async () => {
+    const wrong = await project.sql(
+      `select c.id, c.members, count(e.*) as entries from app.league_cohorts c
+         left join app.league_entries e on e.run_id = c.run_id and e.cohort_id = c.id
+        group by c.id having c.members <> count(e.*) or count(e.*) > c.size`,
+    )
+    expect(wrong).toEqual([])
+  }
   const eventsOf = async (userId: string) =>
     project.sql<{ name: string; properties: any }>(
       `select replace(event_name, 'svc.league.', '') as name, properties from app.engagement_events
@@ -84,5 +117,10 @@ export const startLeagues = async () => {
     place,
     close,
     eventsOf,
+    turn,
+    scoreMany,
+    scoring,
+    scoreIn,
+    checkSeats,
   }
 }

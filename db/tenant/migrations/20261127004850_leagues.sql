@@ -30,7 +30,7 @@ comment on column app.leagues.watches is
 
 create table app.league_runs (
   id                 uuid primary key default internal.new_id(),
-  league_id          uuid not null references app.leagues on delete cascade,
+  league_id          uuid not null,
   run_key            text not null,
   period_key         text not null,
   starts_at          timestamptz not null,
@@ -53,6 +53,8 @@ create table app.league_runs (
 );
 comment on table app.league_runs is
   'One period of a league, or a part of it, with the rules that it began with. Made by the first points in it.';
+comment on column app.league_runs.league_id is
+  'No foreign key: when a league is deleted, its runs and results go by steps of a job.';
 comment on column app.league_runs.takes_from is
   'From when on events count: a minute before the start of a run that closing another by hand began.';
 comment on column app.league_runs.closed_at is 'When it was closed by hand: then it takes nothing afterwards.';
@@ -116,7 +118,7 @@ create index league_entries_of_user on app.league_entries (league_id, app_user_i
   where cohort_id is not null;
 
 create table app.league_tiers (
-  league_id   uuid not null references app.leagues on delete cascade,
+  league_id   uuid not null,
   app_user_id uuid not null references app.users on delete cascade,
   ladder      text[] not null,
   created_at  timestamptz not null default internal.now(),

@@ -175,7 +175,7 @@ declare
 begin
   perform internal.league_admin_only();
   perform internal.check_found(internal.lock_users(array[league_user_put.user_id]) is not null, 'user');
-  before := internal.league_ladder_of(l.id, league_user_put.user_id);
+  select o.ladder into before from internal.league_ladders_of(l.id, array[league_user_put.user_id]) o;
   run := internal.league_run_now(l);
   select e.* into was
     from app.league_entries e
@@ -199,7 +199,7 @@ begin
        set cohort_id = s.cohorts[1], tier = s.tiers[1]
       from internal.league_seats(run, array[league_user_put.user_id]) s
      where (e.app_user_id, e.run_id) = (league_user_put.user_id, run.id);
-    update app.league_cohorts c set members = c.members - 1 where c.id = was.cohort_id;
+    perform internal.league_seats_leave(array[was.cohort_id]);
   end if;
   perform internal.audit('leagues.user_tier', 'users', league_user_put.user_id::text, json_build_object(
     'league', json_build_array(null, l.key),

@@ -81,23 +81,13 @@ begin
       perform internal.fail(409, 'LEAGUE_IMMUTABLE', 'The period is fixed once a run has members.');
     end if;
     -- its runs were of the former periods
-    perform internal.league_runs_drop(o.id);
+    perform internal.league_runs_disown(o.id);
   end if;
   return l;
 end $$;
 comment on function internal.league_check is
   'Completes the tiers, and checks what the constraints of app.leagues cannot express. Refuses 400 VALIDATION_ERROR, 409
    LEAGUE_IMMUTABLE (the period, once a run has members). Without members, deletes the runs of the former period.';
-
-create or replace function internal.league_before_delete(doomed app.leagues) returns void
-language plpgsql volatile as $$
-begin
-  if internal.league_lock((league_before_delete.doomed).id) then
-    perform internal.league_runs_drop((league_before_delete.doomed).id);
-  end if;
-end $$;
-comment on function internal.league_before_delete is
-  'Locks a league and its users, and deletes its runs with their results; rewards stay.';
 
 create or replace function internal.tg_leagues__watch() returns trigger
 language plpgsql volatile security definer set search_path = '' as $$
@@ -128,6 +118,18 @@ create or replace trigger tg_leagues__event_plans
 
 select internal.audit_declare('app.leagues', 'leagues');
 
+create or replace function internal.league_ids() returns uuid[]
+language sql stable security definer set search_path = '' as $$
+  select array(select l.id from app.leagues l)
+$$;
+comment on function internal.league_ids is 'The leagues that there are, whose rows are shown.';
+
+create or replace function internal.league_run_ids() returns uuid[]
+language sql stable security definer set search_path = '' as $$
+  select array(select r.id from app.league_runs r join app.leagues l on l.id = r.league_id)
+$$;
+comment on function internal.league_run_ids is 'The runs of the leagues that there are, whose cohorts are shown.';
+
 create or replace function internal.league_runs_close(league_id uuid) returns void
 language plpgsql volatile security definer set search_path = '' as $$
 begin
@@ -137,36 +139,72 @@ end $$;
 comment on function internal.league_runs_close is
   'Locks the runs of a league against new entries. Waits for transactions that are storing one.';
 
-create or replace function internal.league_lock(league_id uuid) returns boolean
+create or replace function internal.league_runs_disown(league_id uuid) returns void
 language plpgsql volatile security definer set search_path = '' as $$
-begin
-  perform internal.check_caller('developer', 'leagues are deleted by administrators');
-  -- neither of these two blocks a transaction that stores points: it has locked its user and waits for the league next
-  perform from app.leagues l where l.id = league_lock.league_id for no key update;
-  if not found then
-    return false;
-  end if;
-  perform from app.league_runs r where r.league_id = league_lock.league_id order by r.id for no key update;
-  perform internal.lock_users(array(
-    select distinct e.app_user_id
-      from app.league_entries e
-      join app.league_runs r on r.id = e.run_id
-     where r.league_id = league_lock.league_id));
-  perform from app.leagues l where l.id = league_lock.league_id for update;
-  return true;
-end $$;
-comment on function internal.league_lock is
-  'Locks a league to be deleted, in the same order as points, jobs and other changes: the league and its runs against
-   other changes, then all users who have points, then the league against new runs. False when it was deleted
-   concurrently.';
-
-create or replace function internal.league_runs_drop(league_id uuid) returns void
-language plpgsql volatile security definer set search_path = '' as $$
+declare
+  nobody constant uuid := internal.new_id();
 begin
   perform internal.check_caller('developer', 'leagues are changed by administrators');
-  -- cohorts first: their entries go with them, and then count down in none
-  delete from app.league_cohorts c using app.league_runs r
-   where r.id = c.run_id and r.league_id = league_runs_drop.league_id;
-  delete from app.league_runs r where r.league_id = league_runs_drop.league_id;
+  update app.league_runs r set league_id = nobody where r.league_id = league_runs_disown.league_id;
+  if found then
+    perform internal.enqueue('leagues__turn', nobody::text);
+  end if;
 end $$;
-comment on function internal.league_runs_drop is 'Deletes the runs of a league with their cohorts and entries.';
+comment on function internal.league_runs_disown is
+  'Takes the runs of a league away from it; the job deletes them, as those of a league that is no more.';
+
+create or replace function internal.league_clear(league_id uuid, most int default 2000) returns boolean
+language plpgsql volatile security definer set search_path = '' as $$
+declare
+  run_ids constant uuid[] := array(select r.id from app.league_runs r where r.league_id = league_clear.league_id);
+  cleared int;
+begin
+  -- nothing waits here: what an event is storing at this moment goes with a later step
+  delete from app.league_entries e
+    where e.ctid = any (array(
+      select x.ctid from app.league_entries x where x.run_id = any (run_ids) limit league_clear.most
+         for update skip locked));
+  get diagnostics cleared = row_count;
+  if cleared < league_clear.most then
+    delete from app.league_tiers t
+      where t.ctid = any (array(
+        select x.ctid from app.league_tiers x where x.league_id = league_clear.league_id
+         limit league_clear.most - cleared for update skip locked));
+    get diagnostics cleared = row_count;
+  end if;
+  if exists (select from app.league_entries e where e.run_id = any (run_ids))
+     or exists (select from app.league_tiers t where t.league_id = league_clear.league_id) then
+    return false;
+  end if;
+  delete from app.league_cohorts c
+    where c.ctid = any (array(
+      select x.ctid from app.league_cohorts x where x.run_id = any (run_ids) limit league_clear.most
+         for update skip locked));
+  if exists (select from app.league_cohorts c where c.run_id = any (run_ids)) then
+    return false;
+  end if;
+  delete from app.league_runs r
+    where r.ctid = any (array(
+      select x.ctid from app.league_runs x where x.league_id = league_clear.league_id limit league_clear.most
+         for update skip locked));
+  return not exists (select from app.league_runs r where r.league_id = league_clear.league_id);
+end $$;
+comment on function internal.league_clear is
+  'Deletes some rows of a league that is no more: its entries, then cohorts, then runs. True when all are gone. Waits
+   for no lock. Granted to nobody.';
+
+create or replace function internal.tg_leagues__clear() returns trigger
+language plpgsql volatile security definer set search_path = '' as $$
+begin
+  if not internal.league_clear(old.id) then
+    perform internal.enqueue('leagues__turn', old.id::text);
+  end if;
+  return null;
+end $$;
+comment on function internal.tg_leagues__clear is
+  'With a league go its runs and results: a small one at once, the rest of a large one by steps of a job. Nobody sees
+   them meanwhile.';
+
+create or replace trigger tg_leagues__clear
+  after delete on app.leagues
+  for each row execute function internal.tg_leagues__clear();

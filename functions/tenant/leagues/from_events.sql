@@ -10,10 +10,12 @@ declare
   moved record;
 begin
   with due as materialized (
-    select l as league, r.run, e.run_id, e.points as was, e.reached_at as reached_was, v.value,
-           -- without a row of the run, or of the user among its members
-           (r.run).id is null or (r.run).ends_at <= leagues_take.place_at or e.cohort_id is null
-             or e.is_hidden as is_rare
+    select l as league, r.run, e.points as was, e.reached_at as reached_was, o.points,
+           e.cohort_id is null as is_outside,
+           -- without a row of the run, hidden, or with points that are not enough to enter
+           (r.run).id is null or (r.run).ends_at <= leagues_take.place_at or coalesce(e.is_hidden, false)
+             or e.cohort_id is null and o.points <> coalesce(e.points, 0)
+                and o.points < (r.run).min_points_to_join as is_rare
       from unnest(leagues_take.league_ids) as w (id)
       join app.leagues l on l.id = w.id
       left join lateral (
@@ -28,38 +30,63 @@ begin
                                          else l.points end,
                                     leagues_take.event_name, leagues_take.properties, leagues_take.value) as value
        offset 0) v
+     cross join lateral (select trim_scale(greatest(0, coalesce(e.points, 0) + v.value)) as points offset 0) o
      where l.is_active and v.value is not null
        and ((r.run).id is null or (r.run).ends_at <= leagues_take.place_at or internal.league_is_open(r.run))
   ), stored as (
     update app.league_entries e
-       set points = trim_scale(greatest(0, e.points + d.value)),
-           reached_at = greatest(e.reached_at, leagues_take.reached_at)
+       set points = d.points, reached_at = greatest(e.reached_at, leagues_take.reached_at)
       from due d
-     where (e.app_user_id, e.run_id) = (leagues_take.app_user_id, d.run_id)
-       and greatest(0, e.points + d.value) <> e.points and not (select bool_or(a.is_rare) from due a)
+     where (e.app_user_id, e.run_id) = (leagues_take.app_user_id, (d.run).id)
+       and d.points <> e.points and not d.is_outside and not (select bool_or(a.is_rare) from due a)
   )
-  select bool_or(d.is_rare) as is_rare, array_agg(d.league order by (d.league).created_at, (d.league).id) as leagues,
+  select bool_or(d.is_rare) as is_rare, bool_or(d.is_outside) as is_outside,
+         array_agg(d.league order by (d.league).created_at, (d.league).id) as leagues,
          array_agg(d.run order by (d.league).created_at, (d.league).id) as runs,
          array_agg(d.was order by (d.league).created_at, (d.league).id) as was,
-         array_agg(d.reached_was order by (d.league).created_at, (d.league).id) as reached_was
+         array_agg(d.points order by (d.league).created_at, (d.league).id) as points,
+         array_agg(d.reached_was order by (d.league).created_at, (d.league).id) as reached_was,
+         array_agg(d.is_outside order by (d.league).created_at, (d.league).id) as are_outside
     into moved
     from due d
-   where d.is_rare or greatest(0, d.was + d.value) <> d.was;
+   where d.is_rare or d.points <> coalesce(d.was, 0);
   if moved.is_rare then
-    perform internal.leagues_add(array(
-      select (w.id, leagues_take.app_user_id, leagues_take.event_name, leagues_take.properties, leagues_take.value,
-              leagues_take.place_at, leagues_take.reached_at)::internal.league_fact
-        from unnest(leagues_take.league_ids) as w (id)));
-  elsif moved.leagues is not null and internal.collects_effects() then
+    perform internal.leagues_add(internal.league_facts(leagues_take.league_ids, leagues_take.app_user_id,
+                                                       leagues_take.event_name, leagues_take.properties,
+                                                       leagues_take.value, leagues_take.place_at,
+                                                       leagues_take.reached_at));
+  elsif moved.is_outside or moved.leagues is not null and internal.collects_effects() then
     for i in 1 .. cardinality(moved.leagues) loop
-      perform internal.league_tell(moved.leagues[i], moved.runs[i], array[leagues_take.app_user_id],
-                                   array[moved.was[i]], array[moved.reached_was[i]], '{true}');
+      if moved.are_outside[i]
+         and not internal.league_enter(moved.runs[i], leagues_take.app_user_id, moved.points[i],
+                                       greatest(moved.reached_was[i], leagues_take.reached_at)) then
+        perform internal.leagues_add(internal.league_facts(array[(moved.leagues[i]).id], leagues_take.app_user_id,
+                                                           leagues_take.event_name, leagues_take.properties,
+                                                           leagues_take.value, leagues_take.place_at,
+                                                           leagues_take.reached_at));
+      elsif internal.collects_effects() then
+        perform internal.league_tell(moved.leagues[i], moved.runs[i], array[leagues_take.app_user_id],
+                                     array[moved.was[i]], array[moved.reached_was[i]],
+                                     array[not moved.are_outside[i]]);
+      end if;
     end loop;
   end if;
 end $$;
 comment on function internal.leagues_take is
-  'Adds the points of one event to the entries of its user, who is a member of each run. Leaves to internal.leagues_add
-   users who are none yet, banned ones, and runs without a row. The user must be locked. Granted to nobody.';
+  'Adds the points of one event to the entries of its user, who is a member of each run, or enters it. Leaves to
+   internal.leagues_add points that are not enough, banned users, new cohorts, and runs without a row. The user must be
+   locked. Granted to nobody.';
+
+create or replace function internal.league_facts(league_ids uuid[], app_user_id uuid, event_name text,
+                                                 properties jsonb, value numeric, place_at timestamptz,
+                                                 reached_at timestamptz)
+returns internal.league_fact[]
+language sql immutable as $$
+  select array_agg((w.id, league_facts.app_user_id, league_facts.event_name, league_facts.properties,
+                    league_facts.value, league_facts.place_at, league_facts.reached_at)::internal.league_fact)
+    from unnest(league_facts.league_ids) as w (id)
+$$;
+comment on function internal.league_facts is 'What one event may give in each league. Granted to nobody.';
 
 create or replace function internal.on_events__65_leagues(events app.engagement_events[]) returns void
 language plpgsql volatile set plan_cache_mode = 'auto' as $$

@@ -4,7 +4,8 @@ create or replace function internal.league_ladder(run app.league_runs, cohort_id
 returns table (app_user_id uuid, points numeric, reached_at timestamptz, rank bigint, members bigint, zone text,
                result text)
 language sql stable rows 30 as $$
-  select k.app_user_id, k.points, k.reached_at, coalesce(k.final_rank, k.rank), k.members, k.zone,
+  select k.app_user_id, k.points, k.reached_at, case k.result when 'pending' then k.rank else k.final_rank end,
+         k.members, k.zone,
          case when k.result <> 'pending' then k.result
               else case k.zone when 'promotion' then 'promoted' when 'relegation' then 'relegated' else 'stayed' end end
     from (select p.*,
@@ -70,34 +71,35 @@ comment on function internal.league_fit is
   'The place among tiers of the last key of a ladder; where that tier is no more, of the nearest below it that is, else
    of the lowest.';
 
-create or replace function internal.league_ladder_of(league_id uuid, app_user_id uuid, run app.league_runs default null)
-returns text[]
-language plpgsql stable security definer set search_path = '' as $$
-declare
-  steps text[];
-  last record;
-begin
-  select t.ladder into steps
-    from app.league_tiers t
-   where (t.app_user_id, t.league_id) = (league_ladder_of.app_user_id, league_ladder_of.league_id);
-  if found then
-    return steps;
-  end if;
-  select e as entry, r as run into last
-    from app.league_entries e
-    join app.league_runs r on r.id = e.run_id
-   where e.league_id = league_ladder_of.league_id and e.app_user_id = league_ladder_of.app_user_id
-     and e.cohort_id is not null
-     and ((league_ladder_of.run).id is null
-          or (e.began_at, e.run_id) < ((league_ladder_of.run).starts_at, (league_ladder_of.run).id))
-   order by e.began_at desc, e.run_id desc
-   limit 1;
-  if not found then
-    return null;
-  end if;
-  return internal.league_steps((last.run).tiers, internal.league_tier_after((last.entry).tier,
-                                                   internal.league_result_of(last.run, last.entry)));
-end $$;
-comment on function internal.league_ladder_of is
-  'The tiers up to that of a user: what an administrator has set since, or that of the last run (before one) after its
-   result. Null for who was in none. Granted to nobody.';
+create or replace function internal.league_ladders_of(league_id uuid, app_user_ids uuid[],
+                                                       run app.league_runs default null)
+returns table (app_user_id uuid, ladder text[])
+language sql stable security definer set search_path = '' as $$
+  select u.id, coalesce(t.ladder, l.ladder)
+    from unnest(league_ladders_of.app_user_ids) as u (id)
+    left join app.league_tiers t on (t.app_user_id, t.league_id) = (u.id, league_ladders_of.league_id)
+    left join lateral (
+      select internal.league_steps(r.tiers, internal.league_tier_after(e.tier, internal.league_result_of(r, e)))
+               as ladder
+        from app.league_entries e
+        join app.league_runs r on r.id = e.run_id
+       where t.ladder is null and e.league_id = league_ladders_of.league_id and e.app_user_id = u.id
+         and e.cohort_id is not null
+         and ((league_ladders_of.run).id is null
+              or (e.began_at, e.run_id) < ((league_ladders_of.run).starts_at, (league_ladders_of.run).id))
+       order by e.began_at desc, e.run_id desc
+       limit 1) l on true
+$$;
+comment on function internal.league_ladders_of is
+  'The tiers up to that of each user: what an administrator has set since, or that of the last run (before one) after
+   its result. Null for who was in none. Granted to nobody.';
+
+create or replace function internal.league_begin_at(run app.league_runs, app_user_ids uuid[])
+returns table (app_user_id uuid, tier int)
+language sql stable security definer set search_path = '' as $$
+  select l.app_user_id,
+         case when l.ladder is null then 0 else internal.league_fit(l.ladder, (league_begin_at.run).tiers) end
+    from internal.league_ladders_of((league_begin_at.run).league_id, league_begin_at.app_user_ids,
+                                    league_begin_at.run) l
+$$;
+comment on function internal.league_begin_at is 'The tier in which each user begins a run. Granted to nobody.';

@@ -103,12 +103,10 @@ begin
     return;
   end if;
   select array_agg(m.app_user_id) as users, array_agg(m.was) as was, array_agg(m.reached_was) as reached_was,
-         array_agg(m.points) as points, array_agg(m.reached_at) as reached, array_agg(m.is_new) as are_new,
-         array_agg(m.is_member) as are_members
+         array_agg(m.points) as points, array_agg(m.reached_at) as reached, array_agg(m.is_member) as are_members
     into moved
     from (select s.app_user_id, e.points as was, e.reached_at as reached_was, p.points,
-                 greatest(e.reached_at, s.reached_at) as reached_at, e.run_id is null as is_new,
-                 e.cohort_id is not null as is_member
+                 greatest(e.reached_at, s.reached_at) as reached_at, e.cohort_id is not null as is_member
             from internal.league_sums(run, league_add.facts) s
             left join app.league_entries e on (e.app_user_id, e.run_id) = (s.app_user_id, run.id)
            cross join lateral (select trim_scale(greatest(coalesce(e.points, 0) + s.total, s.at_least)) as points) p
@@ -123,29 +121,67 @@ begin
   if joining is not null then
     select s.users, s.tiers, s.cohorts into seated, tiers, cohorts from internal.league_seats(run, joining) s;
   end if;
-  update app.league_entries e
-     set points = m.points, reached_at = m.reached_at
-    from unnest(moved.users, moved.points, moved.reached, moved.are_new) as m (id, points, reached_at, is_new)
-   where (e.app_user_id, e.run_id) = (m.id, run.id) and not m.is_new;
-  if joining is not null then
-    update app.league_entries e
-       set cohort_id = s.cohort_id, tier = s.tier
-      from unnest(seated, tiers, cohorts) as s (id, tier, cohort_id)
-     where (e.app_user_id, e.run_id) = (s.id, run.id);
-  end if;
-  insert into app.league_entries (run_id, app_user_id, league_id, began_at, cohort_id, tier, points, reached_at,
-                                  is_hidden)
+  insert into app.league_entries as e (run_id, app_user_id, league_id, began_at, cohort_id, tier, points, reached_at,
+                                       is_hidden)
   select run.id, u.id, run.league_id, run.starts_at, s.cohort_id, s.tier, m.points, m.reached_at, u.is_banned
-    from unnest(moved.users, moved.points, moved.reached, moved.are_new) as m (id, points, reached_at, is_new)
+    from unnest(moved.users, moved.points, moved.reached) as m (id, points, reached_at)
     join app.users u on u.id = m.id
     left join unnest(seated, tiers, cohorts) as s (id, tier, cohort_id) on s.id = m.id
-   where m.is_new
-   order by u.id;
+   order by u.id
+  on conflict on constraint league_entries_pkey do update
+     set points = excluded.points, reached_at = excluded.reached_at,
+         cohort_id = coalesce(e.cohort_id, excluded.cohort_id), tier = coalesce(e.tier, excluded.tier);
   perform internal.league_tell(league_add.league, run, moved.users, moved.was, moved.reached_was, moved.are_members);
 end $$;
 comment on function internal.league_add is
   'Adds points of facts to the entries of one open run, and lets users join whose points are enough. Granted to
    nobody.';
+
+create or replace function internal.league_enter(run app.league_runs, app_user_id uuid, points numeric,
+                                                 reached_at timestamptz)
+returns boolean
+language plpgsql volatile security definer set search_path = '' set plan_cache_mode = 'force_generic_plan' as $$
+declare
+  r constant app.league_runs := league_enter.run;
+  since constant timestamptz := internal.league_filling_since(r);
+  begins_at int;
+begin
+  select b.tier into begins_at from internal.league_begin_at(r, array[league_enter.app_user_id]) b;
+  with held as materialized (
+    -- a run that is being deleted takes nothing
+    select x.id from app.league_runs x where x.id = r.id for key share
+  ), seat as (
+    -- as internal.league_seats_free
+    update app.league_cohorts c
+       set members = c.members + 1
+     where c.id = (select x.id
+                     from app.league_cohorts x
+                    where x.run_id = (select h.id from held h) and x.tier = begins_at and not x.is_full
+                      and x.created_at >= since
+                    order by x.id desc
+                    limit 1
+                      for no key update skip locked)
+    returning c.id
+  ), used as (
+    delete from app.league_tiers t
+     using seat
+     where (t.app_user_id, t.league_id) = (league_enter.app_user_id, r.league_id)
+  )
+  insert into app.league_entries as e (run_id, app_user_id, league_id, began_at, cohort_id, tier, points, reached_at,
+                                       is_hidden)
+  select r.id, u.id, r.league_id, r.starts_at, s.id, begins_at, league_enter.points, league_enter.reached_at,
+         u.is_banned
+    from seat s
+   cross join app.users u
+   where u.id = league_enter.app_user_id
+  on conflict on constraint league_entries_pkey do update
+     set points = excluded.points, reached_at = excluded.reached_at, cohort_id = excluded.cohort_id,
+         tier = excluded.tier;
+  return found;
+end $$;
+comment on function internal.league_enter is
+  'Has a user enter a run with so many points, in one statement, where a cohort has room; false where none has, or the
+   run is being deleted: then internal.leagues_add does. Granted to nobody.';
 
 create or replace function internal.league_tell(league app.leagues, run app.league_runs, users uuid[], was numeric[],
                                                 reached_was timestamptz[], were_members boolean[])

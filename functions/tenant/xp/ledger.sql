@@ -379,34 +379,56 @@ end $$;
 comment on function internal.xp_notify is
   'Collects the XP effect: the sum of this transaction for each user. Granted to nobody.';
 
+create or replace function internal.rewards__xp(app_user_ids uuid[], parts jsonb[], source_type text, source_ids text[])
+returns jsonb[]
+language plpgsql volatile security definer set search_path = '' as $$
+declare
+  is_named constant boolean := rewards__xp.source_type in ('achievement', 'challenge', 'league');
+  of_kind constant text := case when is_named then rewards__xp.source_type else 'reward' end;
+  of_source constant text := case when is_named then '' else rewards__xp.source_type || ' ' end;
+begin
+  perform internal.lock_users(rewards__xp.app_user_ids);
+  perform internal.xp_apply(array(
+    select (w.id, a.amount, of_kind, of_source || w.source_id, null, null, a.amount, null, internal.now(),
+            internal.now())::internal.xp_move
+      from unnest(rewards__xp.app_user_ids, rewards__xp.parts, rewards__xp.source_ids) with ordinality
+             as w (id, part, source_id, n)
+     cross join lateral (select internal.xp_rewarded(w.part) as amount) a
+     where a.amount is not null
+     order by w.n));
+  return array(
+    select case when a.amount is null
+                  then '{"given": false, "reason": "xp must be a whole number of 1 to 1000000000"}'::jsonb
+                else jsonb_build_object('given', coalesce(t.amount, 0)) end
+      from unnest(rewards__xp.app_user_ids, rewards__xp.parts, rewards__xp.source_ids) with ordinality
+             as w (id, part, source_id, n)
+     cross join lateral (select internal.xp_rewarded(w.part) as amount) a
+      left join app.xp_transactions t
+        on (t.app_user_id, t.source, t.source_id) = (w.id, of_kind, of_source || w.source_id) and t.rule_key is null
+     order by w.n);
+end $$;
+comment on function internal.rewards__xp is
+  'XP as part of rewards of many, each a whole number: one write of the ledger. Achievements, challenges and leagues are
+   sources of their own in it. Granted to nobody.';
+
+create or replace function internal.xp_rewarded(part jsonb) returns numeric
+language sql immutable as $$
+  select case when jsonb_typeof(xp_rewarded.part) = 'number'
+               and (xp_rewarded.part #>> '{}')::numeric between 1 and 1000000000
+               and (xp_rewarded.part #>> '{}')::numeric = floor((xp_rewarded.part #>> '{}')::numeric)
+              then (xp_rewarded.part #>> '{}')::numeric end
+$$;
+comment on function internal.xp_rewarded is
+  'The XP of a part of a reward, or null where it is none: a whole number of 1 to 1000000000.';
+
 create or replace function internal.reward__xp(app_user_id uuid, part jsonb, source_type text, source_id text)
 returns jsonb
 language plpgsql volatile security definer set search_path = '' as $$
-declare
-  is_named constant boolean := reward__xp.source_type in ('achievement', 'challenge', 'league');
-  of_kind constant text := case when is_named then reward__xp.source_type else 'reward' end;
-  of_source constant text := case when is_named then reward__xp.source_id
-                                  else reward__xp.source_type || ' ' || reward__xp.source_id end;
-  amount numeric;
-  given bigint;
 begin
-  if jsonb_typeof(reward__xp.part) = 'number' then
-    amount := (reward__xp.part #>> '{}')::numeric;
-  end if;
-  if amount is null or amount < 1 or amount > 1000000000 or amount <> floor(amount) then
-    return '{"given": false, "reason": "xp must be a whole number of 1 to 1000000000"}';
-  end if;
-  perform internal.lock_users(array[reward__xp.app_user_id]);
-  perform internal.xp_apply(array[(reward__xp.app_user_id, amount, of_kind, of_source, null, null, amount, null,
-                                   internal.now(), internal.now())::internal.xp_move]);
-  select t.amount into given
-    from app.xp_transactions t
-   where (t.app_user_id, t.source, t.source_id) = (reward__xp.app_user_id, of_kind, of_source) and t.rule_key is null;
-  return jsonb_build_object('given', coalesce(given, 0));
+  return (internal.rewards__xp(array[reward__xp.app_user_id], array[reward__xp.part], reward__xp.source_type,
+                               array[reward__xp.source_id]))[1];
 end $$;
-comment on function internal.reward__xp is
-  'XP as part of a reward, a whole number. Achievements, challenges and leagues are sources of their own in the ledger.
-   Granted to nobody.';
+comment on function internal.reward__xp is 'XP as part of a reward, a whole number. Granted to nobody.';
 
 create or replace function internal.merge__xp(survivor uuid, other uuid) returns int
 language plpgsql volatile security definer set search_path = '' as $$
