@@ -44,13 +44,13 @@ declare
   issue record;
 begin
   for issue in
-    with sent as materialized (
-      select s.n, s.item ->> 'kind' as kind, s.item ->> 'level' as level, s.item ->> 'message' as message,
-             s.item ->> 'stack' as stack, nullif(s.item -> 'context', 'null') as context,
+    -- without messages and stacks, which each read of these rows would copy
+    with known as materialized (
+      select s.n, s.item ->> 'kind' as kind, s.item ->> 'level' as level,
+             internal.as_line(left(rtrim(split_part(s.item ->> 'message', E'\n', 1), E'\r'), 200)) as title,
              case when (s.item ->> 'occurred_at')::timestamptz <= internal.now() + interval '5 minutes'
                   then (s.item ->> 'occurred_at')::timestamptz else internal.now() end as occurred_at,
-             s.item ->> 'app_version' as app_version, s.item ->> 'os_version' as os_version,
-             s.item ->> 'device_model' as device_model, coalesce((s.item ->> 'id')::uuid, internal.new_id()) as id,
+             s.item ->> 'app_version' as app_version, coalesce((s.item ->> 'id')::uuid, internal.new_id()) as id,
              coalesce(s.item ->> 'fingerprint', internal.diagnostics_fingerprint(
                s.item ->> 'kind', s.item ->> 'message', s.item ->> 'stack')) as fingerprint
         from (select e.item, e.n,
@@ -59,12 +59,16 @@ begin
        where s.nth = 1
          -- one whose answer was lost comes again: the counter of the device is locked, so that the former one is seen
          and not exists (select from app.diagnostic_reports r where r.id = (s.item ->> 'id')::uuid)
+    ), sent as materialized (
+      select k.*, o.version_key
+        from known k
+        left join (select v.app_version, internal.diagnostics_version_key(v.app_version) collate "C" as version_key
+                     from (select distinct w.app_version from known w) v) o using (app_version)
     ), versions as (
       select s.fingerprint, jsonb_object_agg(s.app_version, s.n) as counts,
-             max(internal.diagnostics_version_key(s.app_version) collate "C")
-               filter (where s.app_version ~ '^[0-9]') as newest
-        from (select v.fingerprint, v.app_version, count(*) as n
-                from sent v where v.app_version is not null group by 1, 2) s
+             max(s.version_key) filter (where s.app_version ~ '^[0-9]') as newest
+        from (select v.fingerprint, v.app_version, v.version_key, count(*) as n
+                from sent v where v.app_version is not null group by 1, 2, 3) s
        group by 1
     ), days as (
       select s.fingerprint, jsonb_object_agg(s.day, s.n) as counts
@@ -75,8 +79,9 @@ begin
       select s.fingerprint, internal.new_id() as id, count(*) as n, min(s.occurred_at) as first_seen,
              max(s.occurred_at) as last_seen,
              (array_agg(s.level order by array_position('{fatal,error,warn,info,debug}', s.level)))[1] as level,
-             (array_agg(internal.as_line(left(rtrim(split_part(s.message, E'\n', 1), E'\r'), 200)) order by s.n))[1]
-               as title
+             (array_agg(s.title order by s.n))[1] as title,
+             -- the report that opens it: of the newest version
+             (array_agg(s.n order by s.app_version ~ '^[0-9]' desc nulls last, s.version_key desc, s.n))[1] as opener
         from sent s
        group by s.fingerprint
     ), kept as (
@@ -117,22 +122,19 @@ begin
     ), stored as (
       insert into app.diagnostic_reports (id, issue_id, app_user_id, kind, level, message, stack, context, occurred_at,
                                           received_at, app_version, os_version, device_model)
-      select s.id, k.id, diagnostics_store.me, s.kind, s.level, s.message, s.stack, s.context, s.occurred_at,
-             internal.now(), s.app_version, s.os_version, s.device_model
-        from sent s join kept k using (fingerprint)
-       order by s.n
+      select s.id, k.id, diagnostics_store.me, s.kind, s.level, e.item ->> 'message', e.item ->> 'stack',
+             nullif(e.item -> 'context', 'null'), s.occurred_at, internal.now(), s.app_version,
+             e.item ->> 'os_version', e.item ->> 'device_model'
+        from jsonb_array_elements(diagnostics_store.reports) with ordinality e (item, n)
+        join sent s using (n)
+        join kept k using (fingerprint)
       on conflict (id) do nothing
     )
     select k.id, k.fingerprint, k.title, k.level, g.id = k.id as is_new, k.opened_by = batch as is_opened, c.kind,
            c.app_version, c.occurred_at
       from kept k
       join grouped g using (fingerprint)
-     cross join lateral (
-       -- the report that opened it: of the newest version
-       select s.kind, s.app_version, s.occurred_at from sent s where s.fingerprint = k.fingerprint
-        order by s.app_version ~ '^[0-9]' desc nulls last,
-                 internal.diagnostics_version_key(s.app_version) collate "C" desc, s.n
-        limit 1) c
+      join sent c on c.n = g.opener
      order by k.fingerprint
   loop
     if diagnostics_store.me is not null then
@@ -173,9 +175,9 @@ begin
       'diagnostics day ' || (internal.now() at time zone 'UTC')::date, accepted, 10000, 86400);
   end if;
   if accepted > 0 then
-    perform internal.diagnostics_store(
-      (select jsonb_agg(s.item order by s.n)
-         from jsonb_array_elements(diagnostics_report.reports) with ordinality s (item, n) where s.n <= accepted), me);
+    perform internal.diagnostics_store(case when accepted = sent then diagnostics_report.reports else (
+      select jsonb_agg(s.item order by s.n)
+        from jsonb_array_elements(diagnostics_report.reports) with ordinality s (item, n) where s.n <= accepted) end, me);
   end if;
   return internal.reply(202, json_build_object('accepted', accepted, 'dropped', sent - accepted));
 end $$;
