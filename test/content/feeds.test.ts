@@ -3,6 +3,7 @@ import { contentOf, segmentOf } from '#test/support/content.ts'
 import { dataFor } from '#test/support/graphql.ts'
 import { openSocketOf } from '#test/support/realtime.ts'
 import { expectRefusal } from '#test/support/refusals.ts'
+import { openTransaction } from '#test/support/transaction.ts'
 import { startWebhooks } from '#test/support/webhooks.ts'
 import { loadTasks } from '#workers/task.ts'
 
@@ -68,10 +69,7 @@ describe('svc.content.published', () => {
     harness.setTime('2026-12-01T12:00:00Z')
     expect((await told()).map(({ data }) => data.event.properties.key)).toEqual(['moved'])
     // the job of a time that is due twice says nothing
-    await project.sql(
-      `select internal.enqueue('content__publish', 'again', jsonb_build_object('entry_id', $1::text))`,
-      [(await get('kept')).id],
-    )
+    await project.sql(`select internal.enqueue('content__publish')`)
     expect(await told()).toEqual([])
   })
 
@@ -115,6 +113,23 @@ describe('svc.content.published', () => {
     expect(await drains()).toEqual([['timer', '2026-12-01T12:00:00.000Z']])
   })
 
+  test('of a schedule whose entry is being written follows the others, and holds none of them up', async () => {
+    await watch({ event_name: 'svc.content.published' })
+    for (const key of ['held', 'free']) {
+      await create(key)
+      await publish(key, 'en', { publish_at: later })
+    }
+    const writing = await openTransaction(project, 'app_admin', { 'app.caller': 'developer' })
+    await writing.query(`select api.content_update('held', '{"sort_order": 1}')`)
+    harness.setTime(later)
+    const keys = async () => (await told()).map(({ data }) => data.event.properties.key)
+    expect(await keys()).toEqual(['free'])
+    await writing.commit()
+    harness.setTime('2026-12-01T11:00:01Z')
+    expect(await keys()).toEqual(['held'])
+    expect(await keys()).toEqual([])
+  })
+
   test('of a thousand schedules in one second is told of each', async () => {
     await watch({ event_name: 'svc.content.published' })
     await project.sql(`
@@ -124,12 +139,10 @@ describe('svc.content.published', () => {
       ), placed as (
         insert into app.content_locales (entry_id, locale, scheduled_version, publish_at)
         select id, 'en', 1, '${later}' from made returning entry_id
-      ), saved as (
-        insert into app.content_versions (entry_id, locale, version, fields, author)
-        select entry_id, 'en', 1, '{}', '{"type": "system", "id": null}' from placed returning entry_id
       )
-      select internal.enqueue('content__publish', entry_id || ':en', jsonb_build_object('entry_id', entry_id), '${later}')
-        from saved`)
+      insert into app.content_versions (entry_id, locale, version, fields, author)
+      select entry_id, 'en', 1, '{}', '{"type": "system", "id": null}' from placed`)
+    await project.sql(`select internal.enqueue('content__publish', due_at => '${later}')`)
     harness.setTime(later)
     const begun = performance.now()
     // to the end of the schedules alone: how fast a receiver is, is its own affair

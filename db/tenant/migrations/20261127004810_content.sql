@@ -48,6 +48,8 @@ create table app.content_locales (
   constraint content_locales_published_whole check ((published_version is null) = (published_at is null)),
   constraint content_locales_scheduled_whole check ((scheduled_version is null) = (publish_at is null))
 );
+-- serves the settling of schedules
+create index content_locales_scheduled on app.content_locales (publish_at) where publish_at is not null;
 comment on table app.content_locales is
   'The languages of an entry. version numbers the saves and is that of the newest. A schedule that is due counts as
    published, whether its row says so yet or not: internal.content_state computes it.';

@@ -44,21 +44,35 @@ end $$;
 comment on function internal.content_settle is
   'Writes down the schedules of a locked entry that are due, and announces them. What reads show stays as it is.';
 
-create or replace function api.content_settle(entry_id uuid) returns api.reply
+create or replace function api.content_settle(most int default 100) returns api.reply
 language plpgsql volatile security definer set search_path = '' as $$
 declare
   entry app.content_entries;
+  settled int := 0;
+  next_at timestamptz;
 begin
   perform internal.check_caller('worker', 'schedules are settled by workers');
-  select e.* into entry from app.content_entries e where e.id = content_settle.entry_id for no key update;
-  if found then
+  for entry in
+    -- an entry that is being written is left to its writer, or to the next run: no lock waits for another
+    select e.* from app.content_entries e
+     where e.id in (select l.entry_id from app.content_locales l where l.publish_at <= internal.now()
+                     order by l.publish_at limit content_settle.most)
+       for no key update skip locked
+  loop
     perform internal.content_settle(entry);
+    settled := settled + 1;
+  end loop;
+  select min(l.publish_at) into next_at from app.content_locales l where l.publish_at is not null;
+  if next_at <= internal.now() and settled = 0 then
+    next_at := internal.now() + interval '1 second';
   end if;
-  return internal.reply(200, to_json(found));
+  -- no earlier than its time: what answers is in milliseconds
+  return internal.reply(200, to_json(internal.iso(next_at + interval '999 microseconds')));
 end $$;
 comment on function api.content_settle is
-  'For workers, at the time of a schedule: announces what of the entry is due. A schedule that was cancelled or moved is
-   passed over. Locks the entry.';
+  'For workers, at the time of a schedule: announces what is due, of at most so many entries, those that are due longest
+   first. Answers when it is to be called again: at the time of the next schedule, at once when more is due, null when
+   there is none. A schedule that was cancelled or moved is passed over. Locks the entries, without waiting.';
 
 create or replace function internal.content_is_live(entry app.content_entries) returns boolean
 language sql stable as $$
@@ -112,10 +126,8 @@ begin
     update app.content_locales l
        set scheduled_version = chosen, publish_at = at
      where l.entry_id = (content_publish.place).entry_id and l.locale = (content_publish.place).locale;
-    perform internal.enqueue(
-      'content__publish',
-      concat_ws(':', (content_publish.entry).id, (content_publish.place).locale, extract(epoch from at)),
-      jsonb_build_object('entry_id', (content_publish.entry).id), at);
+    -- without a key: one run settles all that is due
+    perform internal.enqueue('content__publish', due_at => at);
     return internal.content_touch(content_publish.entry);
   elsif (content_publish.place).published_version = chosen then
     return content_publish.entry;
