@@ -12,6 +12,7 @@ import { plan } from './commands/plan.ts'
 import { projectsCreate, projectsList } from './commands/projects.ts'
 import { pull } from './commands/pull.ts'
 import { push } from './commands/push.ts'
+import { sourcemapsDelete, sourcemapsList } from './commands/sourcemaps.ts'
 import { sourcemapsPush } from './commands/sourcemaps_push.ts'
 import { sql } from './commands/sql.ts'
 import { types } from './commands/types.ts'
@@ -33,6 +34,8 @@ export const commands: readonly Command[] = [
   contentPull,
   contentPush,
   sourcemapsPush,
+  sourcemapsList,
+  sourcemapsDelete,
   types,
   eventsTail,
   usersShow,

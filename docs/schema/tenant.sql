@@ -1013,6 +1013,7 @@ create table app.content_locales (
   constraint content_locales_published_whole CHECK (((published_version IS NULL) = (published_at IS NULL))),
   constraint content_locales_scheduled_whole CHECK (((scheduled_version IS NULL) = (publish_at IS NULL)))
 );
+CREATE INDEX content_locales_scheduled ON app.content_locales USING btree (publish_at) WHERE (publish_at IS NOT NULL);
 alter table app.content_locales enable row level security;
 create policy "administrators read languages of content" on app.content_locales for select to app_admin
   using (true);

@@ -9,7 +9,7 @@ import { loadTasks } from '#workers/task.ts'
 
 const { start, harness, project, receiver, watch } = await startWebhooks()
 const { admin } = project
-const { create, save, publish, unpublish, get, clear } = contentOf(project)
+const { create, save, publish, unpublish, clear } = contentOf(project)
 const user = await project.user()
 const later = '2026-12-01T11:00:00.000Z'
 afterEach(clear)

@@ -82,3 +82,54 @@ test('what cannot be uploaded is told before anything is sent, or as the server 
   expect(await said('--release', '1', '--dir', 'many')).toEqual([2, expect.stringContaining('at most 100')])
   expect(await bundles()).toEqual([])
 })
+
+test('the maps of the project are listed, all or those of a release', async () => {
+  const run = async (...args: string[]) => {
+    const { code, stdout } = await here.run(['sourcemaps', 'list', ...args], { env })
+    return [code, stdout]
+  }
+  expect(await run()).toEqual([0, expect.stringContaining('There is no source map')])
+  await write('dist/main.js.map', mapOf())
+  await push('--release', '1')
+  await push('--release', '2')
+  expect(await run()).toEqual([0, expect.stringMatching(/^2 +main\.js +1 KB +20\S+Z\n1 +main\.js +1 KB +20\S+Z\n$/)])
+  expect(await run('--release', '1')).toEqual([0, expect.stringMatching(/^1 +main\.js .*\n$/)])
+  const [, text] = await run('--json', '--release', '2')
+  expect(JSON.parse(String(text))).toMatchObject([{ release: '2', bundle: 'main.js', size: mapOf().length }])
+})
+
+test('the list goes on after a page of two hundred', async () => {
+  await project.sql(`
+    insert into app.source_maps (release, bundle, sha256, size, packed_size)
+    select n % 10, n || '.js', '', 1, 1 from generate_series(1, 450) n`)
+  const { stdout } = await here.run(['sourcemaps', 'list', '--json'], { env })
+  expect(new Set(JSON.parse(stdout).map(({ bundle }: { bundle: string }) => bundle)).size).toBe(450)
+})
+
+test('the maps of a release are deleted, or that of one bundle, when somebody says so', async () => {
+  const run = async (...args: string[]) => {
+    const { code, stdout, stderr } = await here.run(['sourcemaps', 'delete', ...args], { env })
+    return [code, stdout, stderr.split('\n')[0]]
+  }
+  for (const file of ['a.js', 'b.js', 'c.js']) await write(`dist/${file}.map`, mapOf())
+  await push('--release', '1')
+  await push('--release', '2')
+  expect(await run('--yes')).toEqual([2, '', expect.stringContaining('--release is missing')])
+  expect(await run('--release', '1')).toEqual([2, '- a.js\n- b.js\n- c.js\n', expect.stringContaining('Nobody can be')])
+  expect(await run('--release', '3', '--yes')).toEqual([5, '', expect.stringContaining('no source map of 3')])
+  expect(await run('--release', '1', '--bundle', 'd.js', '--yes')).toEqual([
+    5,
+    '',
+    expect.stringContaining('of d.js in 1'),
+  ])
+  expect(await bundles()).toHaveLength(6)
+  expect(await run('--release', '1', '--bundle', 'b.js', '--yes')).toEqual([
+    0,
+    '- b.js\n1 source map of 1 deleted.\n',
+    '',
+  ])
+  expect(await bundles()).toEqual(['1 a.js', '1 c.js', '2 a.js', '2 b.js', '2 c.js'])
+  const { stdout } = await here.run(['sourcemaps', 'delete', '--release', '1', '-y', '--json'], { env })
+  expect(JSON.parse(stdout)).toEqual({ release: '1', deleted: ['a.js', 'c.js'] })
+  expect(await bundles()).toEqual(['2 a.js', '2 b.js', '2 c.js'])
+})
