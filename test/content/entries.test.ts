@@ -333,7 +333,7 @@ describe('the list', () => {
   test('is filtered by type, tag, status, language and text', async () => {
     await create(
       'a',
-      { title: 'Straße 100% sure', deep: [{ text: 'in_the "deep"' }] },
+      { title: 'Straße 100% sure', deep: [{ text: 'in_the "deep" C:\\Down' }] },
       { content_type: 'page', tags: ['x', 'y'] },
     )
     await create('b', { title: 'plain', secret: 7 }, { tags: ['y'] })
@@ -362,6 +362,10 @@ describe('the list', () => {
       ['search=in_the', ['a']],
       ['search=in-the', []],
       ['search=%22DEEP%22', ['a']],
+      ['search=%22', ['a']],
+      ['search=%5Cdown', ['a']],
+      ['search=%5C%5C', []],
+      ['search=%22%7D', []],
       ['search=%C3%9CBUNG', ['b']],
       ['search=gone', []],
       ['search=venir', ['a']],

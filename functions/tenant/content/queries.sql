@@ -1,9 +1,9 @@
 -- What administrators read.
 create or replace function internal.content_contains(fields jsonb, part text) returns boolean
 language sql immutable as $$
-  -- the text of the whole has all of its texts in it, where no character is escaped
-  select (content_contains.part ~ '["\\[:cntrl:]]'
-          or strpos(lower(content_contains.fields::text), content_contains.part) > 0)
+  -- the text of the whole has all of its texts in it, escaped as that of the part is
+  select strpos(lower(content_contains.fields::text),
+                substr(to_json(content_contains.part)::text, 2, length(to_json(content_contains.part)::text) - 2)) > 0
      and exists (select from jsonb_path_query(content_contains.fields, 'strict $.** ? (@.type() == "string")') t (value)
                   where strpos(lower(t.value #>> '{}'), content_contains.part) > 0)
 $$;

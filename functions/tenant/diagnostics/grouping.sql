@@ -17,8 +17,8 @@ begin
     ' ?\x01 ?', E'\n', 'g'));
 end $$;
 comment on function internal.diagnostics_frames is
-  'Frames of a stack, \x01 between them, as one a line: without addresses, line and column numbers, query strings, and of
-   each path all but its last part.';
+  'Frames of a stack, \x01 between them, as one a line: without addresses, line and column numbers, query strings, and
+   of each path all but its last part.';
 
 create or replace function internal.diagnostics_fingerprint(kind text, message text, stack text) returns text
 language plpgsql immutable parallel safe as $$

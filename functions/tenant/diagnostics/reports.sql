@@ -177,7 +177,8 @@ begin
   if accepted > 0 then
     perform internal.diagnostics_store(case when accepted = sent then diagnostics_report.reports else (
       select jsonb_agg(s.item order by s.n)
-        from jsonb_array_elements(diagnostics_report.reports) with ordinality s (item, n) where s.n <= accepted) end, me);
+        from jsonb_array_elements(diagnostics_report.reports) with ordinality s (item, n)
+       where s.n <= accepted) end, me);
   end if;
   return internal.reply(202, json_build_object('accepted', accepted, 'dropped', sent - accepted));
 end $$;
