@@ -96,11 +96,11 @@ export const stopServer = async (child: ChildProcess): Promise<void> => {
 }
 
 export const until = async <T>(what: string, look: () => Promise<T | undefined> | T | undefined): Promise<T> => {
-  for (const deadline = Date.now() + 15_000; Date.now() < deadline; await sleep(50)) {
+  for (const deadline = Date.now() + 60_000; Date.now() < deadline; await sleep(50)) {
     const found = await look()
     if (found !== undefined) return found
   }
-  throw new DemoError(`${what} did not happen within 15 seconds.`)
+  throw new DemoError(`${what} did not happen within a minute.`)
 }
 
 type Project = { readonly project: { id: string }; readonly api_keys: { client: { key: string } } }
