@@ -88,6 +88,27 @@ type Stored = ReportFields & {
 
 /** A body has at most 1 MB. */
 const batchSize = 20
+/** What the server takes of a context, in bytes. */
+const mostContext = 16_384
+
+/** A context that can be sent: an error must not be lost because of what stands beside it. */
+const contextOf = (context: ReportFields['context']): ReportFields['context'] => {
+  try {
+    // React Native has no TextEncoder in every version
+    const bytes = encodeURIComponent(JSON.stringify(context)).replace(/%../g, '.').length
+    return bytes <= mostContext ? context : { omitted: 'The context was too large.' }
+  } catch {
+    return { omitted: 'The context was no JSON.' }
+  }
+}
+
+const textOf = (error: unknown): string => {
+  try {
+    return error instanceof Error ? `${error.name}: ${error.message}` : String(error)
+  } catch {
+    return 'Unknown'
+  }
+}
 
 /** Reports of errors, in a queue that outlives restarts and the lack of a network. Each counts once, also where an answer was lost. */
 export const createDiagnostics = (app: App, options: DiagnosticsOptions = {}): Diagnostics => {
@@ -132,9 +153,11 @@ export const createDiagnostics = (app: App, options: DiagnosticsOptions = {}): D
       const { body } = await send(sendReports, { body: { reports: batch.map(sentForm) } as never })
       return body.data.accepted
     } catch (error) {
-      // what the server will never take must not hold up the rest
-      if (isRefusal(error) && [400, 413].includes(error.status)) return 0
-      throw error
+      if (!isRefusal(error) || ![400, 413].includes(error.status)) throw error
+      // what the server will never take must not hold up the rest, nor take it along
+      if (batch.length <= 1) return 0
+      const half = Math.ceil(batch.length / 2)
+      return (await post(batch.slice(0, half))) + (await post(batch.slice(half)))
     }
   }
 
@@ -167,14 +190,15 @@ export const createDiagnostics = (app: App, options: DiagnosticsOptions = {}): D
 
   const report: Diagnostics['report'] = async (error, fields = {}) => {
     const at = transport.now()
-    if (at - minute.began >= 60_000) minute = { began: at, taken: 0 }
+    // also when somebody sets the clock back
+    if (Math.abs(at - minute.began) >= 60_000) minute = { began: at, taken: 0 }
     if (minute.taken >= perMinute) return false
     minute.taken += 1
-    const isError = error instanceof Error
-    const message = (isError ? `${error.name}: ${error.message}` : String(error)).slice(0, 4096) || 'Unknown'
-    const stack = isError ? error.stack?.slice(0, 32_768) : undefined
+    const message = textOf(error).slice(0, 4096) || 'Unknown'
+    const stack = error instanceof Error ? error.stack?.slice(0, 32_768) : undefined
+    const context = fields.context && contextOf(fields.context)
     const user = (await sessions.current())?.userId ?? null
-    await change((all) => [...all, { ...fields, id: newId(), message, stack, at, user }].slice(-most))
+    await change((all) => [...all, { ...fields, context, id: newId(), message, stack, at, user }].slice(-most))
     schedule(delay)
     return true
   }

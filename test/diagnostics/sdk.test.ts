@@ -51,6 +51,55 @@ test('a loop of errors is throttled, and the oldest go first', async () => {
   expect((await issues()).map(({ title }) => title).sort()).toEqual(['Failure xx', 'Failure xxx', 'Failure xxxx'])
 })
 
+test('a report that the server refuses takes none of the others along, nor holds them up', async () => {
+  const { diagnostics } = start()
+  for (const n of 'abcde')
+    await diagnostics.report(`Failure ${n}`, n === 'c' ? { fingerprint: 'x'.repeat(129) } : { fingerprint: n })
+  expect(await diagnostics.flush()).toEqual({ accepted: 4, left: 0 })
+  expect((await issues()).map(({ title }) => title).sort()).toEqual(['a', 'b', 'd', 'e'].map((n) => `Failure ${n}`))
+})
+
+test('twenty reports that are too long for one request come in several', async () => {
+  const { diagnostics } = start()
+  for (let n = 0; n < 20; n += 1) {
+    const error = new Error('Long')
+    error.stack = `at f\n${'\u20ac'.repeat(32_000)}`
+    await diagnostics.report(error)
+  }
+  expect(await diagnostics.flush()).toEqual({ accepted: 20, left: 0 })
+  expect((await only()).count).toBe(20)
+})
+
+test('an error is not lost because of its context, nor because it is no text', async () => {
+  const { diagnostics } = start()
+  const circle: Record<string, unknown> = {}
+  circle['self'] = circle
+  await diagnostics.report('Circular', { context: circle, fingerprint: 'f' })
+  await diagnostics.report('Large', { context: { text: '\u20ac'.repeat(6000) }, fingerprint: 'f' })
+  await diagnostics.report('Fits', { context: { text: 'x'.repeat(16_000) }, fingerprint: 'f' })
+  await diagnostics.report(Object.create(null), { fingerprint: 'f' })
+  expect(await diagnostics.flush()).toEqual({ accepted: 4, left: 0 })
+  const found = await reportsOf((await only()).id)
+  expect(new Map(found.map(({ message, context }) => [message, context]))).toEqual(
+    new Map<string, unknown>([
+      ['Circular', { omitted: 'The context was no JSON.' }],
+      ['Large', { omitted: 'The context was too large.' }],
+      ['Fits', { text: 'x'.repeat(16_000) }],
+      ['Unknown', null],
+    ]),
+  )
+})
+
+test('a clock that is set back takes no reports away', async () => {
+  const { diagnostics, app } = start({ perMinute: 1 })
+  expect([await diagnostics.report('One'), await diagnostics.report('Two')]).toEqual([true, false])
+  const { transport } = app.inside
+  const now = transport.now
+  onTestFinished(() => void Object.assign(transport, { now }))
+  Object.assign(transport, { now: () => now() - 3_600_000 })
+  expect(await diagnostics.report('Three')).toBe(true)
+})
+
 test('a report of who signed out is not sent as that of another', async () => {
   const { app, diagnostics } = start()
   const { userId } = await app.ensureSignedIn()
