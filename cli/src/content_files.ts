@@ -76,7 +76,7 @@ const parsedMarkdown = (text: string, file: string): { fields: Content; body: st
   const fields: Record<string, unknown> = Object.create(null)
   for (const line of front.split('\n')) {
     if (line.trim() === '') continue
-    const [, name = '', value = ''] = /^("(?:[^"\\]|\\.)*"|[$\w-]+)\s*:\s*(.*)$/.exec(line) ?? []
+    const [, name = '', value = ''] = /^("(?:[^"\\]|\\.)*"|[$\w-]+)\s*:\s*([\s\S]*)$/.exec(line) ?? []
     if (name === '') throw usageError(`${file} has a line that is no field: ${line.slice(0, 60)}`)
     const known = name.startsWith('"') ? String(JSON.parse(name)) : name
     try {
