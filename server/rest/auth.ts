@@ -8,7 +8,7 @@ import type { CachedProject } from '#server/http/project_cache.ts'
 import { addressKey } from '#server/http/rate_limiter.ts'
 import type { Route } from '#server/http/route.ts'
 import { linkSettings, makeLink, serverAdministrator } from '#server/rest/auth_admin.ts'
-import { codeFor, noteKey } from '#server/rest/auth_codes.ts'
+import { codeFor, messageFor, noteKey } from '#server/rest/auth_codes.ts'
 import { type Asks, adminSignatures, type Context, type Fields, signatures } from '#server/rest/auth_context.ts'
 import { handlerOf } from '#server/rest/auth_handlers.ts'
 import { claimsFor, claimsOf, invalid } from '#server/rest/auth_shapes.ts'
@@ -114,7 +114,10 @@ const bodyOf = ({ body }: FastifyRequest): Fields => {
   const parsed = parseJson(bytes)
   if (parsed.kind === 'broken' || typeof parsed.value !== 'object' || Array.isArray(parsed.value) || !parsed.value)
     throw invalid('body', 'must be a JSON object')
-  return parsed.value as Fields
+  const fields = parsed.value as Fields
+  const { phone } = fields
+  // GoTrue takes a number without its plus too, and clients send it so
+  return typeof phone === 'string' && /^[1-9]\d{6,14}$/.test(phone) ? { ...fields, phone: `+${phone}` } : fields
 }
 
 /** A refusal in the form of GoTrue. */
@@ -122,12 +125,14 @@ export const sendRefusal = (reply: FastifyReply, request: FastifyRequest, error:
   if (error.headers) reply.headers(error.headers)
   const { status, code, message, details } = error
   const isWeak = code === 'WEAK_PASSWORD'
+  const word = codeFor(error, request)
+  const theirs = messageFor(error, word, request)
   return reply.status(status).send({
     code: status,
-    error_code: codeFor(error, request),
-    msg: message,
+    error_code: word,
+    msg: theirs ?? message,
     ...(isWeak ? { weak_password: { reasons: ['length'] } } : {}),
-    // our own word for it
-    details: { ...details, code },
+    // our own word for it, and what it means
+    details: { ...details, code, ...(theirs ? { message } : {}) },
   })
 }

@@ -68,3 +68,29 @@ export const codeFor = ({ code, details }: ApiError, request: FastifyRequest): s
   const own = wordsOf[path === 'token' ? `${place} ${String(grant_type)}` : place]
   return own?.[code] ?? words[code] ?? code
 }
+
+/**
+ * What GoTrue says, where apps compare the text: they did so before it had codes, and many still do. By its code, or by the method and path with the kind of
+ * grant. Ours stands in `details.message` then.
+ */
+const messages: Readonly<Record<string, string>> = {
+  otp_expired: 'Token has expired or is invalid',
+  refresh_token_already_used: 'Invalid Refresh Token: Already Used',
+  refresh_token_not_found: 'Invalid Refresh Token: Refresh Token Not Found',
+  user_already_exists: 'User already registered',
+  'POST /token password invalid_credentials': 'Invalid login credentials',
+  'POST /token id_token bad_jwt': 'Bad ID token',
+  'POST /token id_token provider_disabled': 'Provider is not enabled',
+}
+
+/** The message of a refusal for clients that compare it; null where ours is as good. */
+export const messageFor = ({ details }: ApiError, word: string, request: FastifyRequest): string | null => {
+  const { '*': path } = request.params as { '*'?: string }
+  const { grant_type } = request.query as { grant_type?: unknown }
+  if (word === 'weak_password') return `Password should be at ${String(details?.['reason']).replace(/^.* at /, '')}.`
+  if (word === 'validation_failed' && details?.['reason'] === 'must be a mail address')
+    return 'Unable to validate email address: invalid format'
+  if (word === 'validation_failed' && String(details?.['reason']).startsWith('must be a phone number'))
+    return 'Invalid phone number format (E.164 required)'
+  return messages[`${request.method} /${path} ${String(grant_type)} ${word}`] ?? messages[word] ?? null
+}

@@ -48,7 +48,11 @@ export const userOf = (user: OurUser, more: { readonly new_email?: string; reado
     ...more,
     last_sign_in_at: user.last_seen_at,
     app_metadata: { ...(providers[0] ? { provider: providers[0] } : {}), providers },
-    user_metadata: { ...user.properties, display_name: user.display_name, avatar_url: user.avatar_url },
+    user_metadata: {
+      ...user.properties,
+      display_name: user.display_name,
+      ...(user.avatar_url === null ? {} : { avatar_url: user.avatar_url }),
+    },
     identities: named.map((identity) => identityOf(user, identity)),
     is_anonymous: user.email === null && user.phone === null && named.length === 0,
     created_at: user.first_seen_at,

@@ -5,13 +5,15 @@ import { checkJson } from '#server/http/json.ts'
 
 /** Of what a client sends, PostgREST gets these: neither credentials nor what proxies add. */
 const passedHeaders = ['accept', 'content-type', 'prefer', 'range', 'range-unit', 'if-none-match', 'if-match']
+/** W3C Trace Context and Baggage: a function reads them in the setting request.headers. */
+const traceHeaders = ['traceparent', 'tracestate', 'baggage']
 /** Clients name the schema public, which is that of the collections here. */
 const profileHeaders = ['accept-profile', 'content-profile']
 
 /** The headers of a request for PostgREST. Refuses 400 INVALID_INPUT: PostgREST answers 500 to bytes that are not ASCII. */
 export const headersFor = (request: FastifyRequest): Record<string, string> => {
   const headers: Record<string, string> = {}
-  for (const name of [...passedHeaders, ...profileHeaders]) {
+  for (const name of [...passedHeaders, ...traceHeaders, ...profileHeaders]) {
     const value = request.headers[name]
     if (typeof value !== 'string') continue
     if (!/^[\t -~]*$/.test(value))

@@ -63,13 +63,14 @@ const answer = async (services: Services, request: FastifyRequest, reply: Fastif
   const role = resolved.role === 'app_server' || resolved.role === 'app_anon' ? resolved.role : 'app_rest'
   if (role === 'app_anon') whenClosed(reply, await lease.strangersTurn())
   const response = await ask(lease, asked, lease.tokenFor({ ...claims, role }))
-  if (isWrite && response.status < 400) {
+  if (isWrite && response.status < 300) {
     // what triggers queued and published is not in the response of PostgREST
     services.waker.wake(projectId, new Date().toISOString())
     services.realtime.published(projectId)
   }
   const { status, body } = response
-  if (status < 400 || !Buffer.isBuffer(body) || request.method === 'HEAD') return passOn(response, request, reply)
+  // 300 is a refusal too: several functions that a call could mean
+  if (status < 300 || !Buffer.isBuffer(body) || request.method === 'HEAD') return passOn(response, request, reply)
   const reference = missingReference(status, body.toString())
   const found =
     reference &&

@@ -91,6 +91,43 @@ describe('functions', () => {
     expect(await server.rpc('ungranted')).toMatchObject({ status: 403, error: { code: '42501' } })
   })
 
+  test('answer nothing, and see the trace of the request', async () => {
+    await byHand(
+      `create function rest.nothing(n int) returns void language sql immutable as '';
+       create function rest.nothing_of_many() returns setof void language sql stable as 'select null::void from generate_series(1, 3)';
+       create function rest.trace_of() returns json language sql stable as $$
+         select current_setting('request.headers')::json $$;
+       grant execute on function rest.nothing, rest.nothing_of_many, rest.trace_of to app_rest`,
+      () => client.rpc('trace_of'),
+    )
+    expect(await client.rpc('nothing', { n: 1 })).toMatchObject({ status: 204, error: null, data: null })
+    expect(await client.rpc('nothing', { n: 1 }, { get: true })).toMatchObject({ status: 204, error: null })
+    expect((await client.rpc('nothing_of_many')).error).toBeNull()
+    const traceparent = '00-4bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b7-01'
+    const traced = client.rpc('trace_of').setHeader('traceparent', traceparent).setHeader('baggage', 'a=1')
+    const { data } = await traced.setHeader('cookie', 'c=1')
+    expect(data).toMatchObject({ traceparent, baggage: 'a=1' })
+    expect(Object.keys(data)).not.toEqual(expect.arrayContaining([expect.stringMatching(/^(cookie|apikey)$/)]))
+  })
+
+  test('of one name, which a call could mean alike, are named as clients know them', async () => {
+    await byHand(
+      `create function rest.either(a int) returns int language sql immutable as 'select 1';
+       create function rest.either(a text) returns int language sql immutable as 'select 2';
+       grant execute on function rest.either(int), rest.either(text) to app_rest`,
+      async () => {
+        const { error } = await client.rpc('either', { a: 1 })
+        return { error: error?.code === 'PGRST203' ? null : error }
+      },
+    )
+    const { status, error } = await client.rpc('either', { a: 1 })
+    expect({ status, error }).toMatchObject({
+      status: 300,
+      error: { code: 'PGRST203', message: expect.stringContaining('public.either(a => integer)') },
+    })
+    expect(JSON.stringify(error)).not.toMatch(/\brest\b/)
+  })
+
   test('those of Postgres and of the program are not there', async () => {
     for (const name of ['pg_advisory_xact_lock', 'pg_sleep', 'rest_begin', 'set_config', 'rest_prepare', 'put_away'])
       expect((await server.rpc(name)).error?.code, name).toBe('PGRST202')

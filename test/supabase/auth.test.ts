@@ -84,8 +84,8 @@ test('refusals have the codes of GoTrue, with our own beside them', async () => 
   expect((await ask('/token?grant_type=password', { email, password: 'another one' })).body).toEqual({
     code: 401,
     error_code: 'invalid_credentials',
-    msg: 'The email or the password is wrong.',
-    details: { code: 'UNAUTHORIZED' },
+    msg: 'Invalid login credentials',
+    details: { code: 'UNAUTHORIZED', message: 'The email or the password is wrong.' },
   })
   expect((await newClient('svc_nothing').auth.signInAnonymously()).error?.code).toBe('UNAUTHORIZED')
   expect((await client.auth.signUp({ phone: newPhone(), password })).error?.code).toBe('validation_failed')
@@ -101,10 +101,45 @@ test('refusals have the codes of GoTrue, with our own beside them', async () => 
   expect(await ask('/user', null, {}, 'GET')).toMatchObject({ status: 401, body: { error_code: 'no_authorization' } })
 })
 
+test('texts that apps compare are those of GoTrue', async () => {
+  const email = newEmail()
+  const client = newClient()
+  const said = async (made: PromiseLike<{ error: { message: string } | null }>) => (await made).error?.message
+  expect(await said(client.auth.signUp({ email, password: 'short' }))).toBe(
+    'Password should be at least 8 characters.',
+  )
+  expect(await said(client.auth.signUp({ email: 'nobody', password }))).toBe(
+    'Unable to validate email address: invalid format',
+  )
+  await client.auth.signUp({ email, password })
+  expect(await said(client.auth.signUp({ email, password }))).toBe('User already registered')
+  expect(await said(client.auth.signInWithPassword({ email, password: 'another passphrase' }))).toBe(
+    'Invalid login credentials',
+  )
+  expect(await said(client.auth.verifyOtp({ email, token: '123456', type: 'email' }))).toBe(
+    'Token has expired or is invalid',
+  )
+  expect(await said(newClient().auth.refreshSession({ refresh_token: 'nothing' }))).toBe(
+    'Invalid Refresh Token: Refresh Token Not Found',
+  )
+  expect(await said(client.auth.signInWithOtp({ phone: '0123' }))).toBe('Invalid phone number format (E.164 required)')
+  // a change with a wrong current password is no sign-in
+  expect(await said(client.auth.updateUser({ password: 'x'.repeat(12), current_password: 'wrong' }))).not.toMatch('login')
+})
+
+test('a phone number may come without its plus, as GoTrue takes it', async () => {
+  const verified = async (phone: string) =>
+    (await newClient().auth.verifyOtp({ phone, token: '123456', type: 'sms' })).error?.code
+  // what is asked next: whether texts are sent at all
+  expect(await verified(newPhone().slice(1))).toBe('phone_provider_disabled')
+  expect(await verified('0123')).toBe('validation_failed')
+})
+
 test('an anonymous user, whose address is linked with a code', async () => {
   const client = newClient()
   const { data } = await client.auth.signInAnonymously({ options: { data: { level: 1 } } })
-  expect(data.user).toMatchObject({ is_anonymous: true, email: '', identities: [], user_metadata: { level: 1 } })
+  expect(data.user).toMatchObject({ is_anonymous: true, email: '', identities: [] })
+  expect(data.user?.user_metadata).toEqual({ level: 1, display_name: expect.any(String) })
   const email = newEmail()
   const sent = await client.auth.updateUser({ email })
   expect(sent.error).toBeNull()

@@ -57,6 +57,13 @@ begin
 end $$;
 comment on function rest_answers.add is 'Adds a row to an answer. Refuses 400 RESPONSE_TOO_LARGE above 8 MB.';
 
+create function rest_answers.add_nothing(state text, r anyelement) returns text
+language sql volatile as $$
+  select add_nothing.state || ', null'
+$$;
+comment on function rest_answers.add_nothing is
+  'Adds what a function without a result returns to an answer. PL/pgSQL takes no argument of type void.';
+
 create function rest_answers.add_line(state text, line text, delimiter text) returns text
 language plpgsql volatile as $$
 begin
@@ -97,6 +104,10 @@ comment on function rest_answers.as_json is 'The list of the collected rows, as 
 create aggregate rest_answers.json_agg(anyelement) (sfunc = rest_answers.add, stype = text, initcond = E'0 0 0\n',
                                                     finalfunc = rest_answers.as_json);
 comment on aggregate rest_answers.json_agg(anyelement) is 'As json_agg, of at most 8 MB.';
+
+create aggregate rest_answers.json_agg(void) (sfunc = rest_answers.add_nothing, stype = text, initcond = E'0 0 0\n',
+                                              finalfunc = rest_answers.as_json);
+comment on aggregate rest_answers.json_agg(void) is 'As json_agg, of calls that return void: a null for each.';
 
 create aggregate rest_answers.string_agg(text, text) (sfunc = rest_answers.add_line, stype = text,
                                                       finalfunc = rest_answers.as_text);
@@ -153,10 +164,12 @@ drop function rest_answers.count_double(float8[], float8);
 drop function rest_answers.undivided(float8);
 drop function rest_answers.add_double(float8, float8);
 drop aggregate rest_answers.string_agg(text, text);
+drop aggregate rest_answers.json_agg(void);
 drop aggregate rest_answers.json_agg(anyelement);
 drop function rest_answers.as_json(text);
 drop function rest_answers.as_text(text);
 drop function rest_answers.add_line(text, text, text);
+drop function rest_answers.add_nothing(text, anyelement);
 drop function rest_answers.add(text, anyelement);
 drop function rest_answers.put_away(text);
 drop schema rest_answers;
