@@ -5,22 +5,20 @@ import type { Readable } from 'node:stream'
 import { refusal } from '#server/errors.ts'
 import { appendFile, storeBytes } from '#server/media/bytes.ts'
 import type { UploadLink } from '#server/media/links.ts'
+import { checkPart, type Part, type PartStorage, partName, partsAmong, reached, refused } from '#server/media/parts.ts'
 import { type MediaStorage, mostBytes, type Name, type StoredName, versionOf } from '#server/media/storage.ts'
 import { createProjectFiles } from '#server/providers/project_files.ts'
 
 /** Files take uploads themselves: whole ones, and parts of one. */
-export type FileStorage = MediaStorage & {
-  /** Stores an upload that came whole. Refuses a size that is not the registered one, and more than 50 MB. */
-  receive(upload: UploadLink, source: Readable): Promise<number>
-  /** Stores the bytes from `start` to `end`, both included, and answers up to where bytes have come without a gap. */
-  receivePart(upload: UploadLink, source: Readable, start: number, end: number, total: number): Promise<number>
-  /** Up to where bytes have come: the size of an upload that came whole. */
-  offset(upload: UploadLink): Promise<number>
-  /** The size of an upload that is whole; null while bytes are missing. Makes it of its parts where all have come and a crash was faster. */
-  finish(upload: UploadLink, total: number): Promise<number | null>
-  /** An object, to be sent by this server. Whoever opens it closes it. */
-  open(name: Name): Promise<FileHandle>
-}
+export type FileStorage = MediaStorage &
+  PartStorage & {
+    /** Stores an upload that came whole. Refuses a size that is not the registered one, and more than 50 MB. */
+    receive(upload: UploadLink, source: Readable): Promise<number>
+    /** The size of an upload that is whole; null while bytes are missing. Makes it of its parts where all have come and a crash was faster. */
+    finish(upload: UploadLink, total: number): Promise<number | null>
+    /** An object, to be sent by this server. Whoever opens it closes it. */
+    open(name: Name): Promise<FileHandle>
+  }
 
 type Version = { readonly projectId: string; readonly assetId: string; readonly version: string }
 
@@ -31,14 +29,10 @@ const ignoreMissing = (error: unknown) => {
 const ids = /^[0-9a-f-]{36}$/
 const names = /^[0-9a-z][0-9a-z._-]{0,120}$/
 
-const refused = (reason: string) =>
-  refusal(400, 'INVALID_INPUT', `The file ${reason}.`, { field: 'body', reason }, { Connection: 'close' })
-
 const tooLong = (most: number) => () => refused(`has more than ${most} bytes`)
 
 /** A signed URL is a licence for one file: it must not fill the disk with temporary ones. */
 const mostAtOnce = 4
-const mostParts = 1000
 
 /** A name survives a crash when its folder has been written too. */
 const syncFolder = async (folder: string) => {
@@ -91,24 +85,15 @@ export const createFileStorage = (folder: string): FileStorage => {
   }
 
   /** Parts that came, by where they begin. */
-  const partsOf = async (upload: Version) => {
+  const partsOf = async (upload: Version): Promise<readonly Part[]> => {
     const found = await readdir(dirname(uploadAt(upload))).catch((error) => {
       ignoreMissing(error)
       return []
     })
-    return found
-      .flatMap((name) => {
-        const [, version, start, end, total] = /^([0-9a-z]+)\.part-(\d+)-(\d+)-(\d+)$/.exec(name) ?? []
-        return version === upload.version
-          ? [{ name, start: Number(start), end: Number(end), total: Number(total) }]
-          : []
-      })
-      .sort((a, b) => a.start - b.start || b.end - a.end)
+    return partsAmong(found, upload.version)
   }
-  type Parts = Awaited<ReturnType<typeof partsOf>>
-  const reached = (parts: Parts) => parts.reduce((to, part) => (part.start <= to ? Math.max(to, part.end + 1) : to), 0)
 
-  const assemble = async (upload: Version, parts: Parts, total: number) => {
+  const assemble = async (upload: Version, parts: readonly Part[], total: number) => {
     const target = uploadAt(upload)
     await placed(target, async (file) => {
       let to = 0
@@ -161,14 +146,12 @@ export const createFileStorage = (folder: string): FileStorage => {
   const receivePart: FileStorage['receivePart'] = async (upload, source, start, end, total) => {
     const before = await partsOf(upload)
     const known = reached(before)
-    const [first] = before
-    if (first && first.total !== total) throw refused(`has ${first.total} bytes, as its first part said`)
-    if (before.length >= mostParts) throw refused(`comes in more than ${mostParts} parts`)
+    checkPart(before, total)
     // bytes that came before are not stored a second time
     const from = Math.max(start, known)
     const most = end - start + 1
     // with the size of the whole, which nothing else knows where none was registered
-    const target = `${uploadAt(upload)}.part-${from}-${end}-${total}`
+    const target = join(dirname(uploadAt(upload)), partName(upload.version, from, end, total))
     await placed(target, async (file) => {
       const size = await storeBytes(file, source, { skip: from - start, most, tooLong: tooLong(most) })
       if (size !== most) throw refused(`must have the ${most} bytes of its Content-Range`)
@@ -202,6 +185,11 @@ export const createFileStorage = (folder: string): FileStorage => {
       return whole ?? reached(await partsOf(upload))
     },
     finish,
+    async discard(upload) {
+      const folder = dirname(uploadAt(upload))
+      for (const { name } of await partsOf(upload)) await unlink(join(folder, name)).catch(ignoreMissing)
+      await unlink(uploadAt(upload)).catch(ignoreMissing)
+    },
     async promote(upload, check) {
       const [from, to] = [uploadAt(upload), objectAt({ ...upload, object: upload.version })]
       const arrived = (await sizeOf(from)) ?? (await sizeOf(to))

@@ -3,6 +3,8 @@ import { stat } from 'node:fs/promises'
 import type { Readable } from 'node:stream'
 import type { _Object, S3Client } from '@aws-sdk/client-s3'
 import { StartError } from '#server/errors.ts'
+import type { PartStorage } from '#server/media/parts.ts'
+import { createS3Parts } from '#server/media/s3_parts.ts'
 import { type MediaStorage, type Name, type ReceivedUpload, type StoredName, versionOf } from '#server/media/storage.ts'
 
 type S3Place = {
@@ -60,7 +62,11 @@ const isMissing = (error: unknown) =>
  * the size, are signed. The commit copies them to `<project>/objects/<asset>/<version>`, so that an upload URL that is still valid changes
  * nothing any more.
  */
-export const createS3Storage = (text: string, now: () => Date, limits = usualLimits): MediaStorage => {
+export const createS3Storage = (
+  text: string,
+  now: () => Date,
+  limits = usualLimits,
+): MediaStorage & { readonly parts: PartStorage } => {
   // with its retries, and however slowly an answer comes
   const bounded = () => ({ abortSignal: AbortSignal.timeout(2 * limits.answerMs) })
   const { bucket: Bucket, ...place } = readStorageUrl(text)
@@ -128,10 +134,31 @@ export const createS3Storage = (text: string, now: () => Date, limits = usualLim
   const removePrefix = async (prefix: string) => {
     for await (const part of listed(prefix)) await removeKeys(keysOf(part))
   }
+  const put = async (Key: string, Body: Readable, ContentLength: number, ContentType: string) => {
+    const { s3, client } = await connected()
+    await client.send(new s3.PutObjectCommand({ Bucket, Key, Body, ContentLength, ContentType }), untilDone)
+  }
+  const readAll = async (Key: string, Range?: string) => {
+    const { s3, client } = await connected()
+    const found = await client.send(new s3.GetObjectCommand({ Bucket, Key, ...(Range ? { Range } : {}) }))
+    return found.Body as Readable
+  }
+  const namesBelow = async (prefix: string) => {
+    const found: string[] = []
+    for await (const part of listed(prefix)) found.push(...keysOf(part).map((key) => key.slice(prefix.length)))
+    return found
+  }
   const secondsTo = (at: Date) => Math.max(1, Math.floor((at.getTime() - now().getTime()) / 1000))
 
   return {
     endsUploads: false,
+    parts: createS3Parts({
+      list: namesBelow,
+      size: async (key) => (await head(key))?.ContentLength ?? null,
+      put,
+      read: readAll,
+      remove: removeKeys,
+    }),
     async uploadUrl(upload, expiresAt) {
       const { s3, client } = await connected()
       const command = new s3.PutObjectCommand({
@@ -191,25 +218,10 @@ export const createS3Storage = (text: string, now: () => Date, limits = usualLim
       return found ? { size: found.ContentLength ?? 0, modifiedAt: found.LastModified ?? new Date(0) } : null
     },
     async read(name, start = 0, end) {
-      const { s3, client } = await connected()
-      const Range = start === 0 && end === undefined ? undefined : `bytes=${start}-${end ?? ''}`
-      const found = await client.send(
-        new s3.GetObjectCommand({ Bucket, Key: objectKey(name), ...(Range ? { Range } : {}) }),
-      )
-      return found.Body as Readable
+      return readAll(objectKey(name), start === 0 && end === undefined ? undefined : `bytes=${start}-${end ?? ''}`)
     },
     async write(name, file, mimeType) {
-      const { s3, client } = await connected()
-      await client.send(
-        new s3.PutObjectCommand({
-          Bucket,
-          Key: objectKey(name),
-          Body: createReadStream(file),
-          ContentLength: (await stat(file)).size,
-          ContentType: mimeType,
-        }),
-        untilDone,
-      )
+      await put(objectKey(name), createReadStream(file), (await stat(file)).size, mimeType)
     },
     async remove(projectId, assetId) {
       await removePrefix(`${projectId}/uploads/${assetId}/`)
@@ -219,10 +231,7 @@ export const createS3Storage = (text: string, now: () => Date, limits = usualLim
     removeNames: (projectId, paths) => removeKeys(paths.map((path) => `${projectId}/${path}`)),
     removeVersion: (projectId, assetId, version) => removePrefix(objectKey({ projectId, assetId, object: version })),
     async derived(projectId, assetId) {
-      const found: string[] = []
-      for await (const part of listed(`${projectId}/objects/${assetId}/`))
-        found.push(...keysOf(part).map((key) => key.split('/').at(-1) ?? ''))
-      return found.filter((name) => name.includes('.'))
+      return (await namesBelow(`${projectId}/objects/${assetId}/`)).filter((name) => name.includes('.'))
     },
     async *list(projectId) {
       for await (const part of listed(`${projectId}/`)) yield part.flatMap((object) => nameOf(projectId, object))

@@ -105,9 +105,7 @@ test('texts that apps compare are those of GoTrue', async () => {
   const email = newEmail()
   const client = newClient()
   const said = async (made: PromiseLike<{ error: { message: string } | null }>) => (await made).error?.message
-  expect(await said(client.auth.signUp({ email, password: 'short' }))).toBe(
-    'Password should be at least 8 characters.',
-  )
+  expect(await said(client.auth.signUp({ email, password: 'short' }))).toBe('Password should be at least 8 characters.')
   expect(await said(client.auth.signUp({ email: 'nobody', password }))).toBe(
     'Unable to validate email address: invalid format',
   )
@@ -124,7 +122,9 @@ test('texts that apps compare are those of GoTrue', async () => {
   )
   expect(await said(client.auth.signInWithOtp({ phone: '0123' }))).toBe('Invalid phone number format (E.164 required)')
   // a change with a wrong current password is no sign-in
-  expect(await said(client.auth.updateUser({ password: 'x'.repeat(12), current_password: 'wrong' }))).not.toMatch('login')
+  expect(await said(client.auth.updateUser({ password: 'x'.repeat(12), current_password: 'wrong' }))).not.toMatch(
+    'login',
+  )
 })
 
 test('a phone number may come without its plus, as GoTrue takes it', async () => {

@@ -62,7 +62,8 @@ const cleanStored = async ({ step, projectId, services }: TenantContext): Promis
   }
 }
 
-const isTemporary = ({ path }: StoredName) => path.endsWith('.tmp')
+/** Parts are those of an upload that has not come whole in a day. */
+const isTemporary = ({ path }: StoredName) => path.endsWith('.tmp') || path.includes('.part-')
 
 /** Daily: deletes uploads whose file never came, and removes bytes that belong to nothing, files of image work among them. */
 export const mediaClean = outboxTask(

@@ -101,7 +101,7 @@ comment on function internal.media_bucket_open is
 
 create or replace function internal.media_presign_put(bucket text, key text, content_type text, is_free boolean,
                                                       seconds int, size_bytes bigint default null,
-                                                      replaces boolean default true)
+                                                      replaces boolean default true, renews boolean default false)
 returns app.media_assets
 language plpgsql volatile security definer set search_path = '' as $$
 declare
@@ -137,9 +137,9 @@ begin
                           'Another file has this key: choose another key, or delete that file.', '{"field": "key"}');
   else
     update app.media_assets m
-       -- bytes that came as another type are no upload of this one
-       set upload_version = case when m.upload_mime_type = type then coalesce(m.upload_version,
-                                        internal.media_new_version())
+       -- bytes that came as another type, or for an upload that began before, are no upload of this one
+       set upload_version = case when m.upload_mime_type = type and not media_presign_put.renews
+                                 then coalesce(m.upload_version, internal.media_new_version())
                                  else internal.media_new_version() end,
            upload_mime_type = type,
            size_bytes = case when m.status = 'pending' then media_presign_put.size_bytes else m.size_bytes end,
@@ -154,7 +154,8 @@ begin
 end $$;
 comment on function internal.media_presign_put is
   'The asset of a key with an open upload: a new one, or the one of the key, whose bytes the next commit replaces.
-   size_bytes is the exact size, where it is known. Refuses 400 MIME_NOT_ALLOWED, PRESIGN_PUT_NOT_AVAILABLE (a free
+   size_bytes is the exact size, where it is known. renews: no parts of an upload that began before belong to this one.
+   Refuses 400 MIME_NOT_ALLOWED, PRESIGN_PUT_NOT_AVAILABLE (a free
    project, without a size), 402 FREE_TIER_LIMIT_REACHED, 409 KEY_IN_USE (a file that was uploaded in another way, of
    another user, or blocked; without replaces any file that is there), and as internal.media_place and
    internal.media_bucket_open. Locks the user or the key, the bucket, the asset, and in a free project the budget.';
@@ -189,7 +190,7 @@ comment on function internal.media_presign_get is
 
 create or replace function api.media_presign(bucket text, key text, method text, is_free boolean, seconds int,
                                              content_type text default null, size_bytes bigint default null,
-                                             replaces boolean default true)
+                                             replaces boolean default true, renews boolean default false)
 returns api.reply
 language plpgsql volatile as $$
 declare
@@ -210,7 +211,7 @@ begin
   end if;
   a := internal.media_presign_put(media_presign.bucket, media_presign.key, media_presign.content_type,
                                   media_presign.is_free, media_presign.seconds, media_presign.size_bytes,
-                                  media_presign.replaces);
+                                  media_presign.replaces, media_presign.renews);
   return internal.reply(200, internal.json_merge(internal.media_upload_json(a), json_build_object(
     'expires_at', internal.iso(internal.now() + make_interval(secs => media_presign.seconds)))));
 end $$;

@@ -27,14 +27,14 @@ const mostMetadata = 8192
 
 const typeOf = (header: string) => header.split(';')[0]?.trim().toLowerCase() ?? ''
 /** The type of a file, with the charset of a text: browsers would read it in another one. */
-const fileType = (header: string) => {
+export const fileType = (header: string) => {
   const [, charset] = /^[^;]*;\s*charset\s*=\s*"?([\w.-]{1,40})"?\s*(?:;|$)/.exec(header) ?? []
   const type = typeOf(header) || 'application/octet-stream'
   return charset && ['text/plain', 'application/json'].includes(type)
     ? `${type};charset=${charset.toLowerCase()}`
     : type
 }
-const tooLong = () =>
+export const tooLong = () =>
   refusal(413, 'PAYLOAD_TOO_LARGE', `A file has at most ${mostBytes} bytes.`, null, { Connection: 'close' })
 
 /** Takes a body onto the disk, under no name, so that a crash leaves nothing: raw, or the file of a form. */
@@ -56,6 +56,37 @@ export const takeFile = async (folder: string, header: string, source: Readable)
       size: part.end - part.start,
       ...(part.metadata ? { metadata: part.metadata } : {}),
       read: () => file.createReadStream({ start: part.start, end: part.end - 1, autoClose: false }),
+      close: () => file.close(),
+    }
+  } catch (error) {
+    await file.close()
+    throw error
+  }
+}
+
+/** What comes of a body until its sender ends or goes: of a file that comes in parts every byte counts. Refuses more than `most` bytes. */
+export const takePiece = async (
+  folder: string,
+  source: Readable,
+  most: number,
+): Promise<Pick<ReceivedFile, 'size' | 'read' | 'close'>> => {
+  await mkdir(folder, { recursive: true })
+  const path = join(folder, randomUUID())
+  const file = await open(path, 'wx+')
+  try {
+    await unlink(path)
+    let isTooLong = false
+    const refuse = () => {
+      isTooLong = true
+      return tooLong()
+    }
+    await storeBytes(file, source, { most, tooLong: refuse }).catch((error: unknown) => {
+      if (isTooLong) throw error
+    })
+    const { size } = await file.stat()
+    return {
+      size,
+      read: () => file.createReadStream({ start: 0, autoClose: false }),
       close: () => file.close(),
     }
   } catch (error) {

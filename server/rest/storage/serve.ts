@@ -22,6 +22,7 @@ import { sendRefusal } from '#server/rest/storage/failures.ts'
 import { copy, move } from '#server/rest/storage/moves.ts'
 import { get, info, list, listV2, removeMany, render } from '#server/rest/storage/objects.ts'
 import { getPublic } from '#server/rest/storage/public.ts'
+import { abandonUpload, appendUpload, createUpload, findUpload } from '#server/rest/storage/resumable.ts'
 import { getSigned, putSigned, sign, signMany, signUpload } from '#server/rest/storage/signed.ts'
 import { upload } from '#server/rest/storage/upload.ts'
 import type { Services } from '#server/services.ts'
@@ -37,6 +38,10 @@ const handlers: readonly (readonly [string, RegExp, Handler])[] = [
   ['PUT', /^bucket\/([^/]+)$/, updateBucket],
   ['DELETE', /^bucket\/([^/]+)$/, deleteBucket],
   ['POST', /^bucket\/([^/]+)\/empty$/, emptyBucket],
+  ['POST', /^upload\/resumable\/?$/, createUpload],
+  ['PATCH', /^upload\/resumable\/([\w-]+)$/, appendUpload],
+  ['HEAD', /^upload\/resumable\/([\w-]+)$/, findUpload],
+  ['DELETE', /^upload\/resumable\/([\w-]+)$/, abandonUpload],
   ['POST', /^object\/list\/([^/]+)$/, list],
   ['POST', /^object\/list-v2\/([^/]+)$/, listV2],
   ['POST', /^object\/sign\/([^/]+)$/, signMany],
@@ -53,6 +58,9 @@ const handlers: readonly (readonly [string, RegExp, Handler])[] = [
   ['PUT', /^object\/([^/]+)\/(.+)$/, upload],
 ]
 
+/** They take the body as it comes. */
+const streamed = new Set<Handler>([upload, createUpload, appendUpload])
+
 const handlerOf = (method: string, path: string): readonly [Handler, At] => {
   for (const [of, form, handler] of handlers) {
     const [whole, bucket = '', key = ''] = of === method ? (form.exec(path) ?? []) : []
@@ -67,7 +75,7 @@ export const serveStorage = (services: Services) => async (app: FastifyInstance)
   app.addContentTypeParser('*', (_request, payload, done) => done(null, payload))
   app.setErrorHandler((error, request, reply) => sendRefusal(reply, answerOf(error, request, services)))
   app.route({
-    method: ['GET', 'HEAD', 'POST', 'PUT', 'DELETE'],
+    method: ['GET', 'HEAD', 'POST', 'PUT', 'PATCH', 'DELETE'],
     url: `${prefix}/*`,
     config: { isSlow: true },
     handler: async (request, reply) => {
@@ -106,13 +114,14 @@ const answer = async (services: Services, request: FastifyRequest, reply: Fastif
   const open = withoutCredentials(services, path, request, reply)
   if (open) return open
   // lists and signed URLs are asked for with POST, and read
-  const reads = !['POST', 'PUT', 'DELETE'].includes(request.method) || /^object\/(list|list-v2|sign)\//.test(path)
+  const reads =
+    !['POST', 'PUT', 'PATCH', 'DELETE'].includes(request.method) || /^object\/(list|list-v2|sign)\//.test(path)
   const resolved = await callerOf(request, services, { reads })
   request.trellisProject = resolved.project?.projectId
   request.trellisCaller = resolved.claims.caller
   takeRateLimits({}, resolved, services)
   const [handler, at] = handlerOf(request.method, path)
-  const body = handler === upload ? {} : await jsonOf(request.body as Readable | undefined)
+  const body = streamed.has(handler) ? {} : await jsonOf(request.body as Readable | undefined)
   const input = { params: {}, query: {}, body, sent: body, text: '' }
   return handler(contextOf(restArea, written, input, request, resolved, services), at, reply)
 }

@@ -17,31 +17,40 @@ const mostAtOnce = 4
 /** Files that a user sends at this moment. */
 const sending = new Map<string, number>()
 
-/** Takes a file from a stream onto the disk, and hands it on; one user does so a few times at once. */
-export const receiving = async <T>(
-  { services, resolved }: Pick<HandlerContext, 'services' | 'resolved'>,
-  type: string,
-  source: Readable,
-  use: (file: ReceivedFile) => Promise<T>,
-): Promise<T> => {
+/** One user sends a few files, or parts of one, at once. */
+export const inTurn = async <T>({ resolved }: Pick<HandlerContext, 'resolved'>, work: () => Promise<T>): Promise<T> => {
   const who = resolved.claims.userId ?? resolved.project?.projectId ?? ''
   const count = sending.get(who) ?? 0
   if (count >= mostAtOnce)
     throw refusal(429, 'RATE_LIMITED', `Send at most ${mostAtOnce} files at once.`, null, { 'Retry-After': '1' })
   sending.set(who, count + 1)
-  const stop = cutOffSilence(source)
-  let file: ReceivedFile | undefined
   try {
-    file = await takeFile(join(services.config.DATA_DIR, 'received'), type, source)
-    return await use(file)
+    return await work()
   } finally {
-    stop()
-    await file?.close()
     const left = (sending.get(who) ?? 1) - 1
     if (left > 0) sending.set(who, left)
     else sending.delete(who)
   }
 }
+
+/** Takes a file from a stream onto the disk, and hands it on. */
+export const receiving = <T>(
+  context: Pick<HandlerContext, 'services' | 'resolved'>,
+  type: string,
+  source: Readable,
+  use: (file: ReceivedFile) => Promise<T>,
+): Promise<T> =>
+  inTurn(context, async () => {
+    const stop = cutOffSilence(source)
+    let file: ReceivedFile | undefined
+    try {
+      file = await takeFile(join(context.services.config.DATA_DIR, 'received'), type, source)
+      return await use(file)
+    } finally {
+      stop()
+      await file?.close()
+    }
+  })
 
 /** The file of a request, as it goes to a place that its caller may write to. */
 export const takeUpload = (context: HandlerContext, at: At, replaces: boolean): Promise<string> => {

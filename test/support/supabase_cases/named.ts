@@ -109,12 +109,6 @@ export const named: readonly Case<World>[] = [
   },
   {
     part,
-    call: '/storage/v1/upload/resumable',
-    verdict: 'not offered',
-    note: 'see [files](supabase-js.md#files)',
-  },
-  {
-    part,
     call: 'storage.analytics, storage.vectors',
     verdict: 'not offered',
     note: 'collections have [columns of vectors](collections-queries.md)',

@@ -1,6 +1,9 @@
+import { Upload } from 'tus-js-client'
 import type { PartCase, World } from '#test/support/supabase_cases/case.ts'
 
 const file = async ({ own }: World, name: string) => `${await own()}/${name}`
+/** The key that the client was made with. */
+const keyOf = ({ client }: World) => (client as unknown as { supabaseKey: string }).supabaseKey
 const text = { contentType: 'text/plain' }
 
 export const storage: PartCase[] = [
@@ -32,6 +35,29 @@ export const storage: PartCase[] = [
     },
     gives: { metadata: { a: 1 } },
     note: 'an object of at most 8 KB, which `info()` answers',
+  },
+  {
+    part: 'Files',
+    call: 'new tus.Upload(file, { endpoint, headers, metadata }) of tus-js-client, and Uppy, to /storage/v1/upload/resumable',
+    run: async (world) => {
+      const path = await file(world, 'resumable.txt')
+      const files = world.client.storage.from('media')
+      const { session } = (await world.client.auth.getSession()).data
+      const endpoint = files.getPublicUrl('').data.publicUrl.replace(/object\/public\/.*$/, 'upload/resumable')
+      await new Promise<void>((resolve, reject) =>
+        new Upload(Buffer.from('hello'), {
+          endpoint,
+          chunkSize: 3,
+          headers: { apikey: keyOf(world), authorization: `Bearer ${session?.access_token}`, 'x-upsert': 'true' },
+          metadata: { bucketName: 'media', objectName: path, contentType: 'text/plain' },
+          onSuccess: () => resolve(),
+          onError: reject,
+        }).start(),
+      )
+      return files.info(path)
+    },
+    gives: { size: 5 },
+    note: 'within a day; not by a signed upload URL: see [files](supabase-js.md#files)',
   },
   {
     part: 'Files',
