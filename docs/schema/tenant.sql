@@ -4623,7 +4623,8 @@ alter table app.sync_changes enable row level security;
 
 -- Clients of users that sync. A checkpoint is ten thousand times its place, and a number below 5000 that follows from
 -- the place and the seed: so the digits of another client are hardly ever taken for those of this one. The others are
--- in app.sync_steps.
+-- in app.sync_steps. stamp is that of internal.sync_present when the last pull began, null where that pull has not
+-- ended or its checkpoint does not tell its place.
 create table app.sync_checkpoints (
   id bigint not null generated always as identity,
   app_user_id uuid not null,
@@ -4631,6 +4632,7 @@ create table app.sync_checkpoints (
   seed bigint not null default hashtextextended((gen_random_uuid())::text, (0)::bigint),
   first_checkpoint bigint,
   checkpoint bigint,
+  stamp bigint,
   last_pull_at timestamp with time zone,
   last_push_at timestamp with time zone,
   used_at timestamp with time zone not null default internal.now(),
@@ -4648,17 +4650,20 @@ create policy "dashboards read every row" on app.sync_checkpoints for select to 
 
 -- Collections that are or were synced, for a month also those that were dropped. epoch goes up whenever sync is
 -- switched on: what happened while it was off is in no log, as what an earlier collection of the name had is not, so
--- that who holds rows of before begins anew.
+-- that who holds rows of before begins anew. outputs is the compiled select list of its rows, of that schema_version.
 create table app.sync_collections (
   collection_id uuid not null,
   name text not null,
   epoch integer not null default 1,
   dropped_at timestamp with time zone,
+  outputs_version bigint,
+  outputs text,
   constraint sync_collections_pkey PRIMARY KEY (collection_id)
 );
 alter table app.sync_collections enable row level security;
 
--- The results of mutations, for 30 days: a repeated one is answered from here.
+-- The results of mutations, for 30 days: a repeated one is answered from here. No foreign key: its check of each row
+-- was a third of what a push pays to remember; whoever deletes a user deletes these.
 create table app.sync_mutations (
   app_user_id uuid not null,
   client_id uuid not null,
@@ -4669,7 +4674,6 @@ create table app.sync_mutations (
   row_json json,
   at timestamp with time zone not null,
   constraint sync_mutations_pkey PRIMARY KEY (app_user_id, client_id, id),
-  constraint sync_mutations_app_user_id_fkey FOREIGN KEY (app_user_id) REFERENCES app.users(id) ON UPDATE CASCADE ON DELETE CASCADE,
   constraint sync_mutations_status_known CHECK ((status = ANY (ARRAY['applied'::text, 'conflict'::text, 'rejected'::text])))
 );
 CREATE INDEX sync_mutations_by_time ON app.sync_mutations USING brin (at) WITH (autosummarize='on');
@@ -4731,10 +4735,11 @@ alter table app.sync_times enable row level security;
 create table app.sync_views (
   checkpoint_id bigint not null,
   since bigint not null,
-  access jsonb not null,
+  at timestamp with time zone not null,
+  collection_ids uuid[] not null,
+  accesses text[] not null,
   group_ids uuid[] not null,
   ranks smallint[] not null,
-  at timestamp with time zone not null,
   constraint sync_views_pkey PRIMARY KEY (checkpoint_id, since),
   constraint sync_views_checkpoint_id_fkey FOREIGN KEY (checkpoint_id) REFERENCES app.sync_checkpoints(id) ON DELETE CASCADE
 );

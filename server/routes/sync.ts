@@ -75,7 +75,7 @@ export const sync = area({
       }),
       route('POST /push', 'Apply what a client has written', {
         handle: push,
-        calls: ['sync_push'],
+        calls: ['sync_put', 'sync_push'],
         operationId: 'push',
         description:
           'Each mutation has a result, in their order: a bad one stops no other. `code` is that of the route that writes such a row. `row` is the row afterwards, or what the caller reads there. A repeated `id` is a `duplicate` for 30 days.',
@@ -101,7 +101,6 @@ export const sync = area({
           ],
         },
         replies: { 200: data(z.strictObject({ results: z.array(Result), checkpoint_hint: Digits })) },
-        refusals: { 400: ['BATCH_TOO_LARGE'] },
       }),
       route('GET /status', 'The checkpoint of a client, and how much there is to pull', {
         handle: status,

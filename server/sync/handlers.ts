@@ -55,8 +55,10 @@ export const status = (context: HandlerContext) =>
 const isObject = (item: unknown): item is Record<string, unknown> =>
   typeof item === 'object' && item !== null && !Array.isArray(item) && !isExactNumber(item)
 
-const problemOf = (item: unknown, text: string): string | null => {
-  if (text.includes(unstorable)) return 'has a character that cannot be stored: U+0000 or half of a surrogate pair'
+const isUnstorable = (value: unknown): boolean => (JSON.stringify(value) ?? 'null').includes(unstorable)
+
+const problemOf = (item: unknown, isClean: boolean): string | null => {
+  if (!isClean && isUnstorable(item)) return 'has a character that cannot be stored: U+0000 or half of a surrogate pair'
   if (!isObject(item)) return 'must be an object'
   const result = Mutation.safeParse(item)
   if (result.success) return null
@@ -65,16 +67,28 @@ const problemOf = (item: unknown, text: string): string | null => {
   return `${field}: ${item[field] === undefined ? 'is required' : (issue?.message ?? 'is not valid')}`
 }
 
+const managed = new Set(['id', 'user_id', 'group_id', 'created_at', 'updated_at', 'deleted_at'])
+
+/** What puts that one statement may insert have in common: their group and their columns. */
+const shapeOf = (data: Record<string, unknown>): string =>
+  JSON.stringify([
+    data['group_id'] ?? null,
+    ...Object.keys(data)
+      .filter((key) => !managed.has(key))
+      .sort(),
+  ])
+
 /** What SQL gets of a mutation: the fields that are well formed, its id as it was sent, and what is wrong with it. */
-const understood = (item: unknown) => {
-  const problem = problemOf(item, JSON.stringify(item) ?? 'null')
+const understood = (item: unknown, isClean: boolean) => {
+  const problem = problemOf(item, isClean)
   if (!isObject(item)) return { id: null, problem }
   const kept = (name: keyof typeof MutationFields) => {
     const value = item[name] ?? null
-    return MutationFields[name].safeParse(value).success && !JSON.stringify(value).includes(unstorable) ? value : null
+    if (problem === null) return value
+    return MutationFields[name].safeParse(value).success && !isUnstorable(value) ? value : null
   }
   return {
-    id: JSON.stringify(item['id'] ?? null).includes(unstorable) ? null : (item['id'] ?? null),
+    id: isUnstorable(item['id'] ?? null) ? null : (item['id'] ?? null),
     known_id: kept('id'),
     op: kept('op'),
     collection: kept('collection'),
@@ -82,7 +96,39 @@ const understood = (item: unknown) => {
     tx: kept('tx'),
     base_updated_at: kept('base_updated_at'),
     data: problem === null ? (item['data'] ?? null) : null,
+    shape: problem === null && item['op'] === 'put' ? shapeOf(item['data'] as Record<string, unknown>) : null,
     problem,
+  }
+}
+
+type Understood = Extract<ReturnType<typeof understood>, { readonly shape: string | null }>
+
+const haveOne = (values: readonly unknown[]) => values.every((value) => value === values[0])
+const differ = (values: readonly string[]) => new Set(values.map((value) => value.toLowerCase())).size === values.length
+
+/** The arguments of a push of nothing but puts of one shape under ids that differ, as most large ones are: null of any other. */
+const newRowsOf = (mutations: readonly ReturnType<typeof understood>[]) => {
+  const puts = mutations.filter((each) => 'shape' in each && each.shape !== null) as Understood[]
+  const [first] = puts
+  const isOne =
+    first !== undefined &&
+    mutations.length > 1 &&
+    puts.length === mutations.length &&
+    // an id is answered as it was sent
+    puts.every(
+      ({ id, tx, base_updated_at }) => id === String(id).toLowerCase() && tx === null && base_updated_at === null,
+    ) &&
+    haveOne(puts.map(({ collection, shape }) => `${collection} ${shape}`)) &&
+    differ(puts.map(({ known_id }) => String(known_id))) &&
+    differ(puts.map(({ row_id }) => String(row_id)))
+  if (!isOne) return null
+  return {
+    collection: first.collection,
+    ids: `{${puts.map(({ known_id }) => known_id).join(',')}}`,
+    row_ids: `{${puts.map(({ row_id }) => row_id).join(',')}}`,
+    // of two fields called id the last one counts
+    rows: JSON.stringify(puts.map(({ data, row_id }) => ({ ...(data as object), id: row_id }))),
+    first: first.data,
   }
 }
 
@@ -93,11 +139,16 @@ export const push = async (context: HandlerContext) => {
       limit: mostMutations,
       got: mutations.length,
     })
-  const pushed = await context.call(
-    'sync_push',
-    { client_id, mutations: mutations.map(understood), group_id: groupOf(context) },
-    { retries: 5 },
-  )
-  const hint = await number(context)
-  return { ...pushed, body: pushed.body.replace(/}}$/, `,"checkpoint_hint":"${hint}"}}`) }
+  const isClean = !isUnstorable(mutations)
+  const sent = mutations.map((item) => understood(item, isClean))
+  const group_id = groupOf(context)
+  const rows = newRowsOf(sent)
+  const put = rows && (await context.call('sync_put', { client_id, ...rows, group_id }, { retries: 5 }))
+  const pushed =
+    put && put.status !== 0
+      ? put
+      : await context.call('sync_push', { client_id, mutations: sent, group_id }, { retries: 5 })
+  // the next pull gives places, to all that was pushed until then
+  const { hint } = dataOf<{ hint: string | null }>(await context.call('sync_hint', {}))
+  return { ...pushed, body: pushed.body.replace(/}}$/, `,"checkpoint_hint":"${hint ?? (await number(context))}"}}`) }
 }

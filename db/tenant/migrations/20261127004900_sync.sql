@@ -1,14 +1,16 @@
 -- migrate:up
 create table app.sync_collections (
-  collection_id uuid primary key,
-  name          text not null,
-  epoch         int not null default 1,
-  dropped_at    timestamptz
+  collection_id   uuid primary key,
+  name            text not null,
+  epoch           int not null default 1,
+  dropped_at      timestamptz,
+  outputs_version bigint,
+  outputs         text
 );
 comment on table app.sync_collections is
   'Collections that are or were synced, for a month also those that were dropped. epoch goes up whenever sync is
    switched on: what happened while it was off is in no log, as what an earlier collection of the name had is not, so
-   that who holds rows of before begins anew.';
+   that who holds rows of before begins anew. outputs is the compiled select list of its rows, of that schema_version.';
 
 create table app.sync_pending_changes (
   id            bigint generated always as identity primary key,
@@ -69,6 +71,7 @@ create table app.sync_checkpoints (
   seed             bigint not null default hashtextextended(gen_random_uuid()::text, 0),
   first_checkpoint bigint,
   checkpoint       bigint,
+  stamp            bigint,
   last_pull_at     timestamptz,
   last_push_at     timestamptz,
   used_at          timestamptz not null default internal.now(),
@@ -78,17 +81,19 @@ create table app.sync_checkpoints (
 comment on table app.sync_checkpoints is
   'Clients of users that sync. A checkpoint is ten thousand times its place, and a number below 5000 that follows from
    the place and the seed: so the digits of another client are hardly ever taken for those of this one. The others are
-   in app.sync_steps.';
+   in app.sync_steps. stamp is that of internal.sync_present when the last pull began, null where that pull has not
+   ended or its checkpoint does not tell its place.';
 -- serves the list of administrators
 create index sync_checkpoints_used on app.sync_checkpoints (used_at desc, id desc);
 
 create table app.sync_views (
-  checkpoint_id bigint not null references app.sync_checkpoints on delete cascade,
-  since         bigint not null,
-  access        jsonb not null,
-  group_ids     uuid[] not null,
-  ranks         smallint[] not null,
-  at            timestamptz not null,
+  checkpoint_id  bigint not null references app.sync_checkpoints on delete cascade,
+  since          bigint not null,
+  at             timestamptz not null,
+  collection_ids uuid[] not null,
+  accesses       text[] not null,
+  group_ids      uuid[] not null,
+  ranks          smallint[] not null,
   primary key (checkpoint_id, since)
 );
 comment on table app.sync_views is
@@ -113,7 +118,7 @@ comment on table app.sync_steps is
 create index sync_steps_by_time on app.sync_steps using brin (at) with (autosummarize = on);
 
 create table app.sync_mutations (
-  app_user_id uuid not null references app.users on delete cascade on update cascade,
+  app_user_id uuid not null,
   client_id   uuid not null,
   id          uuid not null,
   status      text not null constraint sync_mutations_status_known
@@ -124,7 +129,9 @@ create table app.sync_mutations (
   at          timestamptz not null,
   primary key (app_user_id, client_id, id)
 );
-comment on table app.sync_mutations is 'The results of mutations, for 30 days: a repeated one is answered from here.';
+comment on table app.sync_mutations is
+  'The results of mutations, for 30 days: a repeated one is answered from here. No foreign key: its check of each row
+   was a third of what a push pays to remember; whoever deletes a user deletes these.';
 -- serves the statistics and the purge
 create index sync_mutations_by_time on app.sync_mutations using brin (at) with (autosummarize = on);
 

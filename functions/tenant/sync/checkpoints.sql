@@ -7,15 +7,23 @@ return mod(hashint8extended(sync_tag.place, sync_tag.seed), 5000) + case
 comment on function internal.sync_tag is
   'The last four digits of the checkpoint of a place, below 5000: others of that place are steps. Granted to nobody.';
 
-create or replace function internal.sync_view_at(checkpoint_id bigint, number bigint) returns app.sync_views
-language sql stable security definer set search_path = '' as $$
-  select v.*
+create or replace function internal.sync_view_at(checkpoint_id bigint, number bigint, out access jsonb,
+                                                 out group_ids uuid[], out ranks smallint[])
+language plpgsql stable security definer set search_path = '' as $$
+declare
+  held app.sync_views;
+begin
+  select v.* into held
     from app.sync_views v
    where v.checkpoint_id = sync_view_at.checkpoint_id and v.since <= sync_view_at.number
    order by v.since desc
-   limit 1
-$$;
-comment on function internal.sync_view_at is 'What decided at a checkpoint. Granted to nobody.';
+   limit 1;
+  access := internal.sync_unpacked(held.collection_ids, held.accesses);
+  group_ids := held.group_ids;
+  ranks := held.ranks;
+end $$;
+comment on function internal.sync_view_at is
+  'What decided at a checkpoint, access null where there is none. Granted to nobody.';
 
 create or replace function internal.sync_resume(k app.sync_checkpoints, number bigint)
 returns app.sync_steps
@@ -87,32 +95,17 @@ comment on function internal.sync_client is
   'The caller''s client of this id, locked; made when there is none, and then the one of twenty others that was used
    longest ago goes. Refuses 404 USER_NOT_FOUND. Granted to nobody.';
 
-create or replace function internal.sync_asked(collections json) returns uuid[]
-language plpgsql stable security definer set search_path = '' as $$
-declare
-  names constant text[] := array(select distinct n from json_array_elements_text(sync_asked.collections) n);
-  ids constant uuid[] := array(
-    select c.id from app.collections c
-     where c.sync and (sync_asked.collections is null or c.name = any (names)) order by c.id);
-begin
-  perform internal.check_found(sync_asked.collections is null or cardinality(ids) = cardinality(names),
-                               'collection', 'COLLECTION_NOT_FOUND');
-  return ids;
-end $$;
-comment on function internal.sync_asked is
-  'The ids of synced collections by their names, of all for null. Refuses 404 COLLECTION_NOT_FOUND. Granted to nobody.';
-
-create or replace function internal.sync_is_anew(held app.sync_views, asked uuid[]) returns boolean
+create or replace function internal.sync_is_anew(held jsonb, asked uuid[]) returns boolean
 language sql stable security definer set search_path = '' as $$
   select exists (
-    select from jsonb_each((sync_is_anew.held).access) h
+    select from jsonb_each(sync_is_anew.held) h
       join app.sync_collections o on o.collection_id = h.key::uuid
       join app.sync_collections n on n.name = o.name and n.collection_id = any (sync_is_anew.asked)
      where (n.collection_id, n.epoch) <> (o.collection_id, (h.value ->> 'e')::int))
 $$;
 comment on function internal.sync_is_anew is
-  'Whether the sync of a collection that a client holds was off since, or it was dropped and made again: no log says
-   which of its rows have gone. Granted to nobody.';
+  'Whether the sync of a collection that a client holds, by its accesses, was off since, or it was dropped and made
+   again: no log says which of its rows have gone. Granted to nobody.';
 
 create or replace function internal.sync_context(k app.sync_checkpoints, number bigint, asked uuid[],
                                                  is_required boolean)
@@ -120,14 +113,14 @@ returns jsonb
 language plpgsql stable security definer set search_path = '' as $$
 declare
   step app.sync_steps;
-  held app.sync_views;
+  held record;
   decides record;
 begin
   select * into decides from internal.sync_view_now(sync_context.asked);
   if sync_context.number is not null then
     step := internal.sync_resume(sync_context.k, sync_context.number);
     if step.number is not null and internal.sync_is_anew(
-         internal.sync_view_at((sync_context.k).id, sync_context.number), sync_context.asked) then
+         (internal.sync_view_at((sync_context.k).id, sync_context.number)).access, sync_context.asked) then
       step := null;
     end if;
     if step.number is null and sync_context.is_required then
@@ -135,15 +128,14 @@ begin
                             'or a collection was out of sync since: pull with null.');
     end if;
   end if;
+  held := internal.sync_view_at((sync_context.k).id, step.number);
   if step.after is not null then
     -- goes on as it began: with what decided then, for the collections that are still asked for
-    held := internal.sync_view_at((sync_context.k).id, sync_context.number);
     select coalesce(jsonb_object_agg(a.key, a.value) filter (where decides.access -> a.key -> 'e' = a.value -> 'e'),
                     '{}') as access, held.group_ids as group_ids, held.ranks as ranks
       into decides from jsonb_each(held.access) as a (key, value);
     held := internal.sync_view_at((sync_context.k).id, step.base_number);
   elsif step.number is not null then
-    held := internal.sync_view_at((sync_context.k).id, sync_context.number);
     step.base := step.target;
     step.base_number := sync_context.number;
     step.target := null;
@@ -165,12 +157,20 @@ create or replace function internal.sync_pull_begin(client_id uuid, checkpoint t
 language plpgsql volatile security definer set search_path = '' as $$
 declare
   caller constant uuid := internal.user_id();
-  asked constant uuid[] := internal.sync_asked(sync_pull_begin.collections);
   k app.sync_checkpoints;
+  present record;
+  stamp bigint;
 begin
+  -- before what decides is read: a stamp that is older than that is no later one's
+  present := internal.sync_present(sync_pull_begin.collections);
+  if present.is_of_groups then
+    select present.stamp # coalesce(bit_xor(hashtextextended(m.group_id || m.role, 1)), 0) into stamp
+      from app.group_members m where m.app_user_id = caller;
+  end if;
   perform internal.check_rate('sync pull ' || caller, 10, 1, 'A user pulls at most ten times a second.');
   k := internal.sync_client(sync_pull_begin.client_id);
-  return internal.sync_context(k, sync_pull_begin.checkpoint::bigint, asked, true);
+  return internal.sync_context(k, sync_pull_begin.checkpoint::bigint, present.asked, true)
+    || jsonb_build_object('stamp', coalesce(stamp, present.stamp));
 end $$;
 comment on function internal.sync_pull_begin is
   'Begins a pull of the caller''s client. Refuses 404 COLLECTION_NOT_FOUND, USER_NOT_FOUND, 409 CHECKPOINT_EXPIRED, 429
@@ -180,7 +180,7 @@ create or replace function internal.sync_pull_end(pull jsonb, after jsonb, entri
 language plpgsql volatile security definer set search_path = '' as $$
 declare
   k app.sync_checkpoints;
-  held app.sync_views;
+  held record;
   target constant bigint := sync_pull_end.pull ->> 'target';
   access constant jsonb := sync_pull_end.pull -> 'access';
   groups constant uuid[] := array(select jsonb_array_elements_text(sync_pull_end.pull -> 'groups')::uuid);
@@ -217,12 +217,16 @@ begin
             target, sync_pull_end.after, internal.now());
   end if;
   if not is_same then
-    insert into app.sync_views (checkpoint_id, since, access, group_ids, ranks, at)
-    values (k.id, number, access, groups, ranks, internal.now());
+    insert into app.sync_views (checkpoint_id, since, collection_ids, accesses, group_ids, ranks, at)
+    select k.id, number, p.collection_ids, p.accesses, groups, ranks, internal.now()
+      from internal.sync_packed(access) p;
   end if;
   update app.sync_checkpoints c
      set checkpoint = number, first_checkpoint = coalesce(c.first_checkpoint, number), last_pull_at = internal.now(),
-         used_at = internal.now()
+         used_at = internal.now(),
+         -- what a pull with nothing new is known by
+         stamp = case when sync_pull_end.after is null and number / 10000 = target
+                      then (sync_pull_end.pull ->> 'stamp')::bigint end
    where c.id = k.id;
   return number::text;
 end $$;

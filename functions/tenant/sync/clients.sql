@@ -4,15 +4,15 @@ create or replace function internal.sync_status_begin(client_id uuid) returns js
 language plpgsql stable security definer set search_path = '' as $$
 declare
   k app.sync_checkpoints;
-  held app.sync_views;
+  held record;
   asked uuid[];
 begin
   select c.* into k from app.sync_checkpoints c
    where c.app_user_id = internal.user_id() and c.client_id = sync_status_begin.client_id;
   perform internal.check_found(k.id is not null, 'client');
-  asked := internal.sync_asked(null);
+  asked := (internal.sync_present(null)).asked;
   held := internal.sync_view_at(k.id, k.checkpoint);
-  if held.access is not null and not internal.sync_is_anew(held, asked) then
+  if held.access is not null and not internal.sync_is_anew(held.access, asked) then
     asked := array(select a from unnest(asked) a where held.access ? a::text);
   end if;
   return internal.sync_context(k, k.checkpoint, asked, false) || jsonb_build_object(

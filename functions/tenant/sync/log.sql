@@ -160,6 +160,27 @@ comment on function api.sync_number is
    committed changes, or with needs_place to none as well. is_over is false while there may be more; a pull that ends
    with a checkpoint of at least hint has all of them. One session at a time numbers in a database.';
 
+create or replace function api.sync_hint() returns api.reply
+language plpgsql volatile security definer set search_path = '' as $$
+declare
+  caller constant uuid := internal.user_id();
+  waiting bigint;
+  place bigint;
+begin
+  -- whoever gives places now may have begun before the push was committed, and passes it over
+  if caller is not null and internal.try_advisory_lock('sync') then
+    -- in one statement: what was pushed has no place, or the last one or one before
+    select s.place, (select count(*) from (select from app.sync_pending_changes p limit 2001) p)
+      into place, waiting from app.sync_positions s;
+  end if;
+  return internal.reply(200, json_build_object('hint', case
+    when waiting <= 2000 then ((place + (waiting > 0)::int) * 10000)::text end));
+end $$;
+comment on function api.sync_hint is
+  'For the server, after a push was committed: a pull that ends with a checkpoint of at least hint has what was pushed,
+   as the next session that gives places takes all that has none. Null where a session gives places now or looks
+   for a hint, or so many wait that it could need two.';
+
 create or replace function internal.purge__sync(most int default 5000) returns bigint
 language plpgsql volatile security definer set search_path = '' as $$
 declare

@@ -57,46 +57,81 @@ comment on function internal.sync_log_sql is
   'A query of the entries of the log that may concern a pull, with %1$s where a condition on e goes. Granted to
    nobody.';
 
-create or replace function internal.sync_held_sql(pull jsonb, side text) returns text
-language sql stable as $$
-  select coalesce('case e.collection_id::text '
-    || string_agg(format('when %L then %s', a.key,
-                         internal.sync_condition(a.access, 'e.audience', 'e.author',
-                                                 quote_literal(internal.user_id()))), ' ')
-    || ' else false end', 'false')
-    from (select i.key, case when sync_held_sql.side = 'was' then internal.sync_was(sync_held_sql.pull, i.key)
-                             else sync_held_sql.pull -> 'is' -> i.key end as access
-            from jsonb_object_keys(sync_held_sql.pull -> 'is') as i (key)) a
-   where a.access is not null
-$$;
-comment on function internal.sync_held_sql is
-  'The condition on an entry e whether its row was shown (was), or is. Granted to nobody.';
-
 create or replace function internal.sync_changed(pull jsonb, after_id bigint, most bigint,
                                                  out collection_id uuid, out row_id uuid, out last_id bigint,
                                                  out is_held boolean)
 returns setof record
-language plpgsql stable security definer set search_path = '' as $$
+language plpgsql stable security definer set search_path = '' set enable_seqscan = off set enable_nestloop = off
+  set jit = off as $$
 declare
+  caller constant uuid := internal.user_id();
   base constant bigint := sync_changed.pull ->> 'base';
   target constant bigint := sync_changed.pull ->> 'target';
+  client constant bigint := sync_changed.pull ->> 'client';
+  everybodys uuid[];
+  others uuid[];
+  owners uuid[];
 begin
   if base is null or base >= target then
     return;
   end if;
-  return query execute format(
-    'select g.collection_id, g.row_id, g.last_id, g.was_shown or g.is_own as is_held from ('
-    'select d.collection_id, d.row_id, max(d.id) as last_id, '
-    -- the first entry since then of a row as it was shown says whether it was there
-    'coalesce((array_agg(d.was_live order by d.id) filter (where d.was_shown))[1], false) as was_shown, '
-    'coalesce(bool_or(d.is_live and d.origin = $3), false) as is_own, '
-    -- what came and went is never read
-    'coalesce((array_agg(d.is_live and d.is_shown order by d.id desc))[1], false) as is_shown '
-    'from (select e.*, %s as was_shown, %s as is_shown from (%s) e) d group by d.collection_id, d.row_id) g '
-    'where g.last_id > $4 and (g.was_shown or g.is_own or g.is_shown) order by g.last_id limit $5',
-    internal.sync_held_sql(sync_changed.pull, 'was'), internal.sync_held_sql(sync_changed.pull, 'is'),
-    format(internal.sync_log_sql(sync_changed.pull, 'app.sync_changes'), 'and e.place > $1 and e.place <= $2'))
-    using base, target, (sync_changed.pull ->> 'client')::bigint, sync_changed.after_id, sync_changed.most;
+  -- one part for each index of the log; what is shown to all needs no other
+  select coalesce(array_agg(i.key::uuid) filter (where a.is_all), '{}'),
+         coalesce(array_agg(i.key::uuid) filter (where not a.is_all), '{}')
+    into everybodys, others
+    from jsonb_each(sync_changed.pull -> 'is') as i (key, value)
+   cross join lateral (
+     select i.value ->> 'k' = 'all'
+            or coalesce(internal.sync_was(sync_changed.pull, i.key) ->> 'k' = 'all', false) as is_all) a;
+  owners := array(
+    select caller
+    union
+    select jsonb_array_elements_text(a.access -> 's')::uuid
+      from jsonb_each(sync_changed.pull -> 'is') as i (key, value)
+     cross join lateral (values (i.value), (internal.sync_was(sync_changed.pull, i.key))) as a (access)
+     where a.access ->> 'k' in ('groups', 'own'));
+  return query
+    with accesses as materialized (
+      select i.key::uuid as collection_id, i.value ->> 'k' as is_kind, w.was ->> 'k' as was_kind,
+             array(select jsonb_array_elements_text(i.value -> 's')::uuid) as is_groups,
+             array(select jsonb_array_elements_text(w.was -> 's')::uuid) as was_groups
+        from jsonb_each(sync_changed.pull -> 'is') as i (key, value)
+       cross join lateral (values (internal.sync_was(sync_changed.pull, i.key))) as w (was)
+    ), entries as (
+      select e.* from app.sync_changes e
+       where e.collection_id = any (everybodys) and e.place > base and e.place <= target
+      union all
+      select e.* from app.sync_changes e
+       where e.audience = any (owners) and e.collection_id = any (others) and e.place > base and e.place <= target
+    ), judged as (
+      select e.*,
+             case a.was_kind when 'all' then true
+                             when 'mine' then e.audience = caller
+                             when 'groups' then e.audience = any (a.was_groups)
+                             when 'own' then e.audience = any (a.was_groups) and e.author = caller
+                             else false end as was_shown,
+             case a.is_kind when 'all' then true
+                            when 'mine' then e.audience = caller
+                            when 'groups' then e.audience = any (a.is_groups)
+                            when 'own' then e.audience = any (a.is_groups) and e.author = caller
+                            else false end as is_shown
+        from entries e
+        join accesses a on a.collection_id = e.collection_id
+    ), grouped as (
+      select d.collection_id, d.row_id, max(d.id) as last_id,
+             -- the first entry since then of a row as it was shown says whether it was there
+             coalesce((array_agg(d.was_live order by d.id) filter (where d.was_shown))[1], false) as was_shown,
+             coalesce(bool_or(d.is_live and d.origin = client), false) as is_own,
+             -- what came and went is never read
+             coalesce((array_agg(d.is_live and d.is_shown order by d.id desc))[1], false) as is_shown
+        from judged d
+       group by d.collection_id, d.row_id
+    )
+    select g.collection_id, g.row_id, g.last_id, g.was_shown or g.is_own
+      from grouped g
+     where g.last_id > sync_changed.after_id and (g.was_shown or g.is_own or g.is_shown)
+     order by g.last_id
+     limit sync_changed.most;
 end $$;
 comment on function internal.sync_changed is
   'Rows that have changed between the places of a pull and that the client holds or is shown, in the order of their last
@@ -165,6 +200,46 @@ comment on function internal.sync_set_aside is
   'Rows of a collection that the listing of a pull leaves out: the log names them, or they came after its target and are
    the next pull''s.';
 
+create or replace function internal.sync_outputs(collection text) returns text
+language plpgsql stable security definer set search_path = '' as $$
+declare
+  kept text;
+begin
+  select k.outputs into kept
+    from app.collections c
+    join app.sync_collections k on k.collection_id = c.id and k.outputs_version = c.schema_version
+   where c.name = sync_outputs.collection;
+  return coalesce(kept, internal.collection_outputs_sql(internal.collection_definition(sync_outputs.collection), 't',
+                                                        null, null));
+end $$;
+comment on function internal.sync_outputs is
+  'The select list of a row of t as a fetch shows it. Refuses 404 COLLECTION_NOT_FOUND.';
+
+create or replace function internal.sync_keep_outputs(collection_ids uuid[]) returns void
+language plpgsql volatile security definer set search_path = '' as $$
+declare
+  stale record;
+  definition jsonb;
+begin
+  for stale in
+    select c.id, c.name
+      from app.collections c
+      join app.sync_collections k on k.collection_id = c.id and k.outputs_version is distinct from c.schema_version
+     where c.id = any (sync_keep_outputs.collection_ids)
+     order by c.id
+       -- another pull that has the row now keeps the same
+       for no key update of k skip locked
+  loop
+    definition := internal.collection_definition(stale.name);
+    update app.sync_collections k
+       set outputs = internal.collection_outputs_sql(definition, 't', null, null),
+           outputs_version = (definition ->> 'version')::bigint
+     where k.collection_id = stale.id;
+  end loop;
+end $$;
+comment on function internal.sync_keep_outputs is
+  'Keeps the select lists of collections for the pulls that follow, once for each version of their schema.';
+
 create or replace function internal.sync_rows(collection text, conditions text, ids uuid[], after_at timestamptz,
                                               after_id uuid, most bigint, out id uuid, out created_at timestamptz,
                                               out shown json)
@@ -174,8 +249,7 @@ begin
   return query execute format(
     'select t.id, t.created_at, row_to_json("_row") from collections.%I t cross join lateral (select %s) "_row" '
     'where t.deleted_at is null and (%s)%s', sync_rows.collection,
-    internal.collection_outputs_sql(internal.collection_definition(sync_rows.collection), 't', null, null),
-    sync_rows.conditions,
+    internal.sync_outputs(sync_rows.collection), sync_rows.conditions,
     case when sync_rows.most is null then ' and t.id = any ($1)'
          else ' and t.id <> all ($1) and (t.created_at, t.id) > ($2, $3) order by t.created_at, t.id limit $4' end)
     using sync_rows.ids, coalesce(sync_rows.after_at, '-infinity'),
@@ -225,6 +299,20 @@ language sql immutable
 return greatest(10, least(500, 2000000 / greatest(sync_chunk.bytes / greatest(sync_chunk.rows, 1), 1)))::int;
 comment on function internal.sync_chunk is 'How many rows of this length are 2 MB, from 10 to 500.';
 
+create or replace function internal.sync_first_chunk(collection_ids uuid[]) returns int
+language sql stable as $$
+  select coalesce(min(case when r.reltuples > 0 then least(100, internal.sync_chunk(
+           (r.relpages + coalesce(t.relpages, 0))::bigint * 8192, least(r.reltuples, 2000000000)::int))
+           else 20 end), 20)
+    from app.collections c
+    join pg_catalog.pg_class r on r.oid = to_regclass(format('collections.%I', c.name))
+    left join pg_catalog.pg_class t on t.oid = r.reltoastrelid
+   where c.id = any (sync_first_chunk.collection_ids)
+$$;
+comment on function internal.sync_first_chunk is
+  'How many rows of these collections are read first, by how long rows were when they were analyzed: at most 100, and 20
+   where that is not known.';
+
 -- stable: all of it is read with one snapshot, so that a row that is committed meanwhile is set aside or not there
 create or replace function internal.sync_collect(pull jsonb, most int) returns internal.sync_item[]
 language plpgsql stable as $$
@@ -240,6 +328,10 @@ declare
   got internal.sync_item[];
   bytes bigint := 0;
   last_id bigint;
+  changed record;
+  collections uuid[];
+  row_ids uuid[];
+  n int;
   read int;
   place uuid;
   part record;
@@ -264,31 +356,45 @@ begin
   if phase <= 2 then
     last_id := case when phase = 2 then (after ->> 'last_id')::bigint else 0 end;
     loop
-      asked := least(chunk, wanted);
-      -- rows that were written by the time they are read are read as they are then
-      with changed as materialized (
-        select d.* from internal.sync_changed(sync_collect.pull, last_id, asked) d
-      ), shown as materialized (
-        select r.id, r.shown
-          from (select c.name, array_agg(d.row_id) as ids
-                  from changed d join app.collections c on c.id = d.collection_id group by c.name) g
-         cross join lateral internal.sync_rows(g.name, 'true', g.ids, null, null, null) r
-      )
-      select array_agg(row(d.collection_id,
-                           case when s.id is null then case when d.is_held then 'deleted' end
-                                when d.is_held then 'updated' else 'created' end,
-                           d.row_id, s.shown, 2, d.last_id, null, null)::internal.sync_item order by d.last_id),
-             count(*), max(d.last_id), bytes + coalesce(sum(octet_length(s.shown::text)), 0)
-        into got, read, last_id, bytes
-        from changed d
-        left join shown s on s.id = d.row_id;
-      exit when read = 0;
-      items := items || array(select g from unnest(got) g where (g).list is not null order by (g).last_id);
-      if cardinality(items) >= wanted or bytes > internal.page_bytes() then
-        return items;
+      -- the log is read once for a page; rows that were written by the time they are read are read as they are then
+      select coalesce(array_agg(d.collection_id order by d.last_id), '{}') as collections,
+             array_agg(d.row_id order by d.last_id) as row_ids, array_agg(d.last_id order by d.last_id) as last_ids,
+             array_agg(d.is_held order by d.last_id) as are_held
+        into changed
+        from internal.sync_changed(sync_collect.pull, last_id, wanted) d;
+      if last_id = 0 and cardinality(changed.collections) > chunk then
+        chunk := internal.sync_first_chunk(changed.collections);
       end if;
-      exit when read < asked;
-      chunk := internal.sync_chunk(bytes, cardinality(items));
+      n := 0;
+      while n < cardinality(changed.collections) loop
+        collections := changed.collections[n + 1:n + chunk];
+        row_ids := changed.row_ids[n + 1:n + chunk];
+        with shown as materialized (
+          select g.collection_id, r.id, r.shown
+            from (select u.collection_id, c.name, array_agg(u.row_id) as ids
+                    from unnest(collections, row_ids) as u (collection_id, row_id)
+                    join app.collections c on c.id = u.collection_id
+                   group by u.collection_id, c.name) g
+           cross join lateral internal.sync_rows(g.name, 'true', g.ids, null, null, null) r
+        )
+        select array_agg(row(u.collection_id,
+                             case when s.id is null then 'deleted' when u.is_held then 'updated' else 'created' end,
+                             u.row_id, s.shown, 2, u.last_id, null, null)::internal.sync_item order by u.last_id)
+                 filter (where s.id is not null or u.is_held),
+               bytes + coalesce(sum(octet_length(s.shown::text)), 0)
+          into got, bytes
+          from unnest(collections, row_ids, changed.last_ids[n + 1:n + chunk], changed.are_held[n + 1:n + chunk])
+               as u (collection_id, row_id, last_id, is_held)
+          left join shown s on s.collection_id = u.collection_id and s.id = u.row_id;
+        items := items || got;
+        if cardinality(items) >= wanted or bytes > internal.page_bytes() then
+          return items;
+        end if;
+        n := n + chunk;
+        chunk := internal.sync_chunk(bytes, greatest(cardinality(items), 1));
+      end loop;
+      exit when cardinality(changed.collections) < wanted;
+      last_id := changed.last_ids[wanted];
     end loop;
   end if;
 
@@ -345,13 +451,16 @@ declare
   n int;
   has_more boolean;
   number text;
+  answer api.reply;
 begin
   if sync_pull.checkpoint !~ '^[1-9][0-9]{0,14}$' then
     perform internal.fail(400, 'INVALID_CHECKPOINT', 'A checkpoint is one that a pull has answered, or null.',
                           '{"field": "checkpoint", "reason": "must be one that a pull has answered, or null"}');
   end if;
-  if not sync_pull.is_numbered and internal.sync_is_pending() then
-    return row(0, '{"needs_place": false}', null)::api.reply;
+  answer := internal.sync_idle(sync_pull.client_id, sync_pull.checkpoint, sync_pull.collections,
+                               sync_pull.is_numbered);
+  if answer.status is not null then
+    return answer;
   end if;
   pull := internal.sync_pull_begin(sync_pull.client_id, sync_pull.checkpoint, sync_pull.collections);
   items := internal.sync_collect(pull, sync_pull.page_limit);
@@ -363,6 +472,9 @@ begin
   number := internal.sync_pull_end(pull, case when has_more then internal.sync_after(items[n]) end, n);
   if number is null then
     return row(0, '{"needs_place": true}', null)::api.reply;
+  end if;
+  if n > 0 then
+    perform internal.sync_keep_outputs(array(select distinct i.collection_id from unnest(items) i));
   end if;
   return internal.reply(200, (
     select json_build_object(

@@ -15,19 +15,26 @@ create or replace function internal.sync_push_begin(client_id uuid, ids uuid[], 
 language plpgsql volatile security definer set search_path = '' as $$
 declare
   caller constant uuid := internal.user_id();
+  bytes bigint;
+  is_known boolean;
 begin
   -- pushes of one client come one after the other: what an equal one has applied is seen
   client := (internal.sync_client(sync_push_begin.client_id)).id;
-  perform internal.sync_check_length((
-    select sum(octet_length(m.row_json::text)) from app.sync_mutations m
-      join unnest(sync_push_begin.ids) as i (id) on i.id = m.id
-     where m.app_user_id = caller and m.client_id = sync_push_begin.client_id));
+  select sum(octet_length(m.row_json::text) * cardinality(array_positions(sync_push_begin.ids, m.id))), count(*) > 0
+    into bytes, is_known
+    from app.sync_mutations m
+   where m.app_user_id = caller and m.client_id = sync_push_begin.client_id and m.id = any (sync_push_begin.ids);
+  perform internal.sync_check_length(bytes);
   select coalesce(jsonb_object_agg(m.id, jsonb_build_object(
            'status', m.status, 'row', m.row_json::text, 'code', m.code, 'message', m.message)), '{}')
     into known
     from app.sync_mutations m
-   where m.app_user_id = caller and m.client_id = sync_push_begin.client_id and m.id = any (sync_push_begin.ids);
-  update app.sync_checkpoints c set last_push_at = internal.now(), used_at = internal.now() where c.id = client;
+   where is_known and m.app_user_id = caller and m.client_id = sync_push_begin.client_id
+     and m.id = any (sync_push_begin.ids);
+  -- not before a pull that this push has waited for: the next one goes the whole way, and reaches its hint
+  update app.sync_checkpoints c
+     set last_push_at = greatest(internal.now(), c.last_pull_at), used_at = internal.now()
+   where c.id = client;
 end $$;
 comment on function internal.sync_push_begin is
   'Begins a push of the caller''s client: its number in the log, and the results of mutations that were pushed before.
@@ -242,89 +249,6 @@ comment on function internal.sync_attempt is
   'Applies mutations together, or none of them, and says for each {status, row, code, message}; where they were not
    applied, without the rows.';
 
-create or replace function internal.sync_values_fit(definition jsonb, data json[]) returns boolean
-language sql stable as $$
-  with types as materialized (
-    select c.key as name, t.name = 'vector' as is_vector, t.kinds, t.pattern, t.element, e.kinds as element_kinds,
-           e.pattern as element_pattern
-      from jsonb_each(sync_values_fit.definition -> 'columns') as c (key, value)
-     cross join lateral (select k.*, c.value ->> 'type' as name from internal.collection_type(c.value ->> 'type') k) t
-      left join lateral internal.collection_type(t.element) e on true
-     where not (c.value ->> 'managed')::boolean
-  )
-  select not exists (
-    select from unnest(sync_values_fit.data) as d (data)
-     cross join lateral json_each(d.data) as f (key, value)
-      left join types t on t.name = f.key
-     where case
-             when t.name is null then f.key <> 'idempotency_key'
-                                      and not coalesce((sync_values_fit.definition -> 'columns' -> f.key
-                                                        ->> 'managed')::boolean, f.key = 'group_id')
-             when json_typeof(f.value) = 'null' then false
-             when json_typeof(f.value) <> all (t.kinds) then true
-             when t.pattern is not null then (f.value::jsonb #>> '{}') !~ t.pattern
-             when t.element is null then false
-             else exists (select from jsonb_array_elements(f.value::jsonb) as i (value)
-                           where case when i.value = 'null' then t.is_vector
-                                      else jsonb_typeof(i.value) <> all (t.element_kinds)
-                                           or (i.value #>> '{}') !~ t.element_pattern end) end)
-$$;
-comment on function internal.sync_values_fit is
-  'Whether all values of these rows are ones of their columns, as internal.collection_value_problem tells of one: the
-   values of a push are checked at once. Casts still check the ranges.';
-
-create or replace function internal.sync_put_many(collection text, row_ids uuid[], data json[], group_context text)
-returns json[]
-language plpgsql volatile as $$
-declare
-  definition jsonb;
-  owner json;
-  compiled jsonb;
-  status int;
-  shown json[];
-begin
-  if not exists (select from app.collections c where c.name = sync_put_many.collection and c.sync)
-     or cardinality(sync_put_many.row_ids) > (select count(distinct i) from unnest(sync_put_many.row_ids) i) then
-    return null;
-  end if;
-  definition := internal.collection_definition(sync_put_many.collection);
-  owner := json_build_object('keyed', true, 'group', case when definition ->> 'scope' = 'group'
-    then coalesce(sync_put_many.data[1] ->> 'group_id', sync_put_many.group_context) end);
-  begin
-    -- all have the keys of the first, whose values alone are looked at when it is compiled
-    if not internal.sync_values_fit(definition, sync_put_many.data) then
-      return null;
-    end if;
-    compiled := internal.collection_compile('batch', sync_put_many.collection, internal.json_merge(
-      owner, json_build_object('rows', json_build_array((
-        select coalesce(json_object_agg(f.key, f.value), '{}')
-          from json_each(sync_put_many.data[1]) f
-         where not coalesce((definition -> 'columns' -> f.key ->> 'managed')::boolean, f.key = 'group_id'))))));
-    execute compiled ->> 'text' into status, shown
-      using internal.collection_values(compiled -> 'params', internal.json_merge(owner, json_build_object('rows', (
-        -- of two fields called id the last one counts
-        select json_agg(internal.json_merge(r.data, r.named) order by r.n)
-          from (select u.data, json_build_object('id', u.id) as named, u.n
-                  from unnest(sync_put_many.row_ids, sync_put_many.data) with ordinality as u (id, data, n)
-                offset 0) r))));
-    if status <> 201 or exists (
-      select from unnest(shown, sync_put_many.row_ids) as r (shown, id)
-       where not starts_with(r.shown::text, '{"id":"' || r.id || '"')) then
-      raise exception using errcode = 'TR001', message = 'not all were written';
-    end if;
-    return shown;
-  exception
-    when query_canceled or deadlock_detected or serialization_failure or lock_not_available then
-      raise;
-    when others then
-      -- which of them it is, and why, is found one by one
-      return null;
-  end;
-end $$;
-comment on function internal.sync_put_many is
-  'Inserts the rows of puts with the same keys by one statement: the rows as the caller reads them, or null and nothing
-   is written, where one of them is there already or cannot be written.';
-
 create or replace function internal.sync_lock(mutations json, names text[], row_ids uuid[], group_context text)
 returns uuid[]
 language plpgsql volatile as $$
@@ -369,6 +293,7 @@ language plpgsql volatile as $$
 declare
   -- one element for each mutation
   list json[];
+  sent json[];
   ids uuid[];
   names text[];
   row_ids uuid[];
@@ -391,20 +316,18 @@ declare
   results json;
   bytes bigint := 0;
 begin
-  select array_agg(m.known_id order by m.n), array_agg(m.collection order by m.n), array_agg(m.row_id order by m.n),
-         array_agg(m.data order by m.n), array_agg(m.tx order by m.n), array_agg(m.key order by m.n),
+  -- puts of one shape, which the server tells, have the same keys and the same group
+  select array_agg(m.id order by m.n), array_agg(m.known_id order by m.n), array_agg(m.collection order by m.n),
+         array_agg(m.row_id order by m.n), array_agg(m.data order by m.n), array_agg(m.tx order by m.n),
+         array_agg(case when m.tx is null and m.base_updated_at is null then m.collection || ' ' || m.shape end
+                   order by m.n),
          array_agg(m.known_id is null or m.repeated = 1 order by m.n)
-    into ids, names, row_ids, data, txs, keys, is_new
-    from (select u.*, row_number() over (partition by u.known_id order by u.n) as repeated,
-                 case when u.op = 'put' and u.problem is null and u.tx is null and u.base_updated_at is null
-                      then concat_ws(' ', u.collection, coalesce(u.data ->> 'group_id', '-'), (
-                        select string_agg(k, ' ' order by k) from json_object_keys(u.data) k
-                         where k not in ('id', 'user_id', 'group_id', 'created_at', 'updated_at', 'deleted_at')))
-                 end as key
+    into sent, ids, names, row_ids, data, txs, keys, is_new
+    from (select u.*, row_number() over (partition by u.known_id order by u.n) as repeated
             from rows from (json_to_recordset(sync_push.mutations) as (
-                   known_id uuid, op text, collection text, row_id uuid, tx text, base_updated_at text, data json,
-                   problem text)) with ordinality
-                 as u (known_id, op, collection, row_id, tx, base_updated_at, data, problem, n)) m;
+                   id json, known_id uuid, collection text, row_id uuid, tx text, base_updated_at text, data json,
+                   shape text)) with ordinality
+                 as u (id, known_id, collection, row_id, tx, base_updated_at, data, shape, n)) m;
   statuses := array_fill(null::text, array[cardinality(keys)]);
   shown := array_fill(null::json, array[cardinality(keys)]);
   codes := statuses;
@@ -425,7 +348,9 @@ begin
         tried := tried + 1;
       end loop;
       rows := case when not held && row_ids[i:tried]
-        then internal.sync_put_many(names[i], row_ids[i:tried], data[i:tried], sync_push.group_id) end;
+        then internal.sync_put_many(names[i], row_ids[i:tried],
+                                    internal.sync_rows_text(row_ids[i:tried], data[i:tried]), data[i],
+                                    sync_push.group_id) end;
       if rows is not null then
         for n in i .. tried loop
           statuses[n] := 'applied';
@@ -456,14 +381,15 @@ begin
     select sum(octet_length(shown[array_position(ids, i.id)]::text))
       from unnest(ids, is_new) as i (id, is_new) where not i.is_new and not begun.known ? i.id::text));
   perform internal.sync_push_end(sync_push.client_id, ids, statuses, codes, messages, shown, is_new);
-  select json_agg(case when is_new[m.n]
-           then internal.sync_result(m.id, statuses[m.n], shown[m.n], codes[m.n], messages[m.n])
+  select json_agg(case when m.new
+           then internal.sync_result(m.id, m.status, m.row, m.code, m.message)
            else internal.sync_duplicate(m.id, coalesce(begun.known -> ids[m.n]::text, (
              select jsonb_build_object('status', statuses[f.n], 'row', shown[f.n]::text, 'code', codes[f.n],
                                        'message', messages[f.n])
                from (select array_position(ids, ids[m.n]) as n) f))) end order by m.n)
     into results
-    from rows from (json_to_recordset(sync_push.mutations) as (id json)) with ordinality as m (id, n);
+    from unnest(sent, statuses, shown, codes, messages, is_new) with ordinality
+         as m (id, status, row, code, message, "new", n);
   return internal.reply(200, json_build_object('results', results));
 end $$;
 comment on function api.sync_push is

@@ -1,12 +1,12 @@
 -- What decides which rows a user is shown, kept with a checkpoint in place of ids: {<collection id>: access}, where
--- access is {e: epoch, p: read policy, k: kind, r: rank in groups, g: ids of groups where a role applies}. kind is
--- none, mine, all, groups or own (the user's rows in groups). In memory s is the set of groups that r or g mean.
+-- access is {e: epoch, k: kind, r: rank in groups, g: ids of groups where a role applies}. kind is none, mine, all,
+-- groups or own (the user's rows in groups). The table has it packed: a uuid and a short text each. In memory s is the
+-- set of groups that r or g mean.
 
 create or replace function internal.sync_access(c app.collections) returns jsonb
 language sql stable security definer set search_path = '' as $$
   select jsonb_strip_nulls(jsonb_build_object(
     'e', (select k.epoch from app.sync_collections k where k.collection_id = (sync_access.c).id),
-    'p', (sync_access.c).read_policy,
     'k', case
       when (sync_access.c).read_policy = 'public' then 'all'
       when (sync_access.c).owner_scope = 'group' and (sync_access.c).read_policy = 'owner' then 'own'
@@ -24,6 +24,29 @@ $$;
 comment on function internal.sync_access is
   'What the read policy of a collection means for the caller now, as internal.collection_condition has it. Granted to
    nobody.';
+
+create or replace function internal.sync_packed(access jsonb, out collection_ids uuid[], out accesses text[])
+language sql immutable as $$
+  select coalesce(array_agg(a.key::uuid order by a.key), '{}'),
+         coalesce(array_agg(concat_ws(' ', a.value ->> 'e', a.value ->> 'k', coalesce(a.value ->> 'r', '-'),
+           case when a.value ? 'g' then coalesce((select string_agg(i, ',')
+                                                    from jsonb_array_elements_text(a.value -> 'g') i), '') end)
+           order by a.key), '{}')
+    from jsonb_each(sync_packed.access) as a (key, value)
+$$;
+comment on function internal.sync_packed is
+  'Accesses as app.sync_views keeps them: epoch, kind, rank or -, and where a role decides, groups. Granted to nobody.';
+
+create or replace function internal.sync_unpacked(collection_ids uuid[], accesses text[]) returns jsonb
+language sql immutable as $$
+  select case when sync_unpacked.collection_ids is not null then coalesce(jsonb_object_agg(
+           u.id, jsonb_strip_nulls(jsonb_build_object(
+             'e', u.parts[1]::int, 'k', u.parts[2], 'r', nullif(u.parts[3], '-')::int,
+             'g', to_jsonb(string_to_array(u.parts[4], ','))))), '{}') end
+    from (select a.id, string_to_array(a.access, ' ') as parts
+            from unnest(sync_unpacked.collection_ids, sync_unpacked.accesses) as a (id, access)) u
+$$;
+comment on function internal.sync_unpacked is 'What internal.sync_packed has packed. Granted to nobody.';
 
 create or replace function internal.sync_view_now(collection_ids uuid[], out access jsonb, out group_ids uuid[],
                                                   out ranks smallint[])
