@@ -52,6 +52,7 @@ export type Called = {
   readonly cpu: number
   /** Milliseconds. */
   readonly p50: number
+  readonly p95: number
   readonly p99: number
 }
 
@@ -138,6 +139,7 @@ const run = async (way: Way, concurrency: number, seconds: number, ready: Ready)
     perSecond: (latencies.length * 1000) / (performance.now() - began),
     cpu: (user + system) / latencies.length,
     p50: percentile(latencies, 0.5),
+    p95: percentile(latencies, 0.95),
     p99: percentile(latencies, 0.99),
   }
 }

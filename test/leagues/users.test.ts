@@ -1,7 +1,7 @@
 import { expect, test } from 'vitest'
 import { startLeagues } from '#test/support/leagues.ts'
 
-const { harness, project, admin, league, people, score, show, current, last, runs, cohorts, place, close } =
+const { harness, project, admin, league, people, score, show, current, last, runs, cohorts, place, close, checkSeats } =
   await startLeagues()
 const merge = (survivor: string, other: string) =>
   project.sql(`begin; set local app.clock = '2026-10-03T20:00:00Z';
@@ -118,4 +118,83 @@ test('points that were not enough are purged when the run is settled', async () 
   expect((await purge())[0]!['n']).toBe('0')
   await project.drain()
   expect((await purge())[0]!['n']).toBe('1')
+})
+
+test('the end of a ban after closing gives nobody another rank', async () => {
+  harness.setTime('2026-10-03T20:00:00Z')
+  const { key } = await league()
+  const [a, b] = (await people(2)) as [any, any]
+  await score(a, 9)
+  await score(b, 5)
+  await admin.patch(`/users/${a.id}`, { is_banned: true })
+  await close(key)
+  await project.drain()
+  await admin.patch(`/users/${a.id}`, { is_banned: false })
+  expect(await last(a, key)).toMatchObject({ result: 'stayed', rank: null, tier_to: 'bronze' })
+  expect(await last(b, key)).toMatchObject({ result: 'promoted', rank: 1 })
+  expect((await cohorts(key, '2026-W40'))[0].entries.map((one: any) => [one.app_user_id, one.rank])).toEqual([
+    [b.id, 1],
+    [a.id, null],
+  ])
+})
+
+test('whoever merges is hidden as the survivor is', async () => {
+  harness.setTime('2026-10-03T20:00:00Z')
+  const { key } = await league()
+  const [a, b, c, d] = (await people(4)) as [any, any, any, any]
+  for (const who of [b, d]) await score(who, 7)
+  await admin.patch(`/users/${b.id}`, { is_banned: true })
+  await admin.patch(`/users/${c.id}`, { is_banned: true })
+  // the place of a banned guest is seen again, that of a guest of a banned user no more
+  await merge(a.id, b.id)
+  expect(await current(a, key)).toMatchObject({ points: 7, members: 2, zone: 'promotion' })
+  await merge(c.id, d.id)
+  expect(await current(a, key)).toMatchObject({ points: 7, rank: 1, members: 1 })
+  await admin.patch(`/users/${c.id}`, { is_banned: false })
+  expect(await current(c, key)).toMatchObject({ points: 7, rank: 2, members: 2 })
+})
+
+test('a zone that changes in the last hour of a season begins the next one at its end, in both directions', async () => {
+  for (const [timezone, run_key, ends_at] of [
+    ['America/Los_Angeles', '2026-W40-2', '2026-10-05T07:00:00.000Z'],
+    ['Asia/Tokyo', '2026-W41', '2026-10-11T15:00:00.000Z'],
+  ] as const) {
+    harness.setTime('2026-10-04T23:30:00Z')
+    const { key } = await league()
+    const [a] = (await people(1)) as [any]
+    await score(a, 5)
+    await admin.patch(`/leagues/${key}`, { timezone })
+    expect(await score(a, 1)).toMatchObject({ run_key: '2026-W40', points: 6 })
+    harness.setTime('2026-10-05T00:01:00Z')
+    // a late one still counts in the season that it was made in, and leads to the tier of the next one
+    expect(await score(a, 1, { occurred_at: '2026-10-04T23:59:59Z' })).toMatchObject({ run_key: '2026-W40', points: 7 })
+    expect(await score(a, 1)).toMatchObject({ run_key, points: 1, tier: 'silver' })
+    expect(await current(a, key)).toMatchObject({ starts_at: '2026-10-05T00:00:00.000Z', ends_at })
+    harness.setTime('2026-10-05T00:05:00Z')
+    await project.drain()
+    expect(await score(a, 1, { occurred_at: '2026-10-04T23:59:59Z' })).toBeUndefined()
+    expect(await last(a, key)).toMatchObject({ run_key: '2026-W40', points: 7, result: 'promoted' })
+    // effects tell of the oldest league
+    expect((await admin.delete(`/leagues/${key}`)).status).toBe(200)
+  }
+})
+
+test('whoever is deleted in mid-season is in no result, and leaves the others their seats and history', async () => {
+  harness.setTime('2026-10-03T20:00:00Z')
+  const { key } = await league()
+  const users = (await people(5)) as any[]
+  for (const [n, who] of users.entries()) await score(who, 60 - 10 * n)
+  // the seat in the full cohort is free again
+  expect((await admin.delete(`/users/${users[0].id}`)).status).toBeLessThan(300)
+  const [late] = (await people(1)) as [any]
+  await score(late, 1)
+  expect((await cohorts(key, '2026-W40')).map((one: any) => one.members)).toEqual([5])
+  await close(key)
+  expect((await admin.delete(`/users/${users[1].id}`)).status).toBeLessThan(300)
+  await project.drain()
+  expect(await last(users[2], key)).toMatchObject({ result: 'promoted', rank: 1 })
+  expect((await admin.delete(`/users/${users[2].id}`)).status).toBeLessThan(300)
+  // a result is final
+  expect(await last(users[3], key)).toMatchObject({ result: 'promoted', rank: 2 })
+  await checkSeats()
 })
