@@ -10,8 +10,11 @@ const absent = Symbol('absent')
 /** Where two values differ, down to the parts that have no parts. */
 const leaves = (path: string, was: unknown, now: unknown): Leaf[] => {
   const isSameForm = isTree(was) && isTree(now) && Array.isArray(was) === Array.isArray(now)
-  if (!isSameForm)
-    return json(was ?? null) === json(now ?? null) && was !== absent && now !== absent ? [] : [{ path, was, now }]
+  if (!isSameForm) {
+    // what is absent has no JSON
+    const isSame = was !== absent && now !== absent && json(was ?? null) === json(now ?? null)
+    return isSame ? [] : [{ path, was, now }]
+  }
   const names = [...new Set([...Object.keys(was), ...Object.keys(now)])]
   return names.flatMap((name) =>
     leaves(

@@ -55,12 +55,27 @@ const filesOf = (definitions: Definitions): Map<string, string> => {
   return files
 }
 
+/** The kinds that are asked for, or all for null. */
+type Kinds = readonly string[] | null
+
+/** The definitions of some kinds. */
+export const only = (definitions: Definitions, kinds: Kinds): Definitions =>
+  kinds ? Object.fromEntries(Object.entries(definitions).filter(([kind]) => kinds.includes(kind))) : definitions
+
+/** The kinds that have a folder of files. */
+const foldersOf = async (files: Inside): Promise<string[]> => {
+  const folders = (await files.list('definitions')).filter(({ isFolder }) => isFolder).map(({ name }) => name)
+  const wrong = folders.find((kind) => !isKind(kind))
+  if (wrong !== undefined) throw usageError(`definitions/${wrong} is no kind of definitions.`)
+  return folders
+}
+export const kindsHere = (folder: string): Promise<string[]> => foldersOf(inside(folder))
+
 /** The files of definitions in a folder, as kind and path. */
-const present = async (files: Inside): Promise<{ kind: string; file: string }[]> => {
-  const kinds = (await files.list('definitions')).filter(({ isFolder }) => isFolder).map(({ name }) => name)
+const present = async (files: Inside, kinds: Kinds): Promise<{ kind: string; file: string }[]> => {
   const found: { kind: string; file: string }[] = []
-  for (const kind of [collections, ...kinds]) {
-    if (!isKind(kind)) throw usageError(`definitions/${kind} is no kind of definitions.`)
+  for (const kind of [collections, ...(await foldersOf(files))]) {
+    if (kinds && !kinds.includes(kind)) continue
     const at = kind === collections ? collections : join('definitions', kind)
     for (const { name, isFile } of await files.list(at)) {
       if (isFile && name.endsWith('.json')) found.push({ kind, file: join(at, name) })
@@ -85,11 +100,12 @@ const parsed = async (files: Inside, file: string): Promise<Record<string, unkno
 /** What the files of a folder define, and the file of each. Files that are no definitions are named together. */
 export const readFiles = async (
   folder: string,
+  kinds: Kinds,
 ): Promise<{ definitions: Definitions; count: number; fileOf: (kind: string, key: string) => string | undefined }> => {
   // without a prototype: a kind may be called constructor
   const definitions: Record<string, Record<string, Record<string, unknown>>> = Object.create(null)
   const here = inside(folder)
-  const files = await present(here)
+  const files = await present(here, kinds)
   const seen = new Map<string, string>()
   const problems: CliError[] = []
   for (const { kind, file } of files) {
@@ -119,10 +135,14 @@ export const readFiles = async (
 export type Change = { readonly op: 'create' | 'update' | 'delete'; readonly file: string }
 
 /** What writing these definitions would do to the files. */
-export const compareFiles = async (folder: string, definitions: Definitions): Promise<Change[]> => {
-  const wanted = filesOf(definitions)
+export const compareFiles = async (
+  folder: string,
+  definitions: Definitions,
+  kinds: Kinds = null,
+): Promise<Change[]> => {
+  const wanted = filesOf(only(definitions, kinds))
   const files = inside(folder)
-  const here = new Set((await present(files)).map(({ file }) => file))
+  const here = new Set((await present(files, kinds)).map(({ file }) => file))
   const changes: Change[] = []
   for (const [file, text] of wanted) {
     if (!here.has(file)) changes.push({ op: 'create', file })
@@ -133,10 +153,10 @@ export const compareFiles = async (folder: string, definitions: Definitions): Pr
   return changes.sort((a, b) => (a.file < b.file ? -1 : 1))
 }
 
-/** Makes the files of a folder hold these definitions and no others. */
-export const writeFiles = async (folder: string, definitions: Definitions): Promise<Change[]> => {
-  const wanted = filesOf(definitions)
-  const changes = await compareFiles(folder, definitions)
+/** Makes the files of a folder hold these definitions and no others; of some kinds, with the files of other kinds left alone. */
+export const writeFiles = async (folder: string, definitions: Definitions, kinds: Kinds = null): Promise<Change[]> => {
+  const wanted = filesOf(only(definitions, kinds))
+  const changes = await compareFiles(folder, definitions, kinds)
   const files = inside(folder)
   // deletions first: where capitals make no difference, NOTES.json that goes is notes.json that comes
   for (const { op, file } of changes) if (op === 'delete') await files.remove(file)

@@ -2,9 +2,10 @@ import { exportPromotion, getOperation, getProject, importPromotion } from '../.
 import { isRefusal, type TrellisError } from '../../sdk/src/index.ts'
 import type { Api } from './api.ts'
 import type { Context } from './command.ts'
-import { CliError, exits, filesError } from './exit.ts'
-import { type Definitions, readFiles } from './files.ts'
+import { CliError, exits, filesError, usageError } from './exit.ts'
+import { type Definitions, kindsHere, only, readFiles } from './files.ts'
 import { projectFor, requireManifest } from './settings.ts'
+import { didYouMean } from './similar.ts'
 
 export type Op = {
   readonly op: string
@@ -25,6 +26,33 @@ export type Exported = { readonly definitions: Definitions; readonly left_out: r
 export const exportOf = async ({ call }: Api, projectId: string): Promise<Exported> =>
   (await call(exportPromotion, { path: { projectId } })).data
 
+/** The flag of the commands that may be limited to some kinds. */
+export const kindFlag = {
+  value: 'KINDS',
+  about: 'These kinds of definitions alone, such as stores,leagues; the others are left as they are',
+}
+
+/** The kinds that `--kind` names, or null for all. */
+export const kindsOf = (context: Context): readonly string[] | null => {
+  const value = context.option('kind')
+  if (value === undefined) return null
+  const kinds = [...new Set(value.split(',').map((kind) => kind.trim()))]
+  const wrong = kinds.find((kind) => !/^[a-z][a-z0-9_]{0,62}$/.test(kind))
+  if (wrong !== undefined) throw usageError(`"${wrong}" is no kind of definitions.`, 'Kinds stand between commas.')
+  return kinds
+}
+
+/** Refuses a kind that neither side has: a plural forgotten is not an empty folder. */
+export const checkKinds = async (folder: string, kinds: readonly string[], there: Definitions): Promise<void> => {
+  const known = [...new Set([...Object.keys(there), ...(await kindsHere(folder))])].sort()
+  const unknown = kinds.find((kind) => !known.includes(kind))
+  if (unknown === undefined) return
+  throw usageError(
+    `Neither the project nor the files have definitions of the kind ${unknown}.`,
+    didYouMean(unknown, known) ?? (known.length > 0 ? `They have ${known.join(', ')}.` : undefined),
+  )
+}
+
 type Document = { readonly version: 1; readonly definitions: Definitions; readonly left_out: [] }
 type Applied = { readonly operation_id: string; readonly status: string }
 type ImportBody = {
@@ -32,20 +60,24 @@ type ImportBody = {
   readonly prune?: boolean
   readonly plan_hash?: string
   readonly confirm?: string
+  readonly kinds?: string[]
 }
 /** The files of this folder and the project that they are for. */
 export type Local = {
   readonly project: { readonly id: string; readonly name: string }
   readonly document: Document
   readonly count: number
+  /** The kinds that the plan is limited to, or null. */
+  readonly kinds: readonly string[] | null
   readonly fileOf: (kind: string, key: string) => string | undefined
 }
 
 export const localOf = async (context: Context, { call }: Api): Promise<Local> => {
   const { folder } = await requireManifest(context)
-  const { definitions, count, fileOf } = await readFiles(folder)
+  const kinds = kindsOf(context)
+  const { definitions, count, fileOf } = await readFiles(folder, kinds)
   const { data: project } = await call(getProject, { path: { projectId: await projectFor(context) } })
-  return { project, count, fileOf, document: { version: 1, definitions, left_out: [] } }
+  return { project, count, kinds, fileOf, document: { version: 1, definitions, left_out: [] } }
 }
 
 type Problem = {
@@ -78,6 +110,8 @@ const send = async ({ call }: Api, local: Local, dry_run: boolean, body: ImportB
   } catch (error) {
     const wrong = isRefusal(error, 'INVALID_BODY') ? wrongFiles(error, local) : null
     if (wrong) throw wrong
+    if (isRefusal(error, 'INVALID_BODY') && error.details?.['field'] === 'kinds')
+      throw usageError(`--kind: ${String(error.details['reason'])}.`, 'docs/promotion.md lists the kinds.')
     // the project is there: what is missing is the route
     if (!isRefusal(error, 'NOT_FOUND')) throw error
     throw new CliError(
@@ -88,12 +122,22 @@ const send = async ({ call }: Api, local: Local, dry_run: boolean, body: ImportB
   }
 }
 
+const bodyOf = ({ document, kinds }: Local, prune: boolean): ImportBody => ({
+  document,
+  ...(kinds ? { kinds: [...kinds] } : {}),
+  ...(prune ? { prune } : {}),
+})
+
 export const planOf = async (api: Api, local: Local, prune: boolean): Promise<Plan> =>
-  (await send(api, local, true, { document: local.document, ...(prune ? { prune } : {}) })) as Plan
+  (await send(api, local, true, bodyOf(local, prune))) as Plan
 
 /** Definitions that the files do not have and that a plan with prune leaves all the same: the server never deletes them for a document. */
-export const keptOf = async (api: Api, { project, document }: Local, { ops, blocked }: Plan): Promise<Kept[]> => {
-  const { definitions } = await exportOf(api, project.id)
+export const keptOf = async (
+  api: Api,
+  { project, document, kinds }: Local,
+  { ops, blocked }: Plan,
+): Promise<Kept[]> => {
+  const definitions = only((await exportOf(api, project.id)).definitions, kinds)
   const planned = new Set([...ops, ...blocked].map(({ kind, key }) => `${kind}/${key}`))
   return Object.entries(definitions).flatMap(([kind, rows]) =>
     Object.keys(rows)
@@ -107,7 +151,7 @@ const ended = ['succeeded', 'failed', 'cancelled', 'waiting']
 /** Applies a plan as it was shown, and waits for its end. */
 export const apply = async (api: Api, local: Local, plan: Plan, prune: boolean): Promise<Applied> => {
   const { plan_hash } = plan
-  const body = { document: local.document, plan_hash, confirm: plan_hash, ...(prune ? { prune } : {}) }
+  const body = { ...bodyOf(local, prune), plan_hash, confirm: plan_hash }
   let { operation_id, status } = (await send(api, local, false, body)) as Applied
   while (!ended.includes(status)) {
     await new Promise((resolve) => setTimeout(resolve, 500))

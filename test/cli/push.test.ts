@@ -235,6 +235,88 @@ describe('a push', () => {
   })
 })
 
+describe('with --kind', () => {
+  /** A store with an offer and a league, as files; then all three kinds differ from the project. */
+  const shop = async () => {
+    const made = async (path: string, body: object) =>
+      expect((await project.admin.post(path, body)).status, path).toBe(201)
+    await made('/currencies', { code: 'COINS', name: 'Coins' })
+    await made('/catalog', { key: 'potion', name: 'Potion', item_type: 'consumable' })
+    await made('/stores', { key: 'main', name: 'Main' })
+    await made('/stores/main/offers', { key: 'potion', catalog_item_key: 'potion' })
+    expect((await here.run(['pull', '--yes'], { env })).code).toBe(0)
+    const store = join(here.folder, 'definitions/stores/main.json')
+    const definition = JSON.parse(await readFile(store, 'utf8'))
+    definition.offers[0].prices = [{ currency_code: 'COINS', price: 10, original_price: null }]
+    await writeJson(store, definition)
+    await rename('Professionals')
+    route.requests.length = 0
+  }
+
+  test('a push changes definitions of these kinds alone, stores with their offers too', async () => {
+    await shop()
+    const planned = await here.run(['plan', '--kind', 'stores', '--check'], { env })
+    expect(planned.code, planned.stderr).toBe(8)
+    expect(planned.stdout).toContain('~ stores/main\n    + offers[0].prices[0]: {')
+    expect(planned.stdout).toContain('0 to create, 1 to change, 0 to delete.')
+    const pushed = await here.run(['push', '--kind', 'stores', '--yes'], { env })
+    expect(pushed.code, pushed.stderr).toBe(0)
+    for (const { kinds, document } of imports()) {
+      expect([kinds, Object.keys(document.definitions)]).toEqual([['stores'], ['stores']])
+    }
+    const [offer] = (await project.admin.get('/stores/main')).data.offers
+    expect(offer.prices).toEqual([{ currency_code: 'COINS', price: 10, original_price: null }])
+    expect(await nameThere()).toBe('Pros')
+    const both = await here.run(['plan', '--kind', 'stores, segments'], { env })
+    expect(both.stdout).toContain('~ segments/pros')
+    expect(both.stdout).not.toContain('stores/main')
+  })
+
+  test('deletions with --prune are of these kinds alone', async () => {
+    await shop()
+    await rm(join(here.folder, 'definitions/stores/main.json'))
+    await rm(file())
+    expect((await here.run(['push', '--kind', 'stores', '--prune', '--yes'], { env })).code).toBe(0)
+    expect((await project.admin.get('/stores/main')).status).toBe(404)
+    expect(await nameThere()).toBe('Pros')
+  })
+
+  test('a pull writes and deletes files of these kinds alone', async () => {
+    await shop()
+    await project.admin.patch('/stores/main', { name: 'Main street' })
+    await project.admin.patch('/segments/pros', { name: 'Pros there' })
+    await writeJson(join(here.folder, 'definitions/stores/gone.json'), { name: 'Gone', offers: [] })
+    await writeJson(join(here.folder, 'definitions/segments/new.json'), { name: 'New', rules: { and: [] } })
+    const { code, stdout, stderr } = await here.run(['pull', '--kind', 'stores', '--yes'], { env })
+    expect(code, stderr).toBe(0)
+    expect(stdout.trim().split('\n')).toEqual([
+      '- definitions/stores/gone.json',
+      '~ definitions/stores/main.json',
+      '2 files written.',
+    ])
+    expect(JSON.parse(await readFile(file(), 'utf8')).name).toBe('Professionals')
+    expect(JSON.parse(await readFile(join(here.folder, 'definitions/stores/main.json'), 'utf8')).name).toBe(
+      'Main street',
+    )
+    expect((await here.run(['pull', '--kind', 'stores', '--check'], { env })).code).toBe(0)
+  })
+
+  test('a kind that neither side has ends with 2, and nothing is written or pushed', async () => {
+    for (const [args, said] of [
+      [['pull', '--kind', 'segment', '--yes'], 'Did you mean segments?'],
+      [['plan', '--kind', 'segment'], 'segment is not a kind'],
+      [['push', '--kind', 'segment', '--yes'], 'segment is not a kind'],
+      [['plan', '--kind', '../segments'], 'is no kind of definitions'],
+      [['plan', '--kind', 'segments,'], 'is no kind of definitions'],
+    ] as const) {
+      const { code, stderr } = await here.run([...args], { env })
+      expect(code, stderr).toBe(2)
+      expect(stderr).toContain(said)
+    }
+    expect(await nameThere()).toBe('Pros')
+  })
+})
+
 test('sql reads beside a server of its own, and writes with --write alone', async () => {
   const server = await startServer()
   const { projectId, userId } = await createTestProject(server.url)

@@ -3,12 +3,13 @@ import { apiFor } from '../api.ts'
 import type { Command } from '../command.ts'
 import { showPlan, summaryOf } from '../diff.ts'
 import { exits } from '../exit.ts'
-import { keptOf, localOf, planOf } from '../promotion.ts'
+import { keptOf, kindFlag, localOf, planOf } from '../promotion.ts'
 
 export const plan: Command = {
   name: 'plan',
   summary: 'Show what the project lacks of the files; nothing is changed',
   flags: {
+    kind: kindFlag,
     prune: { about: 'Plan to delete what the files do not have; collections and levels stay' },
     check: { about: 'End with 8 if the project differs from the files' },
   },

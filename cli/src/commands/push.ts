@@ -3,7 +3,7 @@ import { apiFor } from '../api.ts'
 import type { Command } from '../command.ts'
 import { showPlan, summaryOf } from '../diff.ts'
 import { CliError, exits, usageError } from '../exit.ts'
-import { apply, localOf, planOf } from '../promotion.ts'
+import { apply, kindFlag, localOf, planOf } from '../promotion.ts'
 
 export const push: Command = {
   name: 'push',
@@ -11,6 +11,7 @@ export const push: Command = {
   about:
     'All of it or nothing. What was planned is what is applied: if the project changes in between, the push ends with 6 and changes nothing.',
   flags: {
+    kind: kindFlag,
     prune: { about: 'Delete what the files do not have; collections and levels stay' },
     plan: { value: 'HASH', about: 'Push only if the plan is the one with this hash' },
     yes: { short: 'y', about: 'Do not ask' },
