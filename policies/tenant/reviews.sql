@@ -21,7 +21,9 @@ grant execute on function internal.review_shown_json, internal.reviews_of_user, 
 grant execute on function internal.review_json, internal.review_summary_json, internal.review_settings,
   internal.review_settings_json, internal.reviews_page, internal.review_subject_parts, api.reviews_all,
   api.reviews_summary, api.review_settings_get, api.review_settings_put, api.review_update, api.review_reply,
-  api.review_reply_delete, api.review_delete to app_admin;
+  api.review_reply_delete, api.review_delete, internal.review_settings_lock, internal.promotion_rows__review_settings,
+  internal.promotion_merged__review_settings, internal.promotion_write__review_settings,
+  internal.promotion_lock__review_settings to app_admin;
 
 select internal.graphql_declare('app.reviews');
 select internal.graphql_declare('app.review_sums');
@@ -51,3 +53,10 @@ values ('review', 'review', 'app.reviews', '{title,body}', 'id', 'app_user_id', 
 
 insert into internal.feed_events (action, event_name, target_property, group_property, shown, declared_in)
 values ('review.published', 'svc.review.published', 'review_id', null, '{rating}', current_setting('trellis.file'));
+
+insert into internal.composed_definitions (kind, promoted_as, singular, plural, fields, max_count, create_order, refs,
+                                           is_additive, declared_in)
+values
+  ('review_settings', 'reviews', 'settings of reviews', 'settings of reviews',
+   '{"reviews_auto_publish": ["boolean"], "reviews_require_purchase": ["boolean"], "prompt": ["object"]}',
+   1, 80, '[{"path": "$.prompt.segment_id", "kind": "segment", "by": "key"}]', true, current_setting('trellis.file'));

@@ -15,7 +15,7 @@ export { createEvents, type Events, type EventsOptions, type RejectedEvent, type
 export type { ErrorCode } from './generated/codes.ts'
 export { type ImageChange, imageUrl } from './image.ts'
 export type { Operation, RawBody, RawReply } from './operation.ts'
-export { memoryStore, type Store } from './platform.ts'
+export { memoryStore, newId as newUuid, type Store } from './platform.ts'
 export {
   createRealtime,
   type Listening,

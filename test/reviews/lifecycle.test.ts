@@ -44,6 +44,26 @@ test('a merge moves reviews; of two of one subject the survivor’s stays, and v
   await proof()
 })
 
+test('a merge leaves no review of a row of one’s own, whichever of the two it was', async () => {
+  const [me, guest, other] = [await project.user(), await project.user(), await project.user()]
+  const made = await admin.post('/collections', {
+    ...{ name: 'merged_notes', columns: [{ name: 'body', type: 'text' }], read_policy: 'public' },
+  })
+  expect(made.status, made.text).toBe(201)
+  const row = async (who: typeof me) => (await who.post('/client/collections/merged_notes', { body: 'text' })).data.id
+  const of = (subject_id: string) => ({ subject_type: 'collection:merged_notes', subject_id })
+  const [mine, theirs, others] = [of(await row(me)), of(await row(guest)), of(await row(other))]
+  await written(me, theirs)
+  await written(guest, mine)
+  await written(guest, others)
+  await written(other, { ...theirs, rating: 2 })
+  expect(await merge(me, guest)).toMatchObject({ reviews: 1 })
+  expect((await list(other, mine)).body).toMatchObject({ total: 0, summary: { average: null } })
+  expect((await list(other, theirs)).body).toMatchObject({ total: 1, summary: { average: 2 } })
+  expect((await me.get('/client/reviews/mine')).data).toMatchObject([others])
+  await proof()
+})
+
 test('a review of the survivor stays before one of the merged user by the same author', async () => {
   const [me, guest, other] = [await project.user(), await project.user(), await project.user()]
   const kept = await written(other, { subject_type: 'user', subject_id: me.id, rating: 5 })

@@ -77,6 +77,23 @@ test('a list that asks for nothing that there is', async () => {
   expectRefusal(await list(user, { ...of, subject_id: randomUUID() }), 404, 'SUBJECT_NOT_FOUND')
 })
 
+test('where one of two users has blocked the other, a review has no name, and counts as before', async () => {
+  const [author, reader, third] = [await project.user(), await project.user(), await project.user()]
+  await author.patch('/client/users/me', { display_name: 'Ada', avatar_url: 'https://pictures.test/a.png' })
+  const one = await subject()
+  const { id } = await written(author, { ...one, rating: 3, body: 'So so' })
+  const seen = async (who: typeof reader) => (await list(who, one)).body
+  const named = { user: { id: author.id, display_name: 'Ada', avatar_url: 'https://pictures.test/a.png' } }
+  const nameless = { id, body: 'So so', user: { id: author.id, display_name: null, avatar_url: null } }
+  expect((await seen(reader)).data).toMatchObject([named])
+  expect((await reader.post(`/client/friends/${author.id}/block`)).status).toBe(201)
+  expect((await third.get(`/client/friends/blocked`)).status).toBe(200)
+  expect(await seen(reader)).toMatchObject({ data: [nameless], total: 1, summary: { average: 3, count: 1 } })
+  expect((await author.post(`/client/friends/${third.id}/block`)).status).toBe(201)
+  expect((await seen(third)).data).toMatchObject([nameless])
+  expect((await seen(author)).data).toMatchObject([named])
+})
+
 test('administrators list by status, rating, user and subject, and sum up', async () => {
   const { of, reviews } = await rated(5, 1)
   const [first, second] = reviews.map(({ id }) => id) as [string, string]

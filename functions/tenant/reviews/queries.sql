@@ -13,7 +13,8 @@ begin
   select s.* into sums from app.review_sums s
    where (s.subject_type, s.subject_id) = (reviews_shown.subject_type, reviews_shown.subject_id);
   -- planned for these values: each order has an index of its own
-  execute format('select json_agg(internal.review_shown_of(p, u, v.review_id is not null) order by %2$s)
+  execute format('select json_agg(internal.review_shown_of(p, u, v.review_id is not null, u.id = any ($7))
+                                   order by %2$s)
                     from (select r.* from app.reviews r
                            where r.subject_type = $1 and r.subject_id = $2 and r.status = ''published'' %1$s
                            order by %3$s limit $4 offset $5) p
@@ -24,7 +25,7 @@ begin
                  order_by || 'r.created_at desc, r.id desc')
      into rows_json
     using reviews_shown.subject_type, reviews_shown.subject_id, reviews_shown.rating, reviews_shown.page_limit,
-      reviews_shown.page_offset, internal.user_id();
+      reviews_shown.page_offset, internal.user_id(), array(select internal.blocked_ids());
   answer := internal.reply_page(rows_json, coalesce(case reviews_shown.rating
                                   when 1 then sums.stars_1 when 2 then sums.stars_2 when 3 then sums.stars_3
                                   when 4 then sums.stars_4 when 5 then sums.stars_5
@@ -34,7 +35,8 @@ begin
   return answer;
 end $$;
 comment on function internal.reviews_shown is
-  'A page of the published reviews of a subject, with the summary of all of them. The total comes from the sums.';
+  'A page of the published reviews of a subject, with the summary of all of them, and no names of users with whom the
+   caller has a block. The total comes from the sums.';
 
 create or replace function api.reviews_list(subject_type text, subject_id text default null,
                                             sort text default 'newest', rating int default null,

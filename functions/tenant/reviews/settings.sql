@@ -27,6 +27,15 @@ language sql stable as $$
 $$;
 comment on function api.review_settings_get is 'The settings of reviews.';
 
+create or replace function internal.review_settings_lock() returns void
+language plpgsql volatile security definer set search_path = '' as $$
+begin
+  insert into app.settings (key, value) values ('reviews', '{}') on conflict (key) do nothing;
+  perform from app.settings s where s.key = 'reviews' for update;
+end $$;
+comment on function internal.review_settings_lock is
+  'Locks the row of the settings, so that two writers of different fields come one after the other.';
+
 create or replace function api.review_settings_put(patch jsonb) returns api.reply
 language plpgsql volatile security definer set search_path = '' as $$
 declare
@@ -35,9 +44,7 @@ declare
   segment_id constant uuid := (review_settings_put.patch -> 'prompt' ->> 'segment_id')::uuid;
 begin
   perform internal.check_caller('developer', 'settings of reviews are set by administrators');
-  -- two writers of different fields come one after the other
-  insert into app.settings (key, value) values ('reviews', '{}') on conflict (key) do nothing;
-  perform from app.settings s where s.key = 'reviews' for update;
+  perform internal.review_settings_lock();
   was := internal.review_settings();
   made := was || (review_settings_put.patch - 'prompt')
           || jsonb_build_object('prompt', was -> 'prompt' || coalesce(review_settings_put.patch -> 'prompt', '{}'));
@@ -48,8 +55,9 @@ begin
     perform internal.audit('reviews.settings', 'settings', 'reviews', (
       select json_object_agg(e.key, json_build_array(was -> e.key, e.value))
         from jsonb_each(made) e where e.value is distinct from was -> e.key));
-    perform internal.set_setting('reviews', made);
   end if;
+  -- defaults that somebody has set are stored too
+  perform internal.set_setting('reviews', made);
   return internal.reply(200, internal.review_settings_json());
 end $$;
 comment on function api.review_settings_put is

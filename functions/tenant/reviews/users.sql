@@ -38,11 +38,22 @@ create or replace function internal.merge__reviews(survivor uuid, other uuid) re
 language plpgsql volatile security definer set search_path = '' as $$
 declare
   users constant uuid[] := array[merge__reviews.survivor, merge__reviews.other];
+  collection text;
   moved int;
 begin
   perform internal.reviews_lock(users);
   -- reviews of each other would be of oneself
   delete from app.reviews r where r.app_user_id = any (users) and r.subject_user_id = any (users);
+  -- and so would reviews of each other's rows
+  for collection in
+    select c.name from app.collections c
+     where 'collection:' || c.name in (select r.subject_type from app.reviews r where r.app_user_id = any (users))
+     order by c.name
+  loop
+    execute format('delete from app.reviews r using collections.%I t
+                     where r.app_user_id = any ($1) and r.subject_type = $2 and r.subject_id = t.id
+                       and t.user_id = any ($1)', collection) using users, 'collection:' || collection;
+  end loop;
   -- the survivor's review of a subject stays
   delete from app.reviews r
    where r.app_user_id = merge__reviews.other
@@ -73,7 +84,8 @@ begin
 end $$;
 comment on function internal.merge__reviews is
   'Moves reviews and votes of one user, and reviews of that user, to another; where both have reviewed a subject the
-   survivor''s stays. Locks the reviews and their sums. Granted to nobody.';
+   survivor''s stays, and those by the one of the other, or of a row of the other, go. Locks the reviews and their sums.
+   Granted to nobody.';
 
 create or replace function internal.merge__review_prompts(survivor uuid, other uuid) returns int
 language plpgsql volatile security definer set search_path = '' as $$

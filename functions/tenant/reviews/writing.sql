@@ -16,7 +16,9 @@ language sql stable as $$
 $$;
 comment on function internal.review_json is 'A review with its author, as administrators see it.';
 
-create or replace function internal.review_shown_of(r app.reviews, u app.users, voted boolean) returns json
+create or replace function internal.review_shown_of(r app.reviews, u app.users, voted boolean,
+                                                    is_nameless boolean default false)
+returns json
 language sql stable as $$
   -- without a subquery, so that Postgres inlines it
   select json_build_object(
@@ -30,12 +32,15 @@ language sql stable as $$
     'locale', (review_shown_of.r).locale, 'app_version', (review_shown_of.r).app_version,
     'created_at', internal.iso((review_shown_of.r).created_at),
     'updated_at', internal.iso((review_shown_of.r).updated_at),
-    'user', json_build_object('id', (review_shown_of.u).id, 'display_name', (review_shown_of.u).display_name,
-                              'avatar_url', (review_shown_of.u).avatar_url),
+    'user', json_build_object(
+      'id', (review_shown_of.u).id,
+      'display_name', case when not review_shown_of.is_nameless then (review_shown_of.u).display_name end,
+      'avatar_url', case when not review_shown_of.is_nameless then (review_shown_of.u).avatar_url end),
     'voted', review_shown_of.voted)
 $$;
 comment on function internal.review_shown_of is
-  'A review, its author and whether the caller voted for it, as users see them.';
+  'A review, its author and whether the caller voted for it, as users see them; is_nameless: without the name and the
+   picture of the author.';
 
 create or replace function internal.review_shown_json(r app.reviews) returns json
 language sql stable security definer set search_path = '' as $$
