@@ -4,6 +4,7 @@ import { type Project, startHarness } from '#test/support/harness.ts'
 import { exportOf } from '#test/support/promotion.ts'
 import { expectRefusal } from '#test/support/refusals.ts'
 import { createShop } from '#test/support/stores.ts'
+import { meetingBehind, untilBlocked } from '#test/support/transaction.ts'
 
 const harness = await startHarness()
 harness.setTime('2026-12-01T12:00:00Z')
@@ -30,6 +31,49 @@ test('a merge moves purchases, limits count them, and a refund takes the items t
   expect(answer.data?.balances, answer.text).toEqual({ COINS: 13 })
   expect(await held(me.user)).toEqual({ [potion.key]: 1 })
   expect((await shown(me.user, at.store.key)).offers[0].remaining_for_user).toBe(2)
+  await proof()
+})
+
+test('a refund that waits for a merge refunds the purchase where it has gone', async () => {
+  const at = await offer()
+  const [me, guest] = [await someone(10), await someone(10)]
+  const { purchase } = await bought(guest.user, at)
+  const refund = async () => {
+    await untilBlocked(project)
+    return admin.post(`/purchases/${purchase.id}/refund`, {})
+  }
+  const locked = `select from app.users where id = '${guest.id}' for update`
+  const [merged, refunded] = await meetingBehind(project.database, locked, () => [
+    me.user.post('/client/auth/merge', { from_session_token: guest.user.sessionToken }),
+    refund(),
+  ])
+  expect(merged?.status, merged?.text).toBe(200)
+  expect(refunded?.data, refunded?.text).toMatchObject({
+    purchase: { app_user_id: me.id, status: 'refunded' },
+    balances: { COINS: 20 },
+  })
+  await proof()
+})
+
+test('who is deleted or merged while a purchase waits buys nothing, and is told that there is no such user', async () => {
+  for (const end of ['delete', 'merge']) {
+    const at = await offer({ stock_total: 1 })
+    const [me, guest] = [await someone(10), await someone(10)]
+    const purchase = async () => {
+      await untilBlocked(project)
+      return buy(guest.user, at)
+    }
+    const locked = `select from app.users where id = '${guest.id}' for update`
+    const [ended, answer] = await meetingBehind(project.database, locked, () => [
+      end === 'delete'
+        ? admin.delete(`/users/${guest.id}`)
+        : me.user.post('/client/auth/merge', { from_session_token: guest.user.sessionToken }),
+      purchase(),
+    ])
+    expect(ended?.status, ended?.text).toBe(200)
+    expectRefusal(answer as NonNullable<typeof answer>, 401, 'UNAUTHORIZED')
+    expect((await admin.get(`/stores/${at.store.key}`)).data.offers[0].stock_sold).toBe(0)
+  }
   await proof()
 })
 

@@ -4,11 +4,15 @@ create or replace function internal.ledger_lock_user(app_user_id uuid) returns v
 language plpgsql volatile security definer set search_path = '' as $$
 begin
   if internal.lock_users(array[ledger_lock_user.app_user_id]) is null then
+    if ledger_lock_user.app_user_id = internal.user_id() then
+      perform internal.fail(401, 'UNAUTHORIZED', 'There is no such user any more.');
+    end if;
     perform internal.fail(404, 'NOT_FOUND', 'There is no such user.');
   end if;
 end $$;
 comment on function internal.ledger_lock_user is
-  'Locks the user whose balances or items are about to change. Refuses 404 NOT_FOUND. Granted to nobody.';
+  'Locks the user whose balances or items are about to change. Refuses 404 NOT_FOUND, or 401 UNAUTHORIZED for a caller
+   who was deleted or merged meanwhile. Granted to nobody.';
 
 create or replace function internal.currency_transact(code text, amount bigint, reason text, metadata jsonb,
                                                       expires_at timestamptz, idempotency_key text, body_hash text)

@@ -304,5 +304,5 @@ comment on function api.store_purchase is
   'Buys some units of an offer for the caller: 201 {purchase, granted, balances}, 200 when it is replayed. Refuses, in
    this order, 404 STORE_NOT_FOUND, OFFER_NOT_FOUND, 409 OFFER_NOT_AVAILABLE, 400 CURRENCY_NOT_ACCEPTED, 409
    PRICE_CHANGED, PURCHASE_LIMIT_REACHED, OUT_OF_STOCK, MAX_OWNED_REACHED, INSUFFICIENT_FUNDS, BALANCE_LIMIT_EXCEEDED,
-   LIMIT_REACHED; 409 IDEMPOTENCY_CONFLICT, 429 RATE_LIMITED, 400 VALIDATION_ERROR. Locks the user, and an offer with a
-   stock.';
+   LIMIT_REACHED; 409 IDEMPOTENCY_CONFLICT, 429 RATE_LIMITED, 400 VALIDATION_ERROR. Who was deleted meanwhile gets
+   401. Locks the user, and an offer with a stock.';

@@ -4,18 +4,17 @@ language plpgsql volatile security definer set search_path = '' as $$
 declare
   bought app.purchases;
 begin
-  -- twice, because a merge may have moved it while the lock was waited for
-  for turn in 1 .. 2 loop
+  -- again where a merge has moved it while the lock was waited for: the user before is gone then
+  loop
     select p.* into bought from app.purchases p where p.id = purchase_locked.purchase_id;
     perform internal.check_found(found, 'purchase');
-    perform internal.ledger_lock_user(bought.app_user_id);
+    perform internal.lock_users(array[bought.app_user_id]);
     select p.* into bought
       from app.purchases p
      where p.id = bought.id and p.app_user_id = bought.app_user_id
        for no key update;
     exit when found;
   end loop;
-  perform internal.check_found(bought.id is not null, 'purchase');
   return bought;
 end $$;
 comment on function internal.purchase_locked is
