@@ -143,7 +143,7 @@ export const createSync = (app: App, options: SyncOptions = {}): Sync => {
         await change(user, () => rows.take(page))
         const isSome = ({ created, updated, deleted }: (typeof page.changes)[string]) =>
           created.length + updated.length + deleted.length > 0
-        hasMore = page.has_more
+        hasMore = page.has_more || (await rows.state()).checkpoint === null
         const names = Object.entries(page.changes).flatMap(([name, lists]) => (isSome(lists) ? [name] : []))
         // the end of a whole pull may take rows of any
         await tell(page.isWhole || !hasMore ? undefined : names)

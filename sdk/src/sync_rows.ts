@@ -13,6 +13,8 @@ type State = {
   readonly generation: number
   readonly isWhole: boolean
   readonly collections: readonly string[]
+  /** The version of each collection's columns, of which the rows are. */
+  readonly schema?: Readonly<Record<string, number>> | undefined
 }
 type Held = { readonly row: Row; readonly generation: number }
 
@@ -106,7 +108,7 @@ export const rowsOf = (store: SyncStore, place: string) => {
       await store.write(changes)
     },
 
-    /** Takes a page of a pull, with its checkpoint. */
+    /** Takes a page of a pull, with its checkpoint; without one, everything is to be pulled again. */
     async take(page: Pulled): Promise<void> {
       const before = await state()
       const generation = before.generation + (page.isWhole ? 1 : 0)
@@ -131,8 +133,18 @@ export const rowsOf = (store: SyncStore, place: string) => {
           if (until && (isWhole || Number(until) <= Number(page.checkpoint))) changes.set(key, undefined)
         }
       }
-      const { checkpoint, has_more } = page
-      const after: State = { ...before, checkpoint, generation, isWhole: isWhole && has_more, collections: names }
+      const { has_more, schema } = page
+      // no pull tells what other columns mean for rows that nobody has written since: they come anew
+      const isOld = !page.isWhole && names.some((name) => (before.schema?.[name] ?? schema[name]) !== schema[name])
+      const checkpoint = isOld ? null : page.checkpoint
+      const after: State = {
+        ...before,
+        checkpoint,
+        generation,
+        isWhole: isWhole && has_more,
+        collections: names,
+        schema,
+      }
       await store.write(changes.set(stateKey, after))
     },
 

@@ -251,6 +251,25 @@ test('after a checkpoint that has expired everything comes again, and writes tha
   expect(await phone.notes.get(kept)).toMatchObject({ n: 3 })
 })
 
+test('rows have the columns of now, also those that nobody has written since these were added', async () => {
+  const phone = await start()
+  const id = await phone.notes.insert({ title: 'a' })
+  await phone.sync.now()
+  await phone.sync.now()
+  const added = { name: 'state', type: 'text', default: 'open' }
+  expect((await project.admin.post('/collections/notes/columns', added)).status).toBe(201)
+  const waiting = await phone.notes.insert({ title: 'b' })
+  await phone.sync.now()
+  expect(await phone.notes.get(id)).toMatchObject({ title: 'a', state: 'open' })
+  expect(await phone.notes.get(waiting)).toMatchObject({ title: 'b', state: 'open' })
+  const pulls = phone.net.count('POST /v1/client/sync/pull')
+  await phone.sync.now()
+  expect(phone.net.count('POST /v1/client/sync/pull')).toBe(pulls + 1)
+  expect((await project.admin.delete('/collections/notes/columns/state?confirm=state')).status).toBe(200)
+  await phone.sync.now()
+  expect(await phone.notes.get(id)).not.toHaveProperty('state')
+})
+
 test('rows of one user are never shown to another, and what waits is sent for its user alone', async () => {
   const store = memorySyncStore()
   const phone = await start({}, { store })
