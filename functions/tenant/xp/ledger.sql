@@ -399,12 +399,15 @@ begin
   return array(
     select case when a.amount is null
                   then '{"given": false, "reason": "xp must be a whole number of 1 to 1000000000"}'::jsonb
-                else jsonb_build_object('given', coalesce(t.amount, 0)) end
+                -- a lookup for each: as a join it could begin with the whole ledger
+                else jsonb_build_object('given', coalesce((
+                  select t.amount from app.xp_transactions t
+                   where (t.app_user_id, t.source, t.source_id) = (w.id, of_kind, of_source || w.source_id)
+                     and t.rule_key is null
+                   limit 1), 0)) end
       from unnest(rewards__xp.app_user_ids, rewards__xp.parts, rewards__xp.source_ids) with ordinality
              as w (id, part, source_id, n)
      cross join lateral (select internal.xp_rewarded(w.part) as amount) a
-      left join app.xp_transactions t
-        on (t.app_user_id, t.source, t.source_id) = (w.id, of_kind, of_source || w.source_id) and t.rule_key is null
      order by w.n);
 end $$;
 comment on function internal.rewards__xp is
