@@ -95,8 +95,9 @@ const deviceOf = (user: User, team: string) => {
         continue
       }
       if (op === 'delete' && status === 'applied') removed.add(row_id)
-      if (row) rows.set(row_id, { name: collection, row })
-      else rows.delete(row_id)
+      // what was refused shows a row that a pull may yet have to bring
+      if (!row) rows.delete(row_id)
+      else if (status === 'applied' || rows.has(row_id)) rows.set(row_id, { name: collection, row })
     }
   }
   const act = (kind: string, which: number, n: number) => {
@@ -161,6 +162,8 @@ const play = async (steps: readonly Step[], atOnce: boolean) => {
     [other, 'member'],
   ])
   const devices = [deviceOf(user, team), deviceOf(user, team), deviceOf(other, team)]
+  // a pull from nothing names nothing that is gone: later ones do
+  for (const device of devices) while (await device.pull(100));
   const run = async ({ who, kind, which, n, isLost }: Step) => {
     const device = devices[who] as Device
     if (kind === 'push') await device.push(isLost)
