@@ -96,8 +96,10 @@ const deviceOf = (user: User, team: string) => {
       }
       if (op === 'delete' && status === 'applied') removed.add(row_id)
       // what was refused shows a row that a pull may yet have to bring
-      if (!row) rows.delete(row_id)
-      else if (status === 'applied' || rows.has(row_id)) rows.set(row_id, { name: collection, row })
+      if (!row) {
+        rows.delete(row_id)
+        removed.add(row_id)
+      } else if (status === 'applied' || rows.has(row_id)) rows.set(row_id, { name: collection, row })
     }
   }
   const act = (kind: string, which: number, n: number) => {
