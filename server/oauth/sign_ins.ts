@@ -44,9 +44,6 @@ export const authorizationUrl = async (services: Used, asked: Request): Promise<
     return url.href
   }
   const { config } = await clientOf(services, provider, null)
-  // the library asks this of what it fetches; the page is opened by a browser, which would send the state in the clear, or run a script
-  if (!/^https:/i.test(config.serverMetadata().authorization_endpoint ?? ''))
-    throw new Error('the authorization endpoint must begin with https://')
   return openid.buildAuthorizationUrl(config, {
     ...parameters,
     nonce: derived(services, 'nonce', state),

@@ -4,7 +4,6 @@ import { join } from 'node:path'
 import type { Readable } from 'node:stream'
 import { refusal } from '#server/errors.ts'
 import { parseJson } from '#server/http/json.ts'
-import { isExactNumber } from '#server/json/lossless_json.ts'
 import { storeBytes } from '#server/media/bytes.ts'
 import { mostBytes } from '#server/media/storage.ts'
 import { invalid } from '#server/rest/auth_shapes.ts'
@@ -164,7 +163,7 @@ export const metadataOf = (bytes: Buffer): Record<string, unknown> => {
   const parsed = parseJson(bytes, 'metadata')
   if (parsed.kind === 'broken') throw invalid('metadata', 'must be JSON')
   const { value } = parsed
-  if (value === null || typeof value !== 'object' || Array.isArray(value) || isExactNumber(value))
+  if (value === null || typeof value !== 'object' || Array.isArray(value))
     throw invalid('metadata', 'must be an object')
   return value as Record<string, unknown>
 }
