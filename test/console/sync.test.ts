@@ -19,7 +19,9 @@ test('clients, refused writes by code, and those of one user', async () => {
   const rows = clients.locator('tbody tr:not([aria-hidden])')
   await expect.poll(() => rows.count()).toBe(2)
   const codes = page.getByRole('table', { name: 'Codes' })
-  await expect.poll(() => codes.locator('tbody tr').allTextContents()).toEqual(['NOT_FOUND3'])
+  await expect
+    .poll(() => codes.locator('tbody tr').allTextContents())
+    .toEqual(['The row does not exist, or the user cannot see itNOT_FOUND3'])
   // last used first: one has only pushed, the other only pulled
   const texts = await rows.allTextContents()
   expect(texts[0]).toContain(phone.client_id.slice(0, 8))

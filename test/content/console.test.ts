@@ -33,8 +33,8 @@ test('a language is written beside another, saved, published, and compared with 
   // what it lacks is shown as apps would see it
   expect(await other.getByLabel('title').getAttribute('placeholder')).toBe('Five tips for practice')
   await other.getByLabel('title').fill('Dicas')
-  await other.getByRole('button', { name: 'Save pt-BR' }).click()
-  await other.getByRole('button', { name: 'Publish pt-BR' }).click()
+  await other.getByRole('button', { name: 'Save Brazilian Portuguese' }).click()
+  await other.getByRole('button', { name: 'Publish Brazilian Portuguese' }).click()
   await other.getByText('published', { exact: true }).waitFor()
   expect((await get('practice-tips')).locales['pt-BR']).toMatchObject({
     ...{ status: 'published', fields: { title: 'Dicas' }, published_version: 1 },
@@ -44,8 +44,8 @@ test('a language is written beside another, saved, published, and compared with 
   await english.getByRole('textbox', { name: 'New field' }).fill('note')
   await english.getByRole('button', { name: 'Add field' }).click()
   await english.getByLabel('note', { exact: true }).fill('Only here')
-  await english.getByRole('button', { name: 'Save en' }).click()
-  await english.getByRole('button', { name: 'Publish en' }).waitFor()
+  await english.getByRole('button', { name: 'Save English' }).click()
+  await english.getByRole('button', { name: 'Publish English' }).waitFor()
   expect((await get('practice-tips')).locales.en).toMatchObject({
     ...{ version: 3, published_version: 1 },
     fields: { title: 'Five tips for practice', minutes: 5, note: 'Only here' },
@@ -82,8 +82,8 @@ test('fields are written as the schema of the type has them', async () => {
   await english.getByLabel('is_open').check()
   await english.getByLabel('steps').fill('["up", "down"]')
   expect(await english.getByRole('textbox', { name: 'New field' }).count()).toBe(0)
-  await english.getByRole('button', { name: 'Save en' }).click()
-  await english.getByRole('button', { name: 'Publish en' }).waitFor()
+  await english.getByRole('button', { name: 'Save English' }).click()
+  await english.getByRole('button', { name: 'Publish English' }).waitFor()
   expect((await get('scales')).locales.en.fields).toEqual({
     ...{ title: 'Scales', minutes: 5, is_open: true },
     steps: ['up', 'down'],
@@ -125,8 +125,8 @@ test('an entry is made, asked about before unsaved work is lost, and deleted', a
   await page.getByLabel('title', { exact: true }).fill('Questions')
   await page.getByRole('link', { name: 'Content', exact: true }).first().click()
   await page.getByRole('button', { name: 'Stay' }).click()
-  await page.getByRole('button', { name: 'Save en' }).click()
-  await page.getByRole('button', { name: 'Publish en' }).waitFor()
+  await page.getByRole('button', { name: 'Save English' }).click()
+  await page.getByRole('button', { name: 'Publish English' }).waitFor()
   await page.getByRole('link', { name: 'Settings', exact: true }).last().click()
   await page.getByLabel('Order').fill('7')
   await page.getByRole('button', { name: 'Save settings' }).click()

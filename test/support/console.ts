@@ -38,7 +38,8 @@ export const startConsole = async (options: HarnessOptions = {}) => {
       if (!request.url().startsWith(url) && !/^(data|blob):/.test(request.url()))
         complaints.push(`asked ${request.url()}`)
     })
-    await page.goto(`${url}/console`)
+    // the first load waits for the bundle
+    await page.goto(`${url}/console`, { timeout: 120_000 })
     return page
   }
 

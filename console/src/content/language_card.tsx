@@ -168,11 +168,11 @@ export const LanguageCard = ({ entry, locale }: { entry: Entry; locale: string }
             )}
             {language && !isChanged && !isLive && (
               <Button variant="default" onClick={publish}>
-                Publish {locale}
+                Publish {languageName(locale)}
               </Button>
             )}
             <Button type="submit" loading={work.isPending} disabled={language !== undefined && !isChanged}>
-              Save {locale}
+              Save {languageName(locale)}
             </Button>
           </Group>
         </Stack>

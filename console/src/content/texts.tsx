@@ -26,7 +26,7 @@ export const Texts = ({ entry }: { entry: Entry }) => {
     <>
       <Group gap="xs" mb="md" align="flex-end">
         <Select
-          label="At the left"
+          label="Language"
           allowDeselect={false}
           data={data.filter(({ value }) => value !== other)}
           value={one}
@@ -34,7 +34,7 @@ export const Texts = ({ entry }: { entry: Entry }) => {
         />
         {other && (
           <Select
-            label="At the right"
+            label="Beside it"
             allowDeselect={false}
             data={data.filter(({ value }) => value !== one)}
             value={other}

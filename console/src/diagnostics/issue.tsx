@@ -63,6 +63,8 @@ const EventsBefore = ({ report }: { report: Report }) => {
   )
 }
 
+const isFlat = (context: object): boolean => Object.values(context).every((value) => typeof value !== 'object')
+
 const Newest = ({ report, issueId }: { report: Report; issueId: string }) => (
   <>
     <div className="pair">
@@ -83,9 +85,13 @@ const Newest = ({ report, issueId }: { report: Report; issueId: string }) => (
     <StackCard report={report} issueId={issueId} />
     {report.context && (
       <Card title="Context">
-        <Code block tabIndex={0} data-code>
-          {JSON.stringify(report.context, null, 2)}
-        </Code>
+        {isFlat(report.context) ? (
+          <Facts facts={Object.entries(report.context).map(([name, value]) => [name, String(value)])} />
+        ) : (
+          <Code block tabIndex={0} data-code>
+            {JSON.stringify(report.context, null, 2)}
+          </Code>
+        )}
       </Card>
     )}
   </>
@@ -97,8 +103,13 @@ export const Page = () => {
   const { data: issue, error, refetch } = useAnswer<Issue>(`GET ${base}`, { issueId })
   const { data: reports } = useAnswer<readonly Report[]>(`GET ${base}/reports`, { issueId }, { limit: 1 })
   const back = { title: 'Diagnostics', to: 'diagnostics' }
-  if (error) return <Failure error={error} onRetry={refetch} />
-  if (!issue) return <Skeleton h={320} />
+  if (!issue)
+    return (
+      <>
+        <PageHead title="Issue" back={back} />
+        {error ? <Failure error={error} onRetry={refetch} /> : <Skeleton h={320} />}
+      </>
+    )
   const [newest] = reports ?? []
   return (
     <>

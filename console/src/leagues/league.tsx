@@ -3,25 +3,42 @@ import { Medal } from 'lucide-react'
 import type { ReactNode } from 'react'
 import type { Row } from '../api.ts'
 import { factsOf } from '../parts/facts.tsx'
-import { ShortTable, useRows } from '../parts/list.tsx'
+import { rewardWords } from '../parts/form/reward.ts'
+import { type Column, ShortTable, useRows } from '../parts/list.tsx'
 import { ListCard } from '../parts/list_card.tsx'
 import { Card, Facts, useAddress, Views } from '../parts/page.tsx'
 import { count, counted, Empty, Failure, Rows, When } from '../parts/states.tsx'
 import { Status } from '../parts/status.tsx'
 import { UserName } from '../parts/users.tsx'
-import { base, type Member, pathOf, pointsWords, type Run, type TierStats, tiersOf, useRuns, useStats } from './data.ts'
+import {
+  base,
+  type LeagueReward,
+  live,
+  type Member,
+  meanings,
+  pathOf,
+  pointsWords,
+  type Run,
+  type TierStats,
+  tierName,
+  tiersOf,
+  useRuns,
+  useStats,
+  words,
+} from './data.ts'
 
+/** The tiers of the open run. */
 const Tiers = ({ row }: { row: Row }) => {
   const { data } = useStats(row)
   if (!data) return null
   return (
-    <Card title="Tiers in this run" flush>
+    <Card title="Tiers now" flush>
       <ShortTable<TierStats>
         name="Users by tier"
         rows={data.tiers}
         keyOf={({ tier_key }) => tier_key}
         columns={[
-          { title: 'Tier', show: ({ tier_key }) => tier_key },
+          { title: 'Tier', show: ({ tier_key }) => tierName(row, tier_key) },
           { title: 'Users', isNumber: true, show: ({ users }) => count(users) },
           { title: 'Median points', isNumber: true, show: ({ median_points }) => median_points ?? '—' },
           { title: 'Least that goes up', isNumber: true, show: ({ promotion_cutoff }) => promotion_cutoff ?? '—' },
@@ -31,32 +48,37 @@ const Tiers = ({ row }: { row: Row }) => {
   )
 }
 
-/** One cohort with its members in order; `n` tells cohorts of one tier apart. */
-const Cohort = ({ cohort, n }: { cohort: Row; n: number }) => (
-  <Card title={`${cohort['tier_key']}, cohort ${n}`} flush>
+/** One cohort with its members in order. */
+const Cohort = ({ title, cohort, isOpen }: { title: string; cohort: Row; isOpen: boolean }) => (
+  <Card title={title} flush>
     <Text size="sm" c="dimmed" px="md" pb="xs">
       {counted(cohort['members'] as number, 'user')}, begun <When at={cohort['created_at'] as string} />
     </Text>
     <ShortTable<Member>
-      name={`Ladder of ${cohort['tier_key']}, cohort ${n}`}
+      name={`Ladder of ${title}`}
       rows={cohort['entries'] as readonly Member[]}
       keyOf={({ app_user_id }) => app_user_id}
       columns={[
         {
           title: 'Rank and user',
           show: ({ rank, app_user_id }) => (
-            <>
-              <span className="rank">{count(rank)}</span>
+            <span>
+              <span className="rank">{rank === null ? '—' : count(rank)}</span>
               <UserName id={app_user_id} />
-            </>
+            </span>
           ),
         },
         { title: 'Points', isNumber: true, show: ({ points }) => points },
-        { title: 'Result', show: ({ result }) => <Status value={result} /> },
+        ...(isOpen ? [] : [resultColumn]),
       ]}
     />
   </Card>
 )
+
+const resultColumn: Column<Member> = {
+  title: 'Result',
+  show: ({ result }) => <Status value={result} meaning={meanings[result] ?? 'none'} />,
+}
 
 type CohortsProps = { readonly row: Row; readonly run: Run; readonly tier: string | undefined }
 
@@ -66,8 +88,11 @@ const Cohorts = ({ row, run, tier }: CohortsProps) => {
     operation: `GET ${base}/runs/{runKey}/cohorts`,
     path: { ...pathOf(row), runKey: run.key },
     query: { tier_key: tier },
-    every: run.status === 'open' ? 5000 : 0,
+    every: run.status === 'open' ? live : 0,
   })
+  /** Which cohort of its tier it is. */
+  const numberOf = (at: number) =>
+    rows.slice(0, at + 1).filter((one) => one['tier_key'] === rows[at]?.['tier_key']).length
   if (list.error && rows.length === 0) return <Failure error={list.error} onRetry={list.refetch} />
   if (list.isPending) return <Rows count={3} height={60} />
   if (rows.length === 0)
@@ -82,7 +107,8 @@ const Cohorts = ({ row, run, tier }: CohortsProps) => {
         <Cohort
           key={String(cohort['id'])}
           cohort={cohort}
-          n={rows.slice(0, at + 1).filter((one) => one['tier_key'] === cohort['tier_key']).length}
+          isOpen={run.status === 'open'}
+          title={`${tierName(row, cohort['tier_key'] as string)}, cohort ${numberOf(at)}`}
         />
       ))}
       {list.hasNextPage && (
@@ -110,7 +136,7 @@ const Ladder = ({ row }: { row: Row }) => {
     )
   return (
     <Stack gap="md">
-      <Tiers row={row} />
+      {chosen.status === 'open' && <Tiers row={row} />}
       <Group gap="xs">
         <Select
           size="xs"
@@ -158,7 +184,7 @@ const Runs = ({ row }: { row: Row }) => (
 )
 
 const Settings = ({ row }: { row: Row }) => {
-  const { points: _, tiers: __, rewards: ___, ...rest } = row
+  const { points: _, tiers: __, rewards, ...rest } = row
   return (
     <Card title="Settings">
       <Facts
@@ -168,7 +194,14 @@ const Settings = ({ row }: { row: Row }) => {
             ({ name, promote_count, relegate_count }) =>
               [name, `${promote_count} go up, ${relegate_count} go down`] as const,
           ),
-          ...factsOf(rest),
+          ...(rewards as readonly LeagueReward[]).map(
+            ({ tier_key, from_rank, to_rank, reward }) =>
+              [
+                `${tierName(row, tier_key)}, ${from_rank === to_rank ? `rank ${from_rank}` : `ranks ${from_rank} to ${to_rank}`}`,
+                rewardWords(reward),
+              ] as const,
+          ),
+          ...factsOf(rest, (name) => words[name] ?? {}),
         ]}
       />
     </Card>

@@ -2,7 +2,7 @@ import { Medal } from 'lucide-react'
 import { activeColumn, named } from '../parts/definitions/columns.tsx'
 import type { Kind } from '../parts/definitions/kind.ts'
 import { pagesOf } from '../parts/definitions/pages.tsx'
-import { base, periods, pointsWords, tiersOf } from './data.ts'
+import { base, periods, pointsWords, tiersOf, words } from './data.ts'
 import { League } from './league.tsx'
 
 /** Leagues: their list, the form of a new one, and the page of one. */
@@ -28,21 +28,7 @@ const kind: Kind = {
     { title: 'A run ends', show: (row) => periods[String(row['period'])] },
     activeColumn,
   ],
-  words: {
-    name: { title: 'Name', help: 'What users see', section: 'The league' },
-    key: { title: 'Key', help: 'How your app calls it', section: 'The league' },
-    tiers: { title: 'Tiers', help: 'From the lowest to the highest', section: 'Tiers' },
-    cohort_size: { title: 'Users in a cohort', section: 'Tiers' },
-    inactive_relegates: { title: 'Without points go down', section: 'Tiers' },
-    points: { title: 'Points come from', section: 'Points', choices: { xp: 'XP', event: 'Events' } },
-    'points.event_name': { title: 'Event' },
-    'points.value_property': { title: 'Property with the points', help: 'Each event counts 1 without one' },
-    min_points_to_join: { title: 'Points to join', section: 'Points' },
-    period: { title: 'A run ends', section: 'Runs', choices: periods },
-    timezone: { title: 'Time zone', section: 'Runs' },
-    rewards: { title: 'Rewards', help: 'By tier and rank, given when a run closes', section: 'Rewards' },
-    is_active: { title: 'Active', section: 'Limits' },
-  },
+  words,
   preset: {
     points: { type: 'xp' },
     period: 'weekly',

@@ -34,7 +34,10 @@ export const isOpen = ({ status }: Item): boolean => status === 'pending' || sta
 export const canEscalate = ({ status }: Item): boolean => status === 'pending'
 
 /** What was written, as people read it. */
-export const textOf = ({ snapshot }: Item): string => {
+export const textOf = ({ subject_type, snapshot }: Item): string => {
+  // a rule may have caught either part of a review
+  if (subject_type === 'review')
+    return [snapshot['title'], snapshot['body']].filter(Boolean).join('\n') || 'without text'
   const text = snapshot['text'] ?? snapshot['body'] ?? snapshot['display_name'] ?? snapshot['name'] ?? snapshot['title']
   if (typeof text === 'string' && text !== '') return text
   const found = Object.values(snapshot).find((value) => typeof value === 'string' && value !== '')

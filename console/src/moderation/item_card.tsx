@@ -3,6 +3,7 @@ import type { ReactNode } from 'react'
 import { Facts, ProjectLink } from '../parts/page.tsx'
 import { counted, When } from '../parts/states.tsx'
 import { Status } from '../parts/status.tsx'
+import { Subject } from '../parts/subject.tsx'
 import { UserName } from '../parts/users.tsx'
 import { type Item, isOpen, reasonsOf, spaced, statuses, textOf } from './item.ts'
 import { useRules } from './rule_data.ts'
@@ -27,6 +28,12 @@ const Judged = ({ item }: { item: Item }) => (
   </Alert>
 )
 
+/** What a review says beside its text. */
+const reviewed = ({ snapshot }: Item): readonly (readonly [string, ReactNode])[] => [
+  ['Stars', `${snapshot['rating']} of 5`],
+  ['Of', <Subject key="of" type={String(snapshot['subject_type'])} id={String(snapshot['subject_id'])} />],
+]
+
 /** One item of the queue: what was written, why it is here, and the verdict, or the form for one. */
 export const ItemCard = ({ item, children }: { item: Item; children: ReactNode }) => (
   <article className="card" aria-label={spaced(item.subject_type)}>
@@ -47,7 +54,7 @@ export const ItemCard = ({ item, children }: { item: Item; children: ReactNode }
           item.subject_type === 'user' ? 'Whose name' : 'By',
           <UserName key="by" id={item.subject_user_id} user={item.user} />,
         ],
-        ...(item.subject_type === 'review' ? [['Stars', `${item.snapshot['rating']} of 5`] as const] : []),
+        ...(item.subject_type === 'review' ? reviewed(item) : []),
         ['Since', <When key="at" at={item.created_at} />],
         ...(isOpen(item) && item.note ? [['Note', item.note] as const] : []),
       ]}

@@ -9,9 +9,12 @@ export const useAnswer = <T = Row>(
   operation: string,
   path: Readonly<Record<string, string>> = {},
   query: Readonly<Record<string, string | number | undefined>> = {},
+  /** Milliseconds after which it is asked for again; 0 for never. */
+  every = 0,
 ) => {
   const { path: project } = useProject()
   return useQuery({
+    ...(every ? { refetchInterval: every } : {}),
     queryKey: [operation, { ...project, ...path }, query],
     queryFn: async () => (await callAny(operation, { path: { ...project, ...path }, query })).data as T,
   })

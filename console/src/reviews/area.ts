@@ -9,5 +9,7 @@ export const area = declareTabs({
       words: 'ratings stars feedback comments replies',
       load: () => import('./reviews.tsx'),
     },
+    { path: 'reviews/settings', load: () => import('./settings.tsx') },
   ],
+  actions: [{ title: 'Settings of reviews', to: 'reviews/settings', words: 'publish buyers prompt app store' }],
 })

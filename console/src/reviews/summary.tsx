@@ -12,9 +12,10 @@ type Summary = {
 }
 const stars = ['5', '4', '3', '2', '1']
 
-/** What users think of all subjects together, and how many reviews wait. */
-export const SummaryCard = () => {
-  const { data, error, refetch } = useAnswer<Summary>('GET /v1/admin/projects/{projectId}/reviews/summary')
+/** What users think of all subjects together, or of those of one kind, and how many reviews wait. */
+export const SummaryCard = ({ subject }: { subject: string | undefined }) => {
+  const operation = 'GET /v1/admin/projects/{projectId}/reviews/summary'
+  const { data, error, refetch } = useAnswer<Summary>(operation, {}, { subject })
   if (error) return <Failure error={error} onRetry={refetch} />
   if (!data) return <Skeleton h={160} />
   return (

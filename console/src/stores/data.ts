@@ -25,13 +25,13 @@ export const priceWords = (prices: readonly Price[], none: string): string =>
   none
 
 const periods: Readonly<Record<string, string>> = {
-  total: 'of a user',
-  day: 'of a user a day',
-  week: 'of a user a week',
-  month: 'of a user a month',
+  total: 'per user',
+  day: 'per user and day',
+  week: 'per user and week',
+  month: 'per user and month',
 }
 
-/** `3 of a user a day, 100 in all`. */
+/** `3 per user and day, 100 in all`. */
 export const limitWords = ({ limit_per_user, limit_period, stock_total }: Offer): string =>
   [
     ...(limit_per_user === null ? [] : [`${count(limit_per_user)} ${periods[limit_period]}`]),
@@ -46,7 +46,7 @@ const reasons: Readonly<Record<string, string>> = {
   segment: 'It is for a segment that the user is not in.',
   no_price: 'It has no price in an active currency.',
   limit_reached: 'The user has bought as many as a user may.',
-  out_of_stock: 'Nothing is left.',
+  out_of_stock: 'It is sold out.',
   max_owned: 'The user would have more of the item than a user may.',
 }
 /** Why a user does not see something, or cannot buy it. */

@@ -88,7 +88,7 @@ export const Offers = ({ store }: { store: Row }) => {
                 </>
               ),
             },
-            { title: 'Price', show: ({ prices }) => priceWords(prices, 'that of the item') },
+            { title: 'Price', show: ({ prices }) => priceWords(prices, "the item's") },
             { title: 'Limits', show: limitWords },
             { title: 'Sold', isNumber: true, show: ({ stock_sold }) => count(stock_sold) },
             { title: 'State', show: ({ is_active }) => <Status value={is_active ? 'active' : 'off'} /> },

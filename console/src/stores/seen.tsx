@@ -1,9 +1,9 @@
-import { Text } from '@mantine/core'
+import { Skeleton, Text } from '@mantine/core'
 import { Eye } from 'lucide-react'
 import type { Row } from '../api.ts'
 import { ShortTable } from '../parts/list.tsx'
 import { Card, useAddress } from '../parts/page.tsx'
-import { count, Empty } from '../parts/states.tsx'
+import { count, Empty, Failure, When } from '../parts/states.tsx'
 import { useAnswer } from '../parts/stats.tsx'
 import { Status } from '../parts/status.tsx'
 import { UserSelect } from '../parts/users.tsx'
@@ -14,6 +14,8 @@ type Seen = {
   readonly key: string
   readonly item: { readonly name: string }
   readonly quantity: number
+  readonly badge: string | null
+  readonly ends_at: string | null
   readonly prices: readonly Price[]
   readonly visible: boolean
   readonly available: boolean
@@ -36,11 +38,16 @@ const left = ({ remaining_for_user: own, remaining_stock: all }: Seen): string =
   ) || 'no limit'
 
 const SeenBy = ({ store, user }: { store: Row; user: string }) => {
-  const { data } = useAnswer<Preview>(`GET ${base}/preview`, { idOrKey: String(store['id']) }, { user_id: user })
-  if (!data) return null
+  const { data, error, refetch } = useAnswer<Preview>(
+    `GET ${base}/preview`,
+    { idOrKey: String(store['id']) },
+    { user_id: user },
+  )
+  if (error) return <Failure error={error} onRetry={refetch} />
+  if (!data) return <Skeleton h={120} />
   return (
     <>
-      <Text px="md" py="xs" role="status">
+      <Text px="md" pb="xs" size="sm" role="status">
         {data.visible ? 'The user sees the store.' : `The user does not see the store: ${reasonWords(data.reason)}`}
       </Text>
       {data.offers.length > 0 && (
@@ -53,13 +60,17 @@ const SeenBy = ({ store, user }: { store: Row; user: string }) => {
               title: 'Offer',
               show: (offer) => (
                 <>
-                  {count(offer.quantity)} × {offer.item.name}
+                  <span>
+                    {count(offer.quantity)} × {offer.item.name}{' '}
+                    {offer.badge && <Status value={offer.badge} meaning="none" />}
+                  </span>
                   <span className="cell-sub mono">{offer.key}</span>
                 </>
               ),
             },
             { title: 'Price', show: ({ prices }) => priceWords(prices, 'none') },
             { title: 'Left', show: left },
+            { title: 'Ends', show: ({ ends_at }) => <When at={ends_at} /> },
             {
               title: 'For the user',
               show: (offer) => {

@@ -1,4 +1,4 @@
-import { Skeleton, Stack } from '@mantine/core'
+import { Group, Skeleton, Stack } from '@mantine/core'
 import { useQuery } from '@tanstack/react-query'
 import { RefreshCw } from 'lucide-react'
 import { getSyncStats } from '../../../sdk/src/generated/admin.ts'
@@ -14,6 +14,19 @@ import { UserName, UserSelect } from '../parts/users.tsx'
 /** More than a minute is an open transaction that somebody should look at. */
 const lagOf = (seconds: number): string =>
   seconds < 120 ? `${count(seconds)} s` : `${count(Math.round(seconds / 60))} min`
+
+/** The usual refusals of a write in words; any other is shown by its code. */
+const reasons: Readonly<Record<string, string>> = {
+  CONFLICT: 'A unique value is taken',
+  FORBIDDEN: 'The user may not write there',
+  INVALID_COLUMN: 'The collection has no such column, or users may not set it',
+  GROUP_CONTEXT_REQUIRED: 'The group of the row is not named',
+  GROUP_ROLE_FORBIDDEN: 'The role in the group does not allow it',
+  NOT_A_GROUP_MEMBER: 'The user is not in the group',
+  NOT_FOUND: 'The row does not exist, or the user cannot see it',
+  TRANSACTION_ROLLED_BACK: 'Another write of the same transaction was rejected',
+  VALIDATION_ERROR: 'A value does not fit its column',
+}
 
 /** How devices sync: what holds them back, what the server has refused them, and who they are. */
 export const Page = () => {
@@ -51,23 +64,29 @@ export const Page = () => {
           !error && <Skeleton h={98} />
         )}
         {rejected.length > 0 && (
-          <Card title="Rejected, by code" flush>
+          <Card title="Why writes were rejected" flush>
             <ShortTable
               name="Codes"
               rows={rejected}
               keyOf={({ code }) => code}
               columns={[
-                { title: 'Code', show: ({ code }) => <code>{code}</code> },
+                {
+                  title: 'Why',
+                  show: ({ code }) => (
+                    <span>
+                      {reasons[code] ?? <code>{code}</code>}
+                      {reasons[code] && <span className="cell-sub mono">{code}</span>}
+                    </span>
+                  ),
+                },
                 { title: 'Writes', isNumber: true, show: ({ times }) => count(times) },
               ]}
             />
           </Card>
         )}
-        <UserSelect
-          value={user_id}
-          onChange={(next) => setAddress({ user_id: next })}
-          placeholder="All users: name, mail or external id"
-        />
+        <Group>
+          <UserSelect value={user_id} onChange={(next) => setAddress({ user_id: next })} placeholder="All users" />
+        </Group>
         <List<Client>
           name="Clients"
           operation="GET /v1/admin/projects/{projectId}/sync/clients"

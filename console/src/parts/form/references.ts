@@ -57,6 +57,7 @@ const sources: Readonly<Record<string, Source>> = {
   catalog_item_key: item,
   content_item_key: item,
   item_id: { ...item, value: 'id' },
+  content_id: { list: 'content', value: 'id', label: 'key', search: 'search' },
   streak_key: { list: 'streaks', value: 'key', label: 'name' },
   streak_definition_id: { list: 'streaks', value: 'id', label: 'name' },
   rule_key: { list: 'xp/rules', value: 'key', label: 'name' },

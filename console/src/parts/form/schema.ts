@@ -131,6 +131,18 @@ const pruned = (value: unknown): unknown => {
   )
 }
 
+/** What was emptied inside an object and may be null: an object that is merged would keep it if it were only absent. */
+const emptied = (schema: Schema, document: Document, value: unknown, before: unknown): Record<string, null> =>
+  isObject(value) && isObject(before)
+    ? Object.fromEntries(
+        Object.entries(resolved(schema, document).properties ?? {}).flatMap(([name, property]) =>
+          isBlank(value[name]) && !isBlank(before[name]) && resolved(property, document).isNullable
+            ? [[name, null]]
+            : [],
+        ),
+      )
+    : {}
+
 /** The body that a form sends: what differs from how it began. An emptied control is null where null is allowed, else absent. */
 export const bodyOf = (
   schema: Schema,
@@ -142,7 +154,9 @@ export const bodyOf = (
   for (const [name, property] of Object.entries(schema.properties ?? {})) {
     const value = values[name]
     if (isSame(value, before[name]) || (isBlank(value) && isBlank(before[name]))) continue
-    if (!isBlank(value)) body[name] = pruned(value)
+    if (isObject(value))
+      body[name] = { ...(pruned(value) as object), ...emptied(property, document, value, before[name]) }
+    else if (!isBlank(value)) body[name] = pruned(value)
     else if (resolved(property, document).isNullable) body[name] = null
   }
   return body
