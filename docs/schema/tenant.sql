@@ -4619,6 +4619,7 @@ create table app.sync_changes (
 CREATE INDEX sync_changes_by_place ON app.sync_changes USING brin (place) WITH (autosummarize='on');
 CREATE INDEX sync_changes_of_audience ON app.sync_changes USING btree (audience, place);
 CREATE INDEX sync_changes_of_collection ON app.sync_changes USING btree (collection_id, place);
+CREATE INDEX sync_changes_of_origin ON app.sync_changes USING btree (origin, place) WHERE (origin IS NOT NULL);
 alter table app.sync_changes enable row level security;
 
 -- Clients of users that sync. A checkpoint is ten thousand times its place, and a number below 5000 that follows from

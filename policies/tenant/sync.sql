@@ -13,6 +13,7 @@ create policy "administrators read clients" on app.sync_checkpoints for select t
 grant select on app.sync_checkpoints to app_admin;
 
 grant execute on function internal.sync_is_pending, api.sync_number, api.sync_hint, internal.sync_pull_begin,
+  internal.sync_loses_now,
   internal.sync_pull_end, internal.sync_idle, internal.sync_differs, internal.sync_same, internal.sync_changed,
   internal.sync_lost, internal.sync_set_aside, internal.sync_outputs, internal.sync_rows, internal.sync_chunk,
   internal.sync_first_chunk, internal.sync_segments, internal.sync_collect, internal.sync_after, api.sync_pull,

@@ -12,7 +12,12 @@ type Pulled = {
 }
 
 /** Limits are for their own tests: the clock of others may stand still. The rows stay: a pull that brings nothing counts in one that is there. */
-export const unlimited = (project: Project) => project.sql('update app.rate_limits set count = 0')
+export const unlimited = (project: Project) =>
+  project.sql(
+    // who pulls now has a row that waits for nobody
+    `update app.rate_limits set count = 0
+      where key in (select key from app.rate_limits order by key for update skip locked)`,
+  )
 
 /** A device of a user, which keeps what it was told as an app would, and fails when it is told nonsense. */
 export const deviceOf = (project: Project, client: Client, options: { readonly collections?: string[] } = {}) => {

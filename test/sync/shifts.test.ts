@@ -1,6 +1,6 @@
 import { randomUUID } from 'node:crypto'
 import { describe, expect, test } from 'vitest'
-import { define, insertAll } from '#test/support/collection_rows.ts'
+import { define, group, insertAll } from '#test/support/collection_rows.ts'
 import { startHarness } from '#test/support/harness.ts'
 import { expectRefusal } from '#test/support/refusals.ts'
 import { deviceOf, put } from '#test/support/sync.ts'
@@ -130,6 +130,59 @@ test.each([
   const first = phone.rows.size
   await phone.pull()
   expect([first, phone.rows.size]).toEqual([1, 2])
+})
+
+describe('a group that is left', () => {
+  const members = (team: string, id: string) => ({
+    leave: () => project.sql('delete from app.group_members where group_id = $1 and app_user_id = $2', [team, id]),
+    join: () =>
+      project.sql(`insert into app.group_members (group_id, app_user_id, role) values ($1, $2, 'member')`, [team, id]),
+  })
+  const started = async () => {
+    const plans = `plans_${randomUUID().slice(0, 8)}`
+    const policies = { owner_scope: 'group', read_policy: 'member', write_policy: 'member:member' }
+    await define(project, { name: plans, sync: true, ...policies, columns })
+    const { user, phone } = await device({ collections: [plans] })
+    const team = await group(project, [[await project.user(), 'owner']])
+    const push = async (title: string) => {
+      const row_id = randomUUID()
+      const mutations = [{ id: randomUUID(), ...put(plans, row_id, { title, group_id: team }) }]
+      const { data } = await user.post('/client/sync/push', { client_id: phone.client_id, mutations })
+      expect(data.results[0].status).toBe('applied')
+      return row_id
+    }
+    return { plans, phone, push, ...members(team, user.id) }
+  }
+
+  test('between the pages of a pull: the client begins anew, and has its rows once it is back', async () => {
+    const { phone, push, join, leave } = await started()
+    await join()
+    for (const title of ['a', 'b', 'c']) await push(title)
+    phone.take(await phone.page({ limit: 1 }))
+    await leave()
+    expectRefusal(await phone.ask({ limit: 1 }), 409, 'CHECKPOINT_EXPIRED')
+    await join()
+    // what is shown is what was: the pull goes on
+    phone.take(await phone.page({ limit: 1 }))
+    await leave()
+    await beginAnew(phone)
+    expect(titles(phone)).toEqual([])
+    await join()
+    await phone.pull()
+    expect(titles(phone)).toEqual(['a', 'b', 'c'])
+  })
+
+  test('with what the client has pushed since it joined: those rows go', async () => {
+    const { plans, phone, push, join, leave } = await started()
+    await phone.pull()
+    await join()
+    const id = await push('held by who pushed it')
+    await leave()
+    const { changes } = phone.take(await phone.page())
+    expect(changes[plans]).toEqual({ created: [], updated: [], deleted: [id] })
+    await join()
+    expect((await phone.pull()).created).toEqual([id])
+  })
 })
 
 test('two users of one installation, who pushed the same mutation, become one', async () => {

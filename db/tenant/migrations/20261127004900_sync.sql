@@ -46,6 +46,8 @@ comment on table app.sync_changes is
    changes its audience has two entries. origin is the client that pushed the change.';
 create index sync_changes_of_audience on app.sync_changes (audience, place);
 create index sync_changes_of_collection on app.sync_changes (collection_id, place);
+-- serves pulls after a push into a group that was joined and left since the pull before; nothing else is in it
+create index sync_changes_of_origin on app.sync_changes (origin, place) where origin is not null;
 -- serves the purge
 create index sync_changes_by_place on app.sync_changes using brin (place) with (autosummarize = on);
 

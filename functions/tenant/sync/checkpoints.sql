@@ -123,9 +123,17 @@ begin
          (internal.sync_view_at((sync_context.k).id, sync_context.number)).access, sync_context.asked) then
       step := null;
     end if;
+    if step.after is not null then
+      held := internal.sync_view_at((sync_context.k).id, sync_context.number);
+      if internal.sync_loses(internal.sync_view_whole(held.access, held.group_ids, held.ranks),
+                             internal.sync_view_whole(decides.access, decides.group_ids, decides.ranks)) then
+        step := null;
+      end if;
+    end if;
     if step.number is null and sync_context.is_required then
       perform internal.fail(409, 'CHECKPOINT_EXPIRED', 'This client has no such checkpoint, it is older than 30 days, '
-                            'or a collection was out of sync since: pull with null.');
+                            'a collection was out of sync since, or fewer rows are shown than when this pull began: '
+                            'pull with null.');
     end if;
   end if;
   held := internal.sync_view_at((sync_context.k).id, step.number);

@@ -59,7 +59,7 @@ comment on function internal.sync_log_sql is
 
 create or replace function internal.sync_changed(pull jsonb, after_id bigint, most bigint,
                                                  out collection_id uuid, out row_id uuid, out last_id bigint,
-                                                 out is_held boolean)
+                                                 out is_held boolean, out is_gone boolean)
 returns setof record
 language plpgsql stable security definer set search_path = '' set enable_seqscan = off set enable_nestloop = off
   set jit = off as $$
@@ -103,6 +103,11 @@ begin
       union all
       select e.* from app.sync_changes e
        where e.audience = any (owners) and e.collection_id = any (others) and e.place > base and e.place <= target
+      union all
+      -- what the client has pushed into a group that its user joined and left in between
+      select e.* from app.sync_changes e
+       where e.origin = client and e.audience <> all (owners) and e.collection_id = any (others)
+         and e.place > base and e.place <= target
     ), judged as (
       select e.*,
              case a.was_kind when 'all' then true
@@ -122,12 +127,13 @@ begin
              -- the first entry since then of a row as it was shown says whether it was there
              coalesce((array_agg(d.was_live order by d.id) filter (where d.was_shown))[1], false) as was_shown,
              coalesce(bool_or(d.is_live and d.origin = client), false) as is_own,
+             not (array_agg(d.is_live order by d.id desc))[1] as is_gone,
              -- what came and went is never read
              coalesce((array_agg(d.is_live and d.is_shown order by d.id desc))[1], false) as is_shown
         from judged d
        group by d.collection_id, d.row_id
     )
-    select g.collection_id, g.row_id, g.last_id, g.was_shown or g.is_own
+    select g.collection_id, g.row_id, g.last_id, g.was_shown or g.is_own, g.is_gone
       from grouped g
      where g.last_id > sync_changed.after_id and (g.was_shown or g.is_own or g.is_shown)
      order by g.last_id
@@ -135,7 +141,7 @@ begin
 end $$;
 comment on function internal.sync_changed is
   'Rows that have changed between the places of a pull and that the client holds or is shown, in the order of their last
-   change. It holds those that were shown, and those that it pushed itself.';
+   change. It holds those that were shown, and those that it pushed itself; is_gone are those that were deleted then.';
 
 create or replace function internal.sync_lost(pull jsonb, collection_id uuid, after_id uuid, most bigint)
 returns setof uuid
@@ -356,10 +362,11 @@ begin
   if phase <= 2 then
     last_id := case when phase = 2 then (after ->> 'last_id')::bigint else 0 end;
     loop
-      -- the log is read once for a page; rows that were written by the time they are read are read as they are then
+      -- the log is read once for a page; rows that were written by the time they are read are read as they are then,
+      -- but for those that came back after the target: the next pull creates them
       select coalesce(array_agg(d.collection_id order by d.last_id), '{}') as collections,
              array_agg(d.row_id order by d.last_id) as row_ids, array_agg(d.last_id order by d.last_id) as last_ids,
-             array_agg(d.is_held order by d.last_id) as are_held
+             array_agg(d.is_held order by d.last_id) as are_held, array_agg(d.is_gone order by d.last_id) as are_gone
         into changed
         from internal.sync_changed(sync_collect.pull, last_id, wanted) d;
       if last_id = 0 and cardinality(changed.collections) > chunk then
@@ -383,9 +390,10 @@ begin
                  filter (where s.id is not null or u.is_held),
                bytes + coalesce(sum(octet_length(s.shown::text)), 0)
           into got, bytes
-          from unnest(collections, row_ids, changed.last_ids[n + 1:n + chunk], changed.are_held[n + 1:n + chunk])
-               as u (collection_id, row_id, last_id, is_held)
-          left join shown s on s.collection_id = u.collection_id and s.id = u.row_id;
+          from unnest(collections, row_ids, changed.last_ids[n + 1:n + chunk], changed.are_held[n + 1:n + chunk],
+                      changed.are_gone[n + 1:n + chunk])
+               as u (collection_id, row_id, last_id, is_held, is_gone)
+          left join shown s on s.collection_id = u.collection_id and s.id = u.row_id and not u.is_gone;
         items := items || got;
         if cardinality(items) >= wanted or bytes > internal.page_bytes() then
           return items;
@@ -448,6 +456,7 @@ language plpgsql volatile as $$
 declare
   pull jsonb;
   items internal.sync_item[];
+  loses boolean;
   n int;
   has_more boolean;
   number text;
@@ -462,8 +471,13 @@ begin
   if answer.status is not null then
     return answer;
   end if;
-  pull := internal.sync_pull_begin(sync_pull.client_id, sync_pull.checkpoint, sync_pull.collections);
-  items := internal.sync_collect(pull, sync_pull.page_limit);
+  loop
+    pull := internal.sync_pull_begin(sync_pull.client_id, sync_pull.checkpoint, sync_pull.collections);
+    -- with one snapshot
+    select internal.sync_collect(pull, sync_pull.page_limit), internal.sync_loses_now(pull) into items, loses;
+    -- what decides has changed since it was read: a first page is read again, a later one is refused
+    exit when not loses;
+  end loop;
   -- a page that is cut for its bytes ends before its last entry
   has_more := cardinality(items) > sync_pull.page_limit
     or cardinality(items) > 1

@@ -101,3 +101,25 @@ language sql immutable
 return (sync_same.a -> 'e', sync_same.a -> 'k', sync_same.a -> 's')
   is not distinct from (sync_same.b -> 'e', sync_same.b -> 'k', sync_same.b -> 's');
 comment on function internal.sync_same is 'Whether two accesses show the same rows. Granted to nobody.';
+
+create or replace function internal.sync_loses(held jsonb, shown jsonb) returns boolean
+language sql immutable as $$
+  select exists (
+    select from jsonb_each(sync_loses.held) as h (key, access)
+      join jsonb_each(sync_loses.shown) as s (key, access) on s.key = h.key
+     where s.access ->> 'k' <> 'all'
+       and (h.access ->> 'k' <> s.access ->> 'k' and h.access ->> 'k' <> 'none'
+            or exists (select jsonb_array_elements_text(h.access -> 's')
+                       except select jsonb_array_elements_text(s.access -> 's'))))
+$$;
+comment on function internal.sync_loses is
+  'Whether a view lacks rows that another one, with its sets of groups, shows. Granted to nobody.';
+
+create or replace function internal.sync_loses_now(pull jsonb) returns boolean
+language sql stable security definer set search_path = '' as $$
+  select internal.sync_loses(sync_loses_now.pull -> 'is', internal.sync_view_whole(n.access, n.group_ids, n.ranks))
+    from internal.sync_view_now(array(select jsonb_array_elements_text(sync_loses_now.pull -> 'asked')::uuid)) n
+$$;
+comment on function internal.sync_loses_now is
+  'Whether the caller is shown fewer rows now than when a pull began: its pages would lack them, though its view has
+   them, and no later pull would bring them once they are shown again.';
