@@ -4659,7 +4659,8 @@ create table app.sync_collections (
   dropped_at timestamp with time zone,
   outputs_version bigint,
   outputs text,
-  constraint sync_collections_pkey PRIMARY KEY (collection_id)
+  constraint sync_collections_pkey PRIMARY KEY (collection_id),
+  constraint sync_collections_name_is_one_line CHECK (internal.is_line(name))
 );
 alter table app.sync_collections enable row level security;
 

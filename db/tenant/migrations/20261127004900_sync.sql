@@ -1,7 +1,7 @@
 -- migrate:up
 create table app.sync_collections (
   collection_id   uuid primary key,
-  name            text not null,
+  name            text not null constraint sync_collections_name_is_one_line check (internal.is_line(name)),
   epoch           int not null default 1,
   dropped_at      timestamptz,
   outputs_version bigint,
