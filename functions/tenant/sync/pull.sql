@@ -473,8 +473,10 @@ begin
   end if;
   loop
     pull := internal.sync_pull_begin(sync_pull.client_id, sync_pull.checkpoint, sync_pull.collections);
-    -- with one snapshot
+    -- groups and roles are those of the snapshot that the rows are read with; a policy may be a newer one than it has,
+    -- and stays from then on, because its change waits for who reads the table
     select internal.sync_collect(pull, sync_pull.page_limit), internal.sync_loses_now(pull) into items, loses;
+    loses := loses or internal.sync_loses_now(pull);
     -- what decides has changed since it was read: a first page is read again, a later one is refused
     exit when not loses;
   end loop;
