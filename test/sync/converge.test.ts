@@ -108,7 +108,8 @@ const deviceOf = (user: User, team: string) => {
       if (op === 'delete' && status === 'applied') removed.add(row_id)
       // what was refused shows a row that a pull may yet have to bring
       if (!row) {
-        rows.delete(row_id)
+        // one that a pull has brought is the pulls' to take: its group may be joined again before the next
+        if (status === 'applied' || !rows.get(row_id)?.row.created_at) rows.delete(row_id)
         removed.add(row_id)
       } else if (status === 'applied' || rows.has(row_id)) rows.set(row_id, { name: collection, row })
     }
@@ -195,7 +196,8 @@ const play = async (steps: readonly Step[], atOnce: boolean) => {
   if (atOnce)
     await Promise.all(
       [0, 1, 2].map(async (who) => {
-        for (const one of steps) if (one.who === who) await run(one)
+        // what decides changes in the other test, between whole pulls and pushes
+        for (const one of steps) if (one.who === who && !['member', 'policy'].includes(one.kind)) await run(one)
       }),
     )
   else for (const one of steps) await run(one)
