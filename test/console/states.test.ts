@@ -197,7 +197,8 @@ test('what moves does so for those who did not ask for less motion alone', async
       }, 4)`)
     await page.getByRole('button', { name: 'Add user' }).click()
     const dialog = page.getByRole('dialog', { name: 'Add user' })
-    await dialog.getByRole('textbox').first().waitFor()
+    // a click waits until nothing moves any more
+    await dialog.getByRole('textbox').first().click()
     await page.keyboard.press('Escape')
     await dialog.waitFor({ state: 'hidden' })
     return (await page.evaluate('clearInterval(window.watching), window.longest')) as number
