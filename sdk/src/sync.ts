@@ -1,11 +1,14 @@
 import type { App } from './app.ts'
-import { isTemporary, TrellisError } from './errors.ts'
-import { exclusively, later, newId, platform } from './platform.ts'
+import { TrellisError } from './errors.ts'
+import { exclusively, newId, platform } from './platform.ts'
 import type { Realtime } from './realtime.ts'
-import { createSyncCalls, type Mutation, nextBatch, onPoke, ownColumns, type Row, type Verdict } from './sync_calls.ts'
+import { createSyncCalls, type Mutation, nextBatch, type Row, type Verdict } from './sync_calls.ts'
+import { createPasses } from './sync_passes.ts'
+import { onPoke } from './sync_poke.ts'
 import { nobody, type Rows, rowsOf } from './sync_rows.ts'
 import { defaultSyncStore, type SyncStore } from './sync_store.ts'
-import { backoff } from './transport.ts'
+import { createWatch, type RowChanges } from './sync_watch.ts'
+import { mutationOf, type Write } from './sync_write.ts'
 
 export type SyncOptions = {
   /** The collections that this app keeps; without it all with `sync: true`. */
@@ -23,14 +26,6 @@ export type SyncOptions = {
   readonly every?: number | undefined
 }
 
-export type Write = {
-  readonly op: 'put' | 'patch' | 'delete'
-  readonly collection: string
-  readonly row_id: string
-  readonly data?: Readonly<Record<string, unknown>> | undefined
-  /** Not applied, `conflict`, when somebody else has changed the row meanwhile. Otherwise the last write of a column wins. */
-  readonly ifUnchanged?: boolean | undefined
-}
 type WriteOptions = Pick<Write, 'ifUnchanged'>
 
 export type SyncCollection<T extends Row> = {
@@ -45,6 +40,8 @@ export type SyncCollection<T extends Row> = {
   remove(id: string, options?: WriteOptions): Promise<void>
   /** Called with the rows now and after each change, until the function that it answers is called. */
   subscribe(listener: (rows: T[]) => void): () => void
+  /** As `subscribe`, with what differs from the call before: at first all rows are inserted. */
+  changes(listener: (changes: RowChanges<T>) => void): () => void
 }
 
 export type Sync = {
@@ -59,24 +56,13 @@ export type Sync = {
   close(): void
 }
 
-type Listener = { readonly collection: string; refresh(): Promise<void> }
-type Channel = {
-  onmessage: ((event: { data: unknown }) => void) | null
-  postMessage(data: unknown): void
-  close(): void
-}
-
 /** Rows of collections on the device: read and written without a network, and brought together with those of the server when there is one. */
 export const createSync = (app: App, options: SyncOptions = {}): Sync => {
   const { sessions, transport, prefix } = app.inside
-  const { delay = 50, every = 60_000, onVerdict, onError, realtime } = options
+  const { delay = 50, every = 60_000, collections, onVerdict, onError, realtime } = options
   const store = options.store ?? defaultSyncStore()
   const place = `${prefix}:sync-rows`
-  const listeners = new Set<Listener>()
-  let stop: (() => void) | undefined
-  let due = 0
-  let failures = 0
-  let isClosed = false
+  const tellError = (error: unknown) => onError?.(error)
 
   const current = async (): Promise<string | undefined> => (await sessions.current())?.userId
   const ofUser = (user: string): Rows => rowsOf(store, `${prefix}/${user}`)
@@ -84,20 +70,15 @@ export const createSync = (app: App, options: SyncOptions = {}): Sync => {
     const user = await current()
     return user === undefined ? undefined : ofUser(user)
   }
-
-  // other tabs of a page read the same store
-  const { document, BroadcastChannel } = platform as {
-    document?: unknown
-    BroadcastChannel?: new (name: string) => Channel
+  /** Nobody sees rows of who was signed in before. */
+  const shown = async (collection: string): Promise<Row[]> => {
+    for (;;) {
+      const user = await current()
+      const rows = user === undefined ? [] : await ofUser(user).list(collection)
+      if ((await current()) === user) return rows
+    }
   }
-  const tabs = document && BroadcastChannel ? new BroadcastChannel(place) : undefined
-  const refresh = (names?: readonly string[]) =>
-    Promise.all([...listeners].filter((one) => !names || names.includes(one.collection)).map((one) => one.refresh()))
-  const tell = async (names?: readonly string[]) => {
-    tabs?.postMessage(names ?? null)
-    await refresh(names)
-  }
-  if (tabs) tabs.onmessage = ({ data }) => void refresh((data as string[] | null) ?? undefined)
+  const watch = createWatch(place, shown, tellError)
 
   /** Reads and writes for this user alone, unless another one has signed in. */
   const change = (user: string, work: (rows: Rows) => Promise<void>) =>
@@ -111,7 +92,17 @@ export const createSync = (app: App, options: SyncOptions = {}): Sync => {
     await change(user, async (rows) => {
       clientId = (await rows.begin()).clientId
     })
-    return createSyncCalls(app, async () => ({ userId: user, clientId }), options.collections)
+    return createSyncCalls(app, async () => ({ userId: user, clientId }), collections)
+  }
+
+  const isKept = (collection: string) => !collections || collections.includes(collection)
+  /** What the app does with a verdict does not keep it from the next one. */
+  const tellVerdict = (verdict: Verdict) => {
+    try {
+      onVerdict?.(verdict)
+    } catch (error) {
+      tellError(error)
+    }
   }
 
   /** A row is sent again only with the time that its write before has given it. */
@@ -121,114 +112,55 @@ export const createSync = (app: App, options: SyncOptions = {}): Sync => {
         base_updated_at && batch.some((one) => one.collection === collection && one.row_id === row_id),
     )
 
-  const pass = (): Promise<void> =>
-    exclusively(`${place}:pass`, async () => {
-      const user = await current()
-      if (user === undefined) return
-      const calls = await callsFor(user)
-      const rows = ofUser(user)
-      for (;;) {
-        const batch = nextBatch(
-          (await rows.queue()).filter(({ until }) => until === undefined),
-          mustWait,
-        )
-        if (batch.length === 0) break
-        const { verdicts, hint } = await calls.push(batch)
-        await change(user, () => rows.settle(verdicts, hint))
-        await tell([...new Set(batch.map(({ collection }) => collection))])
-        for (const verdict of verdicts) onVerdict?.(verdict)
-      }
-      for (let hasMore = true; hasMore; ) {
-        const page = await calls.pullPage((await rows.state()).checkpoint)
-        await change(user, () => rows.take(page))
-        const isSome = ({ created, updated, deleted }: (typeof page.changes)[string]) =>
-          created.length + updated.length + deleted.length > 0
-        hasMore = page.has_more || (await rows.state()).checkpoint === null
-        const names = Object.entries(page.changes).flatMap(([name, lists]) => (isSome(lists) ? [name] : []))
-        // the end of a whole pull may take rows of any
-        await tell(page.isWhole || !hasMore ? undefined : names)
-      }
-      failures = 0
-    })
-
-  const schedule = (ms: number) => {
-    if (isClosed || (stop && due <= transport.now() + ms)) return
-    stop?.()
-    due = transport.now() + ms
-    stop = later(() => {
-      stop = undefined
-      pass().then(
-        () => schedule(every),
-        (error: unknown) => {
-          failures += 1
-          const isPassing = isTemporary(error)
-          schedule(isPassing ? delay + backoff(failures, transport.random, 1000, 300_000) : every)
-          // another user has signed in meanwhile: the next pass is theirs
-          if (!isPassing && !(error instanceof TrellisError && error.code === 'ABORTED')) onError?.(error)
-        },
-      )
-    }, ms)
+  const work = async (): Promise<void> => {
+    const user = await current()
+    if (user === undefined) return
+    const calls = await callsFor(user)
+    const rows = ofUser(user)
+    for (;;) {
+      const waiting = (await rows.queue()).filter(({ until }) => until === undefined)
+      const batch = nextBatch(waiting, mustWait)
+      if (batch.length === 0) break
+      const { verdicts, hint } = await calls.push(batch)
+      await change(user, () => rows.settle(verdicts, hint, isKept))
+      await watch.tell([...new Set(batch.map(({ collection }) => collection))])
+      for (const verdict of verdicts) tellVerdict(verdict)
+    }
+    for (let hasMore = true; hasMore; ) {
+      const page = await calls.pullPage((await rows.state()).checkpoint)
+      await change(user, () => rows.take(page))
+      const isSome = ({ created, updated, deleted }: (typeof page.changes)[string]) =>
+        created.length + updated.length + deleted.length > 0
+      hasMore = page.has_more || (await rows.state()).checkpoint === null
+      const names = Object.entries(page.changes).flatMap(([name, lists]) => (isSome(lists) ? [name] : []))
+      // the end of a whole pull may take rows of any
+      await watch.tell(page.isWhole || !hasMore ? undefined : names)
+    }
   }
+  const { random } = transport
+  const passes = createPasses({ place, work, onError: tellError, random, delay, every })
+  const { schedule } = passes
 
   const transaction = async (writes: readonly Write[]): Promise<void> => {
     const user = await current()
     if (user === undefined) throw nobody()
+    const stranger = writes.find(({ collection }) => !isKept(collection))
+    if (stranger) throw new TrellisError('COLLECTION_NOT_FOUND', `createSync does not keep "${stranger.collection}".`)
     await change(user, async (rows) => {
-      const tx = writes.length > 1 ? { tx: newId() } : {}
+      const tx = writes.length > 1 ? newId() : undefined
       const touched = new Set<string>()
       const mutations: Mutation[] = []
-      for (const { op, collection, data = {}, ifUnchanged, ...write } of writes) {
-        // as the server writes it
-        const row_id = write.row_id.toLowerCase()
-        const isFirst = !touched.has(`${collection}/${row_id}`)
-        touched.add(`${collection}/${row_id}`)
-        const base = ifUnchanged && isFirst ? (await rows.held(collection, row_id))?.['updated_at'] : undefined
-        mutations.push({
-          id: newId(),
-          op,
-          collection,
-          row_id,
-          ...(op === 'delete' ? {} : { data: ownColumns(data, op === 'put') }),
-          ...(typeof base === 'string' ? { base_updated_at: base } : {}),
-          ...tx,
-        })
+      for (const write of writes) {
+        const row = `${write.collection}/${write.row_id.toLowerCase()}`
+        const isBased = write.ifUnchanged && !touched.has(row)
+        touched.add(row)
+        const held = isBased ? await rows.held(write.collection, write.row_id.toLowerCase()) : undefined
+        mutations.push(mutationOf(write, { base: held?.['updated_at'], tx }))
       }
       await rows.add(mutations)
     })
-    await tell([...new Set(writes.map(({ collection }) => collection))])
+    await watch.tell([...new Set(writes.map(({ collection }) => collection))])
     schedule(delay)
-  }
-
-  const subscribe = (collection: string, listener: (rows: Row[]) => void): (() => void) => {
-    let isDirty = false
-    let isStopped = false
-    let reading: Promise<void> | undefined
-    const read = async () => {
-      while (isDirty && !isStopped) {
-        isDirty = false
-        const user = await current()
-        const rows = user === undefined ? [] : await ofUser(user).list(collection)
-        // nobody sees rows of who was signed in before
-        if ((await current()) !== user) isDirty = true
-        else if (!isDirty && !isStopped) listener(rows)
-      }
-    }
-    const one: Listener = {
-      collection,
-      refresh() {
-        isDirty = true
-        reading ??= read().finally(() => {
-          reading = undefined
-        })
-        return reading
-      },
-    }
-    listeners.add(one)
-    void one.refresh()
-    return () => {
-      isStopped = true
-      listeners.delete(one)
-    }
   }
 
   let user: string | undefined
@@ -244,11 +176,11 @@ export const createSync = (app: App, options: SyncOptions = {}): Sync => {
     const isOver = end === 'deleted' || end === 'signed out'
     const clear = () => exclusively(place, () => ofUser(gone as string).forget(end === 'deleted'))
     const cleared = isOver && gone !== undefined ? clear() : Promise.resolve()
-    cleared.then(() => tell()).catch(() => undefined)
+    cleared.then(() => watch.tell()).catch(() => undefined)
   })
-  const isOnline = () => schedule(0)
+  const isOnline = passes.news
   platform.addEventListener?.('online', isOnline)
-  const unpoke = realtime ? onPoke(realtime, () => schedule(0)) : undefined
+  const unpoke = realtime ? onPoke(realtime, passes.news) : undefined
 
   return {
     collection: <T extends Row>(name: string): SyncCollection<T> => {
@@ -265,18 +197,18 @@ export const createSync = (app: App, options: SyncOptions = {}): Sync => {
         put: (id, data, more) => write('put', id, data, more),
         patch: (id, data, more) => write('patch', id, data, more),
         remove: (id, more) => write('delete', id, undefined, more),
-        subscribe: (listener) => subscribe(name, listener as (rows: Row[]) => void),
+        subscribe: (listener) => watch.subscribe(name, listener as (rows: Row[]) => void),
+        changes: (listener) => watch.changes(name, listener as (changes: RowChanges) => void),
       }
     },
     transaction,
-    now: pass,
+    now: passes.pass,
     size: async () => ((await (await mine())?.queue()) ?? []).filter(({ until }) => until === undefined).length,
     close() {
-      isClosed = true
-      stop?.()
+      passes.close()
       forget()
       unpoke?.()
-      tabs?.close()
+      watch.close()
       platform.removeEventListener?.('online', isOnline)
     },
   }

@@ -3,8 +3,6 @@ import { isRefusal, TrellisError } from './errors.ts'
 import { pull, push } from './generated/client.ts'
 import type { PullResult, PushInput, PushReply } from './generated/schemas.ts'
 import type { Operation } from './operation.ts'
-import { exclusively, newId } from './platform.ts'
-import type { Realtime } from './realtime.ts'
 import type { Credentials } from './transport.ts'
 
 export type Row = Readonly<Record<string, unknown>> & { readonly id: string }
@@ -29,15 +27,19 @@ export type Refusal = Verdict & { readonly status: 'conflict' | 'rejected' }
 /** `isWhole`: the checkpoint was none, or one that the server does not take any more; what is not named here is gone. */
 export type Pulled = PullResult & { readonly isWhole: boolean }
 
+export type PulledAll = {
+  readonly changes: ReadonlyMap<string, ReadonlyMap<string, Row | null>>
+  readonly checkpoint: string
+  /** The checkpoint was one that the server does not take any more: what is not named here is gone. Then it is all pages. */
+  readonly isReplaced: boolean
+}
+export type Most = { readonly enough: number; readonly isCounted: (collection: string, id: string) => boolean }
+
 export type SyncCalls = {
   /** A page of what has changed. */
   pullPage(checkpoint: string | null, limit?: number): Promise<Pulled>
-  /** Everything that has changed, as the last state of each row: null is gone. */
-  pullAll(checkpoint: string | null): Promise<{
-    readonly changes: ReadonlyMap<string, ReadonlyMap<string, Row | null>>
-    readonly checkpoint: string
-    readonly isWhole: boolean
-  }>
+  /** All pages, or those with `enough` rows that count, as the last state of each row: null is gone. */
+  pullAll(checkpoint: string | null, most?: Most): Promise<PulledAll>
   /** The verdicts, in the order in which the server applied the mutations, and the checkpoint with which a pull has what they wrote. */
   push(mutations: readonly Mutation[]): Promise<{ readonly verdicts: readonly Verdict[]; readonly hint: string }>
 }
@@ -73,6 +75,9 @@ export const nextBatch = (
   return batch
 }
 
+/** Of two checkpoints. */
+const later = (a: string, b: string) => (Number(a) > Number(b) ? a : b)
+
 const verdictOf = (mutation: Mutation, result: PushReply['data']['results'][number] | undefined): Verdict => {
   const { status = 'rejected', first_status, row = null, code, message } = result ?? {}
   return {
@@ -88,7 +93,7 @@ const verdictOf = (mutation: Mutation, result: PushReply['data']['results'][numb
 /** Whose rows they are, and the id of the installation for this user. */
 export type Owner = { readonly userId: string; readonly clientId: string }
 
-const otherUser = () =>
+export const otherUser = () =>
   new TrellisError('ABORTED', 'These rows are of a user who is not signed in: open a database of the user who is.')
 
 /** The calls of sync for one user: nothing is sent for another one who has signed in meanwhile, and nothing of another is taken. */
@@ -152,28 +157,35 @@ export const createSyncCalls = (
       }
       const half = units.length >> 1
       const [a, b] = [await pushBatch(units.slice(0, half).flat()), await pushBatch(units.slice(half).flat())]
-      return { verdicts: [...a.verdicts, ...b.verdicts], hint: b.hint }
+      return { verdicts: [...a.verdicts, ...b.verdicts], hint: later(a.hint, b.hint) }
     }
   }
 
   return {
     pullPage,
-    async pullAll(checkpoint) {
+    async pullAll(checkpoint, most) {
       const changes = new Map<string, Map<string, Row | null>>()
-      let isWhole = false
+      const isEnough = (): boolean => {
+        if (!most) return false
+        const counted = [...changes].map(
+          ([name, rows]) => [...rows].filter(([id, row]) => row && most.isCounted(name, id)).length,
+        )
+        return counted.reduce((sum, count) => sum + count, 0) >= most.enough
+      }
+      let isReplaced = false
       for (let from = checkpoint; ; ) {
-        const page = await pullPage(from)
+        const page = await pullPage(from, most?.enough)
         // an expired checkpoint in the middle begins from nothing
         if (page.isWhole) changes.clear()
-        isWhole ||= page.isWhole
+        isReplaced ||= page.isWhole && from !== null
         for (const [name, { created, updated, deleted }] of Object.entries(page.changes)) {
           const rows = changes.get(name) ?? new Map<string, Row | null>()
           changes.set(name, rows)
           for (const row of [...created, ...updated] as Row[]) rows.set(row.id, row)
           for (const id of deleted) rows.set(id, null)
         }
-        if (!page.has_more) return { changes, checkpoint: page.checkpoint, isWhole }
         from = page.checkpoint
+        if (!page.has_more || (!isReplaced && isEnough())) return { changes, checkpoint: from, isReplaced }
       }
     },
     async push(mutations) {
@@ -183,7 +195,7 @@ export const createSyncCalls = (
         const batch = nextBatch(rest)
         const pushed = await pushBatch(batch)
         verdicts.push(...pushed.verdicts)
-        hint = pushed.hint
+        hint = later(hint, pushed.hint)
         const done = new Set(batch)
         rest = rest.filter((mutation) => !done.has(mutation))
       }
@@ -191,58 +203,3 @@ export const createSyncCalls = (
     },
   }
 }
-
-/**
- * The user who is signed in, and the id of this installation for that user, kept in the app's store. A database of another library holds rows of one user: once
- * it was used for one, it is refused to another.
- */
-export const ownerOf = (app: App): (() => Promise<Owner>) => {
-  const { sessions, store, prefix } = app.inside
-  let user: string | undefined
-  return () =>
-    exclusively(`${prefix}:sync`, async () => {
-      const session = await sessions.current()
-      user ??= session?.userId
-      if (!user || session?.userId !== user) throw otherUser()
-      const place = `${prefix}:sync:${user}`
-      const known = await store.getItem(place)
-      const clientId = known || newId()
-      if (!known) await store.setItem(place, clientId)
-      return { userId: user, clientId }
-    })
-}
-
-type Pokes = { readonly works: Set<() => unknown>; readonly stop: () => void }
-const poked = new WeakMap<Realtime, Pokes>()
-
-/** Calls `work` when a pull would bring something, and whenever the connection is there again. Ends when its answer is called. */
-export const onPoke = (realtime: Realtime, work: () => unknown): (() => void) => {
-  const found = poked.get(realtime)
-  const works = found?.works ?? new Set()
-  const all = () => {
-    for (const one of [...works]) one()
-  }
-  const forget = () => void poked.delete(realtime)
-  const stop = found?.stop ?? realtime.subscribe('sync', { onLive: all, onEvent: all, onResync: all, onEnd: forget })
-  // each call counts, also with the same function
-  const own = () => work()
-  works.add(own)
-  poked.set(realtime, { works, stop })
-  return () => {
-    if (!works.delete(own) || works.size > 0 || poked.get(realtime)?.works !== works) return
-    forget()
-    stop()
-  }
-}
-
-/** Columns that the server manages: a client does not write them. */
-export const managed = new Set(['id', 'user_id', 'group_id', 'created_at', 'updated_at', 'deleted_at'])
-
-/** The columns of a row that the client writes; `group_id` names the group of a new one. Names of libraries' own begin with $ or _. */
-export const ownColumns = (row: Readonly<Record<string, unknown>>, isNew: boolean): Record<string, unknown> =>
-  Object.fromEntries(
-    Object.entries(row).filter(
-      ([name, value]) =>
-        value !== undefined && !/^[$_]/.test(name) && (!managed.has(name) || (isNew && name === 'group_id')),
-    ),
-  )

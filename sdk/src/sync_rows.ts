@@ -1,7 +1,8 @@
 import { TrellisError } from './errors.ts'
 import { newId } from './platform.ts'
-import { type Mutation, managed, type Pulled, type Row, type Verdict } from './sync_calls.ts'
+import type { Mutation, Pulled, Row, Verdict } from './sync_calls.ts'
 import type { SyncStore } from './sync_store.ts'
+import { managed } from './sync_write.ts'
 
 /** A mutation that waits for its verdict, or, `until` a pull has reached this checkpoint, for what it wrote. */
 export type Queued = Mutation & { readonly until?: string | undefined }
@@ -33,6 +34,7 @@ export const rowsOf = (store: SyncStore, place: string) => {
   const stateKey = `${place}/state`
   const rowPlace = `${place}/row/`
   const queuePlace = `${place}/queue/`
+  const lastKey = `${place}/last`
   const keyOf = (collection: string, id: string) => `${rowPlace}${collection}/${id}`
 
   const state = async (): Promise<State> =>
@@ -77,33 +79,32 @@ export const rowsOf = (store: SyncStore, place: string) => {
     },
 
     async add(mutations: readonly Mutation[]): Promise<void> {
-      const last = (await queue()).at(-1)?.[0] ?? ''
-      const before = Number(last.slice(queuePlace.length).split('-')[0] || 0)
+      // the number of the last write: a queue that was made without a network may be long
+      const last = (await store.get(lastKey)) as number | undefined
+      const before = last ?? Number((await queue()).at(-1)?.[0].slice(queuePlace.length).split('-')[0] ?? 0)
       const keyAt = (n: number, id: string) => `${queuePlace}${String(before + 1 + n).padStart(12, '0')}-${id}`
-      await store.write(new Map(mutations.map((mutation, n) => [keyAt(n, mutation.id), mutation])))
+      const changes = new Map<string, unknown>(mutations.map((mutation, n) => [keyAt(n, mutation.id), mutation]))
+      await store.write(changes.set(lastKey, before + mutations.length))
     },
 
-    /** Puts the rows of the server in the place of what was written. */
-    async settle(verdicts: readonly Verdict[], hint: string): Promise<void> {
+    /** Puts the rows of the server in the place of what was written, in collections that are kept. */
+    async settle(verdicts: readonly Verdict[], hint: string, isKept: (name: string) => boolean): Promise<void> {
       const { generation } = await state()
-      const waiting = await queue()
+      const waiting = new Map((await queue()).map(([key, queued]) => [queued.id, [key, queued] as const]))
       const changes = new Map<string, unknown>()
+      /** The times that the rows have now: later writes to a row were made on top of those before. */
+      const times = new Map<string, unknown>()
       for (const { mutation, status, isCurrent, row } of verdicts) {
-        const at = waiting.findIndex(([, { id }]) => id === mutation.id)
-        const [key, queued] = waiting[at] ?? []
+        const [key, queued] = waiting.get(mutation.id) ?? []
         if (!key) continue
+        const place = keyOf(mutation.collection, mutation.row_id)
         changes.set(key, status === 'applied' && !isCurrent ? { ...queued, until: hint } : undefined)
-        if (isCurrent) {
-          changes.set(keyOf(mutation.collection, mutation.row_id), row ? { row, generation } : undefined)
-        }
-        if (status !== 'applied' || !row) continue
-        // later writes to the row were made on top of this one
-        for (const [later, one] of waiting.slice(at + 1)) {
-          const isSame = one.collection === mutation.collection && one.row_id === mutation.row_id
-          if (isSame && one.base_updated_at && !changes.has(later)) {
-            changes.set(later, { ...one, base_updated_at: row['updated_at'] })
-          }
-        }
+        if (isCurrent) changes.set(place, row && isKept(mutation.collection) ? { row, generation } : undefined)
+        if (status === 'applied' && row) times.set(place, row['updated_at'])
+      }
+      for (const [key, one] of waiting.values()) {
+        const base_updated_at = times.get(keyOf(one.collection, one.row_id))
+        if (base_updated_at && one.base_updated_at && !changes.has(key)) changes.set(key, { ...one, base_updated_at })
       }
       await store.write(changes)
     },

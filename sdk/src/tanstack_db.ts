@@ -1,14 +1,10 @@
-import type { Sync, Write } from './sync.ts'
+import type { Sync } from './sync.ts'
 import type { Row } from './sync_calls.ts'
+import type { Write } from './sync_write.ts'
 
 /** What is used of TanStack DB. */
 type Change<T> = { readonly type: 'insert' | 'update' | 'delete'; readonly value: T }
-type Handles<T> = {
-  begin(): void
-  write(change: Change<T>): void
-  commit(): unknown
-  markReady(): void
-}
+type Handles<T> = { begin(): void; write(change: Change<T>): void; commit(): unknown; markReady(): void }
 type Pending = {
   readonly type: 'insert' | 'update' | 'delete'
   readonly key: unknown
@@ -42,24 +38,18 @@ export const tanstackSync = <T extends Row>(sync: Sync, name: string) => {
     getKey: (row: T): string => row.id,
     sync: {
       rowUpdateMode: 'full' as const,
-      sync({ begin, write, commit, markReady }: Handles<T>): () => void {
-        let shown = new Map<string, string>()
-        return sync.collection<T>(name).subscribe((rows) => {
-          const next = new Map(rows.map((row) => [row.id, JSON.stringify(row)]))
+      sync: ({ begin, write, commit, markReady }: Handles<T>): (() => void) =>
+        sync.collection<T>(name).changes(({ inserted, updated, deleted }) => {
           begin()
-          for (const value of rows) {
-            const before = shown.get(value.id)
-            if (before !== next.get(value.id)) write({ type: before === undefined ? 'insert' : 'update', value })
-          }
-          for (const [id, text] of shown) if (!next.has(id)) write({ type: 'delete', value: JSON.parse(text) as T })
+          for (const value of inserted) write({ type: 'insert', value })
+          for (const value of updated) write({ type: 'update', value })
+          for (const value of deleted) write({ type: 'delete', value })
           commit()
-          shown = next
           markReady()
-        })
-      },
+        }),
     },
-    onInsert: (params: Persisting) => persist(params),
-    onUpdate: (params: Persisting) => persist(params),
-    onDelete: (params: Persisting) => persist(params),
+    onInsert: persist,
+    onUpdate: persist,
+    onDelete: persist,
   }
 }

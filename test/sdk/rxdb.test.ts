@@ -6,9 +6,8 @@ import { expect, onTestFinished, test } from 'vitest'
 import { startHarness } from '#test/support/harness.ts'
 import { network } from '#test/support/sdk.ts'
 import { startNotes } from '#test/support/sync_devices.ts'
-import type { App } from '../../sdk/src/index.ts'
+import type { App, Refusal } from '../../sdk/src/index.ts'
 import { type RxdbOptions, rxdbSync } from '../../sdk/src/rxdb.ts'
-import type { Refusal } from '../../sdk/src/sync_calls.ts'
 
 /** RxDB's replication, as it is published, against the server. */
 const harness = await startHarness()

@@ -1,66 +1,15 @@
 import { randomUUID } from 'node:crypto'
 import { afterEach, expect, onTestFinished, test } from 'vitest'
-import { define, group } from '#test/support/collection_rows.ts'
+import { group } from '#test/support/collection_rows.ts'
 import { startHarness } from '#test/support/harness.ts'
-import { appOf, device, lossyNetwork, network, type Setting } from '#test/support/sdk.ts'
-import {
-  type App,
-  createRealtime,
-  createSync,
-  memorySyncStore,
-  onPoke,
-  type Row,
-  type SyncOptions,
-  type Verdict,
-} from '../../sdk/src/index.ts'
+import { appOf, device, lossyNetwork, network } from '#test/support/sdk.ts'
+import { pullRoute as pull, pushRoute as push, startNotes, syncOf } from '#test/support/sync_devices.ts'
+import { createRealtime, memorySyncStore, onPoke } from '../../sdk/src/index.ts'
 
 /** `createSync`: rows on a device, which are written without a network and come together with those of the server. */
 const harness = await startHarness()
-const project = await harness.project()
+const { project, start, another } = await startNotes(harness)
 afterEach(() => harness.setTime(null))
-const columns = [
-  { name: 'title', type: 'text', nullable: false },
-  { name: 'n', type: 'integer', default: 7, max: 100 },
-]
-await define(project, { name: 'notes', sync: true, columns })
-await define(project, {
-  name: 'plans',
-  sync: true,
-  owner_scope: 'group',
-  read_policy: 'member',
-  write_policy: 'member:member',
-  columns,
-})
-type Note = Row & { readonly title: string; readonly n: number; readonly group_id?: string }
-const push = 'POST /v1/client/sync/push'
-
-const syncOf = (app: App, options: SyncOptions = {}) => {
-  const verdicts: Verdict[] = []
-  // nothing is synced by itself while a test looks
-  const sync = createSync(app, {
-    collections: ['notes', 'plans'],
-    store: memorySyncStore(),
-    delay: 3_600_000,
-    every: 3_600_000,
-    onVerdict: (verdict) => verdicts.push(verdict),
-    ...options,
-  })
-  onTestFinished(() => sync.close())
-  const notes = sync.collection<Note>('notes')
-  const titles = async () => (await notes.rows()).map(({ title }) => title).sort()
-  return { sync, notes, plans: sync.collection<Note>('plans'), verdicts, titles }
-}
-const start = async (setting: Setting = {}, options: SyncOptions = {}) => {
-  const made = appOf(harness, project, setting)
-  const { userId } = await made.app.ensureSignedIn()
-  return { ...made, userId, ...syncOf(made.app, options) }
-}
-/** A second device of the same user. */
-const another = async (first: { app: App; store: unknown }, setting: Setting = {}, options: SyncOptions = {}) => {
-  const store = device()
-  for (const [key, value] of (first.store as ReturnType<typeof device>).values) store.values.set(key, value)
-  return start({ store, ...setting }, options)
-}
 const stored = (id: string): Promise<any[]> =>
   project.sql('select title, n, deleted_at is not null as is_deleted from collections.notes where id = $1', [id])
 
@@ -136,7 +85,7 @@ test('a write whose answer is lost is applied once, and shown until a pull has i
   const [before] = await stored(id)
   expect(before).toMatchObject({ title: 'a' })
   await project.sql('update collections.notes set n = 50 where id = $1', [id])
-  phone.net.losing.push('POST /v1/client/sync/pull')
+  phone.net.losing.push(pull)
   await expect(phone.sync.now()).rejects.toMatchObject({ code: 'NETWORK_ERROR' })
   expect(phone.verdicts).toMatchObject([{ status: 'applied', isCurrent: false }])
   expect(await phone.titles()).toEqual(['a'])
@@ -262,9 +211,9 @@ test('rows have the columns of now, also those that nobody has written since the
   await phone.sync.now()
   expect(await phone.notes.get(id)).toMatchObject({ title: 'a', state: 'open' })
   expect(await phone.notes.get(waiting)).toMatchObject({ title: 'b', state: 'open' })
-  const pulls = phone.net.count('POST /v1/client/sync/pull')
+  const pulls = phone.net.count(pull)
   await phone.sync.now()
-  expect(phone.net.count('POST /v1/client/sync/pull')).toBe(pulls + 1)
+  expect(phone.net.count(pull)).toBe(pulls + 1)
   expect((await project.admin.delete('/collections/notes/columns/state?confirm=state')).status).toBe(200)
   await phone.sync.now()
   expect(await phone.notes.get(id)).not.toHaveProperty('state')
@@ -397,7 +346,7 @@ test('sends by itself, and again when the network is back', async () => {
     },
   })
   const phone = await start({ retries: 0, net: counted }, { delay: 1 })
-  await expect.poll(() => net.count('POST /v1/client/sync/pull')).toBe(1)
+  await expect.poll(() => net.count(pull)).toBe(1)
   net.isOffline = true
   const before = tries
   const id = await phone.notes.insert({ title: 'a' })
@@ -417,7 +366,7 @@ test('a poke brings what another device writes, to everybody who waits for one',
     pokes += 1
   })
   const phone = syncOf(app, { delay: 1, realtime })
-  const tablet = await another({ app, store })
+  const tablet = await another({ store })
   await expect.poll(() => pokes).toBeGreaterThan(0)
   await tablet.notes.insert({ title: 'of the tablet' })
   await tablet.sync.now()

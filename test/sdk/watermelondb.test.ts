@@ -7,8 +7,7 @@ import { beforeEach, expect, test, vi } from 'vitest'
 import { startHarness } from '#test/support/harness.ts'
 import { network } from '#test/support/sdk.ts'
 import { startNotes } from '#test/support/sync_devices.ts'
-import type { App } from '../../sdk/src/index.ts'
-import type { Refusal } from '../../sdk/src/sync_calls.ts'
+import type { App, Refusal } from '../../sdk/src/index.ts'
 import { type WatermelonOptions, watermelonSync } from '../../sdk/src/watermelondb.ts'
 
 /** WatermelonDB, as it is published, against the server. */
