@@ -31,6 +31,12 @@ export { createSync, type Sync, type SyncCollection, type SyncOptions } from './
 export type { Refusal, Row, Verdict } from './sync_calls.ts'
 export { onPoke } from './sync_poke.ts'
 export { memorySyncStore, type SyncStore } from './sync_store.ts'
+export {
+  type AsyncStorageLike,
+  asyncStorageSyncStore,
+  type SqliteQuery,
+  sqliteSyncStore,
+} from './sync_store_native.ts'
 export type { RowChanges } from './sync_watch.ts'
 export type { Write } from './sync_write.ts'
 export type { Call, CallOptions } from './transport.ts'
