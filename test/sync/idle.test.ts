@@ -117,8 +117,11 @@ describe('a pull that finds nothing new', () => {
     }
   })
 
-  test('counts for the limit', async () => {
-    const { phone, user } = await idleDevice()
+  test('counts for the limit, also as the first of its user that is counted', async () => {
+    const device = await idleDevice()
+    const { phone, user } = device
+    await project.sql('delete from app.rate_limits')
+    await expectIdle(device)
     harness.setTime(new Date())
     const { client_id, checkpoint } = phone
     const ask = () => user.post('/client/sync/pull', { client_id, checkpoint })

@@ -57,53 +57,60 @@ language plpgsql volatile security definer set search_path = '' set enable_seqsc
 declare
   caller constant uuid := internal.user_id();
   now constant timestamptz := internal.now();
+  limited constant text := 'sync pull ' || caller;
   k record;
   present record;
   base bigint;
-  ranks bigint;
-  has_news boolean;
+  owners uuid[];
+  ranks bigint := 0;
 begin
   -- what waits for a place is looked for by the index, which skips dead rows
-  select c.checkpoint, c.stamp, exists (select from app.sync_pending_changes p order by p.id limit 1) as is_pending
+  select c.checkpoint, c.stamp, s.place,
+         exists (select from app.sync_pending_changes w order by w.id limit 1) as is_pending
     into k
     from app.sync_checkpoints c
+   cross join app.sync_positions s
    where c.app_user_id = caller and c.client_id = sync_idle.client_id
      and c.checkpoint = sync_idle.checkpoint::bigint and c.stamp is not null
      and c.last_pull_at > now - interval '1 minute' and c.last_pull_at <= now
      -- who has pushed is told a checkpoint that has it
      and (c.last_push_at is null or c.last_push_at < c.last_pull_at);
   if not sync_idle.is_numbered
-     and coalesce(k.is_pending, exists (select from app.sync_pending_changes p order by p.id limit 1)) then
+     and coalesce(k.is_pending, exists (select from app.sync_pending_changes w order by w.id limit 1)) then
     return row(0, '{"needs_place": false}', null)::api.reply;
   end if;
   if k.stamp is null then
     return null;
   end if;
   present := internal.sync_present(sync_idle.collections);
+  if present.is_of_groups then
+    select array_agg(m.group_id), coalesce(bit_xor(hashtextextended(m.group_id || m.role, 1)), 0) into owners, ranks
+      from app.group_members m where m.app_user_id = caller;
+  end if;
+  if present.stamp # ranks <> k.stamp then
+    return null;
+  end if;
   base := k.checkpoint / 10000;
-  -- one look into the log for each group, and one for the caller, who has no rank
-  select coalesce(bit_xor(hashtextextended(o.id || o.role, 1)), 0),
-         -- with limit, so that it is never made one reading of the whole log
-         bool_or((select true from app.sync_changes e
-                   where e.audience = o.id and e.place > base and e.collection_id = any (present.asked) limit 1))
-         or present.everybodys is not null
-            and exists (select from app.sync_changes e
-                         where e.collection_id = any (present.everybodys) and e.place > base)
-    into ranks, has_news
-    from (select m.group_id as id, m.role from app.group_members m
-           where m.app_user_id = caller and present.is_of_groups
-          union all
-          select caller, null) o;
-  if has_news or present.stamp # ranks <> k.stamp then
+  -- one look into the log for the caller, who has no rank, and for each group. "is true" keeps that to the index of
+  -- audiences: the other one would read what all users have written
+  if k.place > base
+     and (exists (select from app.sync_changes e
+                   where e.audience = any (owners || caller) and e.place > base
+                     and (e.collection_id = any (present.asked)) is true)
+          or present.everybodys is not null
+             and exists (select from app.sync_changes e
+                          where e.collection_id = any (present.everybodys) and e.place > base)) then
     return null;
   end if;
   update app.rate_limits r
      set started_at = case when r.started_at + interval '1 second' > now then r.started_at else now end,
          count = case when r.started_at + interval '1 second' > now then r.count + 1 else 1 end
-   where r.key = 'sync pull ' || caller
-     and not (r.count >= 10 and r.started_at + interval '1 second' > now);
+   where r.key = limited and not (r.count >= 10 and r.started_at + interval '1 second' > now);
   if not found then
-    return null;
+    insert into app.rate_limits (key, started_at, count) values (limited, now, 1) on conflict (key) do nothing;
+    if not found then
+      return null;
+    end if;
   end if;
   -- nothing is lost with the count of a limit
   set local synchronous_commit = off;
