@@ -998,6 +998,18 @@ create policy "administrators read content" on app.content_entries for select to
 create policy "dashboards read every row" on app.content_entries for select to app_dashboard
   using (true);
 
+-- Entries whose schedules could not be settled, with the error and the time of the next attempt.
+create table app.content_failures (
+  entry_id uuid not null,
+  attempts integer not null default 1,
+  retry_at timestamp with time zone not null,
+  reason text not null,
+  constraint content_failures_pkey PRIMARY KEY (entry_id),
+  constraint content_failures_entry_id_fkey FOREIGN KEY (entry_id) REFERENCES app.content_entries(id) ON DELETE CASCADE,
+  constraint content_failures_reason_at_most_1000 CHECK ((char_length(reason) <= 1000))
+);
+alter table app.content_failures enable row level security;
+
 -- The languages of an entry. version numbers the saves and is that of the newest. A schedule that is due counts as
 -- published, whether its row says so yet or not: internal.content_state computes it.
 create table app.content_locales (
@@ -1031,6 +1043,18 @@ create table app.content_previews (
 CREATE INDEX content_previews_expired ON app.content_previews USING btree (expires_at);
 CREATE INDEX content_previews_of_entry ON app.content_previews USING btree (entry_id);
 alter table app.content_previews enable row level security;
+
+-- What a search of administrators looks at: the texts of the newest version of each language, in lower case.
+create table app.content_texts (
+  entry_id uuid not null,
+  locale text not null,
+  text text not null,
+  constraint content_texts_pkey PRIMARY KEY (entry_id, locale),
+  constraint content_texts_of_locale FOREIGN KEY (entry_id, locale) REFERENCES app.content_locales(entry_id, locale) ON DELETE CASCADE
+);
+alter table app.content_texts enable row level security;
+create policy "administrators search texts of content" on app.content_texts for select to app_admin
+  using (true);
 
 -- Schemas of content types, [{name, type, required, localized}]: saves of a type are checked against its own. A type
 -- without a row, or with an empty list, takes any fields.

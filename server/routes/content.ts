@@ -201,8 +201,16 @@ export const content = area({
       }),
       route('PUT /:idOrKey/locales/:locale', 'Save a language of an entry as a new version', {
         call: 'content_locale_put',
-        description: 'It is a draft until it is published. The newest 50 versions of a language are kept.',
-        body: z.object({ fields: Fields }),
+        description:
+          'It is a draft until it is published. The newest 50 versions of a language are kept. With `base_version` nothing is saved, 409 `CONFLICT`, where the newest version is another one.',
+        body: z.object({ fields: Fields, base_version: z.int().min(0).max(2_147_483_647).nullish() }),
+        words: {
+          base_version: [
+            'Base version',
+            'The version that these fields were made from; 0 where there was none.',
+            { unset: 'Any' },
+          ],
+        },
         example: { fields: { title: 'Willkommen' } },
         replies: { 200: data(Version) },
       }),

@@ -5,6 +5,7 @@ import { personalToken } from '#test/support/accounts.ts'
 import { type Machine, machine } from '#test/support/cli.ts'
 import { contentOf } from '#test/support/content.ts'
 import { type Project, startHarness } from '#test/support/harness.ts'
+import { meetingBehind } from '#test/support/transaction.ts'
 import { folderOf } from '../../cli/src/content_files.ts'
 
 const harness = await startHarness()
@@ -109,6 +110,42 @@ test('what was saved in the project since the pull is not overwritten, unless th
     { version: 3, fields: { n: 'mine' } },
     { version: 2, fields: { n: 2 } },
   ])
+})
+
+test('of two who push at once one is told which languages the other has saved', async () => {
+  await of.create('a', { n: 1 })
+  await of.create('b', { n: 1 })
+  const other = await machine()
+  await other.run(['init', '--project', project.id], { env })
+  const push = async (from: Machine, text: string) => {
+    await done(from.run(['content', 'pull'], { env }))
+    const files: Record<string, string> = { 'article/a/en.json': text, 'article/a/de.json': text }
+    files[`article/new/${text === '{"n": 2}' ? 'en' : 'fr'}.json`] = text
+    for (const [file, content] of Object.entries(files)) {
+      await mkdir(dirname(join(from.folder, 'content', file)), { recursive: true })
+      await writeFile(join(from.folder, 'content', file), content)
+    }
+    return () => from.run(['content', 'push', '--yes', '--json'], { env })
+  }
+  const pushes = [await push(here, '{"n": 2}'), await push(other, '{"n": 3}')]
+  const hold = 'lock table app.content_entries in share row exclusive mode'
+  const answers = await meetingBehind(project.database, hold, () => pushes.map((begin) => begin()))
+  const codes = answers.map(({ code }) => code).sort()
+  // each was first somewhere, or one was everywhere
+  expect([
+    [0, 6],
+    [6, 6],
+  ]).toContainEqual(codes)
+  for (const { code, stderr } of answers) {
+    if (code === 0) continue
+    const { error } = JSON.parse(stderr)
+    expect(error.code).toBe('CONTENT_CHANGED')
+    expect(error.message).toMatch(/content\/article\/(a\/en|a\/de|new\/(en|fr))\.json/)
+  }
+  // nothing is overwritten: one version of the two was taken
+  const { locales } = await of.get('a')
+  expect([locales.en.version, locales.de.version]).toEqual([2, 1])
+  expect(Object.keys((await of.get('new')).locales)).toHaveLength(1)
 })
 
 test('a pull of a type or a language leaves the other files; a whole one deletes what is gone, after asking', async () => {

@@ -273,6 +273,24 @@ describe('a language', () => {
     expect((await admin.get('/content/e/versions?limit=100')).body).toMatchObject({ total: 50 })
   })
 
+  test('with a base version, is saved only where that is the newest, whoever saves at once', async () => {
+    await create('e', { n: 1 })
+    const put = (locale: string, n: number, base_version: unknown) =>
+      admin.put(`/content/e/locales/${locale}`, { fields: { n }, base_version })
+    expect((await put('en', 2, 1)).data).toMatchObject({ version: 2 })
+    const late = await put('en', 3, 1)
+    expectRefusal(late, 409, 'CONFLICT', 'base_version')
+    expect(late.error?.details).toEqual({ field: 'base_version', version: 2 })
+    expect((await get('e')).locales.en).toMatchObject({ version: 2, fields: { n: 2 } })
+    // 0 is that of a language that is not there
+    expectRefusal(await put('de', 1, 1), 409, 'CONFLICT', 'base_version')
+    expectRefusal(await put('en', 1, 0), 409, 'CONFLICT', 'base_version')
+    const answers = await Promise.all(Array.from({ length: 10 }, (_, n) => put('DE', n, 0)))
+    expect(answers.map(({ status }) => status).sort()).toEqual([200, ...Array.from({ length: 9 }, () => 409)])
+    expect((await put('de', 5, null)).data).toMatchObject({ version: 2 })
+    for (const bad of [-1, 1.5, '1', 2_147_483_648]) expectInvalid(await put('en', 1, bad), 'base_version')
+  })
+
   test('versions are a page of one language, of the default one where none is named', async () => {
     await create('e', { n: 1 }, { default_locale: 'de' })
     await save('e', 'de', { n: 2 })
@@ -373,11 +391,31 @@ describe('the list', () => {
       ['search=7', []],
       ['search=B', ['b']],
       ['search=plain&tag=x', []],
+      // from one text to the next
+      ['search=sure%01in', []],
+      ['search=sure%20in', []],
     ] as const)
       expect(await list(query), query).toEqual(keys)
     expectRefusal(await admin.get('/content?status=live'), 400, 'INVALID_INPUT', 'status')
     expectRefusal(await admin.get('/content?locale=en_US'), 400, 'VALIDATION_ERROR', 'locale')
   })
+})
+
+test('a search looks at the texts of the newest versions, and at nothing else', async () => {
+  await create('a', { title: 'First', list: ['Ä', { deep: 'B' }], n: 1 })
+  await save('a', 'de', { title: 'Erste' })
+  await save('a', 'en', { title: 'Second' })
+  await create('none', { n: 1 })
+  const texts = () => project.sql('select locale, text from app.content_texts order by text')
+  expect(await texts()).toEqual([
+    { locale: 'en', text: '' },
+    { locale: 'de', text: 'erste' },
+    { locale: 'en', text: 'second' },
+  ])
+  await admin.post('/content/a/rollback', { locale: 'en', version: 1 })
+  expect(await list('search=b')).toEqual(['a'])
+  await admin.delete('/content/a')
+  expect(await texts()).toEqual([{ locale: 'en', text: '' }])
 })
 
 test('other projects and keys see none of it, and the trail has every change', async () => {

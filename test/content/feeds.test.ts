@@ -1,4 +1,4 @@
-import { afterEach, describe, expect, test } from 'vitest'
+import { afterEach, describe, expect, onTestFinished, test } from 'vitest'
 import { contentOf, segmentOf } from '#test/support/content.ts'
 import { dataFor } from '#test/support/graphql.ts'
 import { openSocketOf } from '#test/support/realtime.ts'
@@ -9,7 +9,7 @@ import { loadTasks } from '#workers/task.ts'
 
 const { start, harness, project, receiver, watch } = await startWebhooks()
 const { admin } = project
-const { create, save, publish, unpublish, clear } = contentOf(project)
+const { create, save, publish, unpublish, get, clear } = contentOf(project)
 const user = await project.user()
 const later = '2026-12-01T11:00:00.000Z'
 afterEach(clear)
@@ -128,6 +128,40 @@ describe('svc.content.published', () => {
     harness.setTime('2026-12-01T11:00:01Z')
     expect(await keys()).toEqual(['held'])
     expect(await keys()).toEqual([])
+  })
+
+  test('of an entry that cannot be settled holds up none of the others, and is tried again later each time', async () => {
+    await watch({ event_name: 'svc.content.published' })
+    for (const key of ['a', 'broken', 'c']) {
+      await create(key)
+      await publish(key, 'en', { publish_at: later })
+    }
+    await project.sql(`
+      create function app.break_content() returns trigger language plpgsql as $$ begin raise 'It is broken.'; end $$;
+      create trigger break_content before update on app.content_locales for each row
+        when (new.published_version is not null and new.entry_id = '${(await get('broken')).id}')
+        execute function app.break_content()`)
+    onTestFinished(() => void project.sql('drop function if exists app.break_content cascade'))
+    const keysAt = async (time: string) => {
+      harness.setTime(time)
+      return (await told()).map(({ data }) => data.event.properties.key)
+    }
+    const stuck = () => project.sql('select attempts, retry_at, reason from app.content_failures')
+    expect((await keysAt(later)).sort()).toEqual(['a', 'c'])
+    const [first] = await stuck()
+    expect(first).toEqual({ attempts: 1, retry_at: new Date('2026-12-01T11:00:10Z'), reason: 'It is broken.' })
+    // what is seen does not wait for it, nor does what is due meanwhile
+    expect((await project.app.get('/client/content/broken')).status).toBe(200)
+    await create('d')
+    await publish('d', 'en', { publish_at: '2026-12-01T11:00:05.000Z' })
+    expect(await keysAt('2026-12-01T11:00:05.000Z')).toEqual(['d'])
+    expect(await stuck()).toMatchObject([{ attempts: 1 }])
+    expect(await keysAt('2026-12-01T11:00:10.000Z')).toEqual([])
+    expect(await stuck()).toMatchObject([{ attempts: 2, retry_at: new Date('2026-12-01T11:00:30Z') }])
+    await project.sql('drop function app.break_content cascade')
+    expect(await keysAt('2026-12-01T11:00:29.000Z')).toEqual([])
+    expect(await keysAt('2026-12-01T11:00:31.000Z')).toEqual(['broken'])
+    expect(await stuck()).toEqual([])
   })
 
   test('of a thousand schedules in one second is told of each', async () => {

@@ -1,4 +1,5 @@
 import { createContent, publishContent, setContentLocale } from '../../../sdk/src/generated/admin.ts'
+import { isRefusal } from '../../../sdk/src/index.ts'
 import { plain } from '../../../server/plain.ts'
 import { type Api, apiFor } from '../api.ts'
 import type { Command } from '../command.ts'
@@ -11,22 +12,38 @@ import { projectFor, requireManifest } from '../settings.ts'
 const homeOf = (files: readonly ContentFile[]): string | undefined =>
   (files.find(({ locale }) => locale === 'en') ?? files[0])?.locale
 
-/** Saves one language, and makes its entry where it is missing; the version that it is now. */
-const save = async (api: Api, projectId: string, { key, type, locale, fields }: ContentFile, isNew: boolean) => {
-  if (isNew) {
-    const body = { key, content_type: type, default_locale: locale, fields }
-    await api.call(createContent, { path: { projectId }, body })
-    return 1
+type Saving = { readonly isNew: boolean; readonly base: number | undefined }
+
+/** Saves one language, and makes its entry where it is missing; the version that it is now, or undefined where somebody was faster. */
+const save = async (api: Api, projectId: string, file: ContentFile, { isNew, base }: Saving) => {
+  const { key, type, locale, fields } = file
+  try {
+    if (isNew) {
+      const body = { key, content_type: type, default_locale: locale, fields }
+      await api.call(createContent, { path: { projectId }, body })
+      return 1
+    }
+    const body = { fields, ...(base === undefined ? {} : { base_version: base }) }
+    return (await api.call(setContentLocale, { path: { projectId, idOrKey: key, locale }, body })).data.version
+  } catch (error) {
+    if (isRefusal(error, 'CONFLICT')) return undefined
+    throw error
   }
-  const { data } = await api.call(setContentLocale, { path: { projectId, idOrKey: key, locale }, body: { fields } })
-  return data.version
 }
+
+const changedError = (files: readonly ContentFile[], end: string) =>
+  new CliError(
+    'CONTENT_CHANGED',
+    exits.conflict,
+    `The project has newer versions of ${files.map(({ file }) => plain(file)).join(', ')}. ${end}`,
+    'Pull into a branch of its own and merge, or say --force.',
+  )
 
 export const contentPush: Command = {
   name: 'content push',
   summary: 'Save the files of content that differ from the project as new versions',
   about:
-    'A language that somebody has saved in the project since the file was pulled is not overwritten: the push ends with 6 and changes nothing. Nothing is deleted.',
+    'A language that somebody has saved in the project since the file was pulled is not overwritten: the push ends with 6. Nothing is deleted.',
   flags: {
     type: { value: 'TYPE', about: 'Entries of this type alone' },
     locale: { value: 'TAG', about: 'This language alone' },
@@ -66,12 +83,8 @@ export const contentPush: Command = {
         print(`${there.has(name) ? paint.yellow('~') : paint.green('+')} ${plain(file)}`)
     const stale = changed.filter(([name]) => there.has(name) && there.get(name)?.version !== versions[name])
     if (stale.length > 0 && !context.has('force') && !context.has('check')) {
-      throw new CliError(
-        'CONTENT_CHANGED',
-        exits.conflict,
-        `The project has newer versions of ${stale.map(([, { file }]) => plain(file)).join(', ')}. Nothing was changed.`,
-        'Pull into a branch of its own and merge, or say --force.',
-      )
+      const files = stale.map(([, file]) => file)
+      throw changedError(files, 'Nothing was changed.')
     }
     if (changed.length === 0 || context.has('check')) {
       terminal.answer({ changed: changed.map(([, { file }]) => file), pushed: 0 }, () =>
@@ -91,8 +104,20 @@ export const contentPush: Command = {
     const ordered = changed.toSorted(
       ([, a], [, b]) => Number(homes.get(b.key) === b.locale) - Number(homes.get(a.key) === a.locale),
     )
+    const late: ContentFile[] = []
     for (const [name, file] of ordered) {
-      versions[name] = await save(api, projectId, file, homes.get(file.key) === file.locale)
+      // somebody else has made an entry with this key: these are not its languages
+      if (homes.has(file.key) && late.some(({ key }) => key === file.key)) {
+        late.push(file)
+        continue
+      }
+      const base = context.has('force') ? undefined : (there.get(name)?.version ?? 0)
+      const version = await save(api, projectId, file, { isNew: homes.get(file.key) === file.locale, base })
+      if (version === undefined) {
+        late.push(file)
+        continue
+      }
+      versions[name] = version
       // after each: a push that fails in the middle has told what it did
       await writeVersions(folder, versions)
       if (context.has('publish')) {
@@ -100,7 +125,8 @@ export const contentPush: Command = {
         await api.call(publishContent, { path, body: { version: versions[name] } })
       }
     }
-    const pushed = changed.length
+    const pushed = changed.length - late.length
+    if (late.length > 0) throw changedError(late, `${pushed} others were pushed.`)
     terminal.answer({ changed: changed.map(([, { file }]) => file), pushed, published: context.has('publish') }, () =>
       print(paint.green(`Pushed ${pushed} ${pushed === 1 ? 'language' : 'languages'}.`)),
     )

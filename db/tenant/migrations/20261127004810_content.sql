@@ -66,6 +66,25 @@ create table app.content_versions (
 );
 comment on table app.content_versions is 'What each save of a language said. A row never changes.';
 
+create table app.content_texts (
+  entry_id uuid not null,
+  locale   text not null,
+  text     text not null,
+  primary key (entry_id, locale),
+  constraint content_texts_of_locale foreign key (entry_id, locale) references app.content_locales on delete cascade
+);
+comment on table app.content_texts is
+  'What a search of administrators looks at: the texts of the newest version of each language, in lower case.';
+
+create table app.content_failures (
+  entry_id uuid primary key references app.content_entries on delete cascade,
+  attempts int not null default 1,
+  retry_at timestamptz not null,
+  reason   text not null constraint content_failures_reason_at_most_1000 check (char_length(reason) <= 1000)
+);
+comment on table app.content_failures is
+  'Entries whose schedules could not be settled, with the error and the time of the next attempt.';
+
 create table app.content_previews (
   digest     bytea primary key,
   entry_id   uuid not null references app.content_entries on delete cascade,
@@ -77,6 +96,8 @@ create index content_previews_expired on app.content_previews (expires_at);
 
 -- migrate:down
 drop table app.content_previews;
+drop table app.content_failures;
+drop table app.content_texts;
 drop table app.content_versions;
 drop table app.content_locales;
 drop table app.content_entries;

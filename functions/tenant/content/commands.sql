@@ -207,7 +207,27 @@ comment on function api.content_update is
   'Changes tags, segment_id, starts_at, ends_at, sort_order and default_locale. Refuses 404 NOT_FOUND, 400
    VALIDATION_ERROR. Locks the entry.';
 
-create or replace function api.content_locale_put(id_or_key text, locale text, fields json) returns api.reply
+create or replace function internal.content_base_check(entry app.content_entries, locale text, base_version int)
+returns void
+language plpgsql stable as $$
+declare
+  newest constant int := coalesce((select l.version from app.content_locales l
+                                    where l.entry_id = (content_base_check.entry).id
+                                      and l.locale = content_base_check.locale), 0);
+begin
+  if newest <> content_base_check.base_version then
+    perform internal.fail(409, 'CONFLICT',
+                          format('This language has been saved meanwhile: its version is %s.', newest),
+                          json_build_object('field', 'base_version', 'version', newest));
+  end if;
+end $$;
+comment on function internal.content_base_check is
+  'Refuses 409 CONFLICT where the newest version of a language is another one; 0 is that of a language that is not
+   there, null any.';
+
+create or replace function api.content_locale_put(id_or_key text, locale text, fields json,
+                                                  base_version int default null)
+returns api.reply
 language plpgsql volatile security definer set search_path = '' as $$
 declare
   place constant text := internal.locale_checked(content_locale_put.locale, 'locale');
@@ -216,6 +236,7 @@ declare
   stored app.content_versions;
 begin
   entry := internal.content_lock(content_locale_put.id_or_key);
+  perform internal.content_base_check(entry, place, content_locale_put.base_version);
   perform internal.content_check(entry, place, sent);
   stored := internal.content_save(entry, place, sent);
   entry := internal.content_touch(entry);
@@ -225,7 +246,7 @@ begin
 end $$;
 comment on function api.content_locale_put is
   'Saves a language of an entry as a new version, a draft until it is published. Refuses 404 NOT_FOUND, 400
-   VALIDATION_ERROR, 409 LIMIT_REACHED. Locks the entry.';
+   VALIDATION_ERROR, 409 CONFLICT where base_version is not the newest, LIMIT_REACHED. Locks the entry.';
 
 create or replace function internal.content_delete(entry app.content_entries) returns void
 language plpgsql volatile as $$

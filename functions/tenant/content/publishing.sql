@@ -44,26 +44,72 @@ end $$;
 comment on function internal.content_settle is
   'Writes down the schedules of a locked entry that are due, and announces them. What reads show stays as it is.';
 
+create or replace function internal.content_settle_each(due app.content_entries[]) returns void
+language plpgsql volatile as $$
+declare
+  entry app.content_entries;
+begin
+  foreach entry in array content_settle_each.due loop
+    begin
+      perform internal.content_settle(entry);
+    exception when others then
+      raise warning 'The schedules of content % cannot be settled: %', entry.id, sqlerrm;
+      insert into app.content_failures as s (entry_id, retry_at, reason)
+      values (entry.id, internal.now() + interval '10 seconds', left(sqlerrm, 1000))
+      on conflict (entry_id) do update
+        set attempts = s.attempts + 1, reason = excluded.reason,
+            retry_at = internal.now() + least(interval '10 seconds' * 2 ^ least(s.attempts, 10), interval '1 hour');
+    end;
+  end loop;
+end $$;
+comment on function internal.content_settle_each is
+  'Settles locked entries one by one, each in a subtransaction. One that fails is left as it was, and is tried again
+   after ten seconds, then after twice the time before, at most an hour.';
+
+create or replace function internal.content_settled_next() returns timestamptz
+language sql stable as $$
+  select least(
+    (select l.publish_at
+       from app.content_locales l
+      where l.publish_at is not null and not exists (select from app.content_failures s where s.entry_id = l.entry_id)
+      order by l.publish_at limit 1),
+    (select min(greatest(s.retry_at, l.publish_at))
+       from app.content_failures s join app.content_locales l on l.entry_id = s.entry_id
+      where l.publish_at is not null))
+$$;
+comment on function internal.content_settled_next is
+  'When schedules are to be settled next, of an entry that has failed not before its next attempt; null when there are
+   none.';
+
 create or replace function api.content_settle(most int default 100) returns api.reply
 language plpgsql volatile security definer set search_path = '' as $$
 declare
+  due app.content_entries[];
   entry app.content_entries;
-  settled int := 0;
   next_at timestamptz;
 begin
   perform internal.check_caller('worker', 'schedules are settled by workers');
-  for entry in
-    -- an entry that is being written is left to its writer, or to the next run: no lock waits for another
-    select e.* from app.content_entries e
-     where e.id in (select l.entry_id from app.content_locales l where l.publish_at <= internal.now()
-                     order by l.publish_at limit content_settle.most)
-       for no key update skip locked
-  loop
-    perform internal.content_settle(entry);
-    settled := settled + 1;
-  end loop;
-  select min(l.publish_at) into next_at from app.content_locales l where l.publish_at is not null;
-  if next_at <= internal.now() and settled = 0 then
+  -- an entry that is being written is left to its writer, or to the next run: no lock waits for another
+  due := array(select e
+                 from app.content_entries e
+                where e.id in (select l.entry_id from app.content_locales l
+                                where l.publish_at <= internal.now()
+                                  and not exists (select from app.content_failures s
+                                                   where s.entry_id = l.entry_id and s.retry_at > internal.now())
+                                order by l.publish_at limit content_settle.most)
+                  for no key update skip locked);
+  begin
+    foreach entry in array due loop
+      perform internal.content_settle(entry);
+    end loop;
+  exception when others then
+    perform internal.content_settle_each(due);
+  end;
+  delete from app.content_failures s
+   where not exists (select from app.content_locales l
+                      where l.entry_id = s.entry_id and l.publish_at <= internal.now());
+  next_at := internal.content_settled_next();
+  if next_at <= internal.now() and cardinality(due) = 0 then
     next_at := internal.now() + interval '1 second';
   end if;
   -- no earlier than its time: what answers is in milliseconds
@@ -72,7 +118,8 @@ end $$;
 comment on function api.content_settle is
   'For workers, at the time of a schedule: announces what is due, of at most so many entries, those that are due longest
    first. Answers when it is to be called again: at the time of the next schedule, at once when more is due, null when
-   there is none. A schedule that was cancelled or moved is passed over. Locks the entries, without waiting.';
+   there is none. A schedule that was cancelled or moved is passed over, and so is an entry that fails, until its next
+   attempt. Locks the entries, without waiting.';
 
 create or replace function internal.content_is_live(entry app.content_entries) returns boolean
 language sql stable as $$

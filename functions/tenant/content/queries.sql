@@ -1,14 +1,26 @@
 -- What administrators read.
-create or replace function internal.content_contains(fields jsonb, part text) returns boolean
+create or replace function internal.content_searched(text text) returns text
 language sql immutable as $$
-  -- the text of the whole has all of its texts in it, escaped as that of the part is
-  select strpos(lower(content_contains.fields::text),
-                substr(to_json(content_contains.part)::text, 2, length(to_json(content_contains.part)::text) - 2)) > 0
-     and exists (select from jsonb_path_query(content_contains.fields, 'strict $.** ? (@.type() == "string")') t (value)
-                  where strpos(lower(t.value #>> '{}'), content_contains.part) > 0)
+  -- the character stands between two texts of an entry, so that no search finds the end of one and the start of another
+  select lower(translate(content_searched.text, chr(1), ' '))
 $$;
-comment on function internal.content_contains is
-  'Whether a text anywhere within the fields has a part, which is given in lower case. Names of fields do not count.';
+comment on function internal.content_searched is 'A text, or a part of one, as a search compares it.';
+
+create or replace function internal.tg_content_versions__texts() returns trigger
+language plpgsql volatile security definer set search_path = '' as $$
+begin
+  insert into app.content_texts as t (entry_id, locale, text)
+  select new.entry_id, new.locale, coalesce(string_agg(internal.content_searched(p.value #>> '{}'), chr(1)), '')
+    from jsonb_path_query(new.fields, 'strict $.** ? (@.type() == "string")') as p (value)
+  on conflict on constraint content_texts_pkey do update set text = excluded.text;
+  return null;
+end $$;
+comment on function internal.tg_content_versions__texts is
+  'Keeps the texts of the newest save for the search: those anywhere within the fields, without the names of these.';
+
+create or replace trigger tg_content_versions__texts
+  after insert on app.content_versions
+  for each row execute function internal.tg_content_versions__texts();
 
 create or replace function api.content_list(content_type text default null, tag text default null,
                                             status text default null, locale text default null,
@@ -19,7 +31,7 @@ language plpgsql stable as $$
 declare
   place constant text := case when content_list.locale is not null
                               then internal.locale_checked(content_list.locale, 'locale') end;
-  part constant text := lower(nullif(content_list.search, ''));
+  part constant text := internal.content_searched(nullif(content_list.search, ''));
   rows_json json;
   total bigint;
 begin
@@ -34,10 +46,7 @@ begin
                         where l.entry_id = e.id and (place is null or l.locale = place)
                           and (content_list.status is null or s.status = content_list.status)))
        and (part is null or strpos(lower(e.key), part) > 0
-            or exists (select from app.content_locales l
-                         join app.content_versions v on v.entry_id = l.entry_id and v.locale = l.locale
-                                                    and v.version = l.version
-                        where l.entry_id = e.id and internal.content_contains(v.fields, part)))
+            or e.id in (select t.entry_id from app.content_texts t where strpos(t.text, part) > 0))
   ), page as (
     select f.id, f.sort_order, f.created_at
       from found f

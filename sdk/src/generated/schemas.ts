@@ -6577,6 +6577,8 @@ export type SetCatalogItemPricesInput = {
 export type SetContentLocaleInput = {
   /** Fields. The texts and values by their names, whole: what is left out is gone in the new version. */
   fields: Record<string, unknown>
+  /** Base version. The version that these fields were made from; 0 where there was none. */
+  base_version?: number | null
 }
 export type SetContentTypeInput = {
   /** Fields. The fields that entries of the type have, at most 100. */
