@@ -47,7 +47,8 @@ const quotesOf = (body: Buffer): number => {
 
 /**
  * JSON is checked as the body of every other route is: what Postgres would write out a thousand times as long, or cannot store, is refused before it
- * reaches PostgREST. Values of the other forms are texts, which the table checks. Refuses 400 INVALID_JSON, and PGRST102 as PostgREST does.
+ * reaches PostgREST. Values of the other forms are texts, which the table checks; of bytes that are none PostgREST makes a 500. Refuses 400 INVALID_JSON,
+ * INVALID_INPUT, and PGRST102 as PostgREST does.
  */
 export const checkBody = (request: FastifyRequest): void => {
   const body = request.body as Buffer | undefined
@@ -56,7 +57,11 @@ export const checkBody = (request: FastifyRequest): void => {
     /^\s*(text\/csv|application\/x-www-form-urlencoded)\s*(;|$)/i.exec(request.headers['content-type'] ?? '') ?? []
   if (media?.toLowerCase() === 'text/csv' && quotesOf(body) % 2 === 1)
     throw refusal(400, 'PGRST102', 'The CSV has a quote that is not closed.')
-  if (media) return
+  // the bytes of a form may be encoded
+  const text = media?.toLowerCase() === 'text/csv' ? body : media ? bytesOf(body.toString('latin1')) : null
+  if (text && (text.includes(0) || !isUtf8(text)))
+    throw refusal(400, 'INVALID_INPUT', 'The body has a character that cannot be stored, or bytes that are not UTF-8.')
+  if (text) return
   const checked = checkJson(body)
   if (checked.kind === 'broken')
     throw refusal(400, checked.problem === 'syntax' ? 'PGRST102' : 'INVALID_JSON', checked.reason)

@@ -19,7 +19,7 @@ const server = createClient(harness.url, project.serverKey)
 const credentials = { apikey: project.clientKey, authorization: `Bearer ${user.sessionToken}` }
 
 /** Sends bytes as they are: fetch would refuse some of them. */
-const send = (method: string, path: string, headers: Record<string, string> = {}, body = '') =>
+const send = (method: string, path: string, headers: Record<string, string> = {}, body: string | Buffer = '') =>
   new Promise<{ status: number; body: any }>((resolve, reject) => {
     const { hostname, port } = new URL(harness.url)
     const sent = request(
@@ -61,6 +61,26 @@ describe('hostile input is the fault of its sender', () => {
       expect(await send('POST', name, csv, body), body).toMatchObject({ status: 400, body: { code: 'PGRST102' } })
     expect(await send('POST', name, csv, 'title,n\n"x ""y""",1')).toMatchObject({ status: 201, body: null })
     expect((await client.from(name).select('title').eq('title', 'x "y"')).data).toHaveLength(1)
+  })
+
+  test('a form, or CSV, that is no text', async () => {
+    const form = 'application/x-www-form-urlencoded'
+    for (const [type, body] of [
+      [form, 'title=%A0'],
+      [form, '{"title":"%A0"}'],
+      [form, 'title=%00'],
+      [form, Buffer.from('title=\xa0', 'latin1')],
+      ['text/csv', Buffer.from('title\n\xff', 'latin1')],
+      ['text/csv', 'title\n\0'],
+    ] as const)
+      expect(await send('POST', name, { 'content-type': type }, body), String(body)).toMatchObject({
+        status: 400,
+        body: { code: 'INVALID_INPUT' },
+      })
+    expect(await send('POST', name, { 'content-type': form }, 'title=%C3%A4+50%')).toMatchObject({ status: 201 })
+    expect(await send('POST', name, { 'content-type': 'text/csv' }, 'title\n%A0')).toMatchObject({ status: 201 })
+    const { data } = await client.from(name).select('title').in('title', ['ä 50%', '%A0'])
+    expect(data).toHaveLength(2)
   })
 
   test('a value that is too long for the index of its column', async () => {
