@@ -2682,6 +2682,8 @@ create table app.media_assets (
   -- The version that an open upload becomes when it is committed; null when there is none.
   upload_version text,
   upload_mime_type text,
+  -- The exact size of the open upload of a key, where it was said: it counts against the budget from then on.
+  upload_size_bytes bigint,
   -- Until when a signed upload URL may be used.
   upload_expires_at timestamp with time zone,
   alt_text text,
@@ -2715,8 +2717,10 @@ create table app.media_assets (
   constraint media_assets_pending_with_upload CHECK (((status <> 'pending'::text) OR (upload_version IS NOT NULL))),
   constraint media_assets_size_1_to_50_mb CHECK (((size_bytes >= 1) AND (size_bytes <= 52428800))),
   constraint media_assets_source_known CHECK ((source = ANY (ARRAY['upload'::text, 'presign'::text, 'job'::text]))),
-  constraint media_assets_status_known CHECK ((status = ANY (ARRAY['pending'::text, 'committed'::text, 'deleted'::text])))
+  constraint media_assets_status_known CHECK ((status = ANY (ARRAY['pending'::text, 'committed'::text, 'deleted'::text]))),
+  constraint media_assets_upload_size_1_to_50_mb CHECK (((upload_size_bytes >= 1) AND (upload_size_bytes <= 52428800)))
 );
+CREATE INDEX media_assets_begun ON app.media_assets USING btree (uploaded_by, upload_expires_at) WHERE (upload_size_bytes IS NOT NULL);
 CREATE INDEX media_assets_deleted ON app.media_assets USING btree (deleted_at) WHERE (status = 'deleted'::text);
 CREATE INDEX media_assets_in_bucket ON app.media_assets USING btree (bucket, id) WHERE (bucket IS NOT NULL);
 CREATE INDEX media_assets_in_folder ON app.media_assets USING btree (folder_id, status, created_at DESC, id DESC) WHERE (folder_id IS NOT NULL);

@@ -18,7 +18,7 @@ grant execute on function internal.media_own_bucket_json, internal.media_bucket_
 grant execute on function api.media_public_at to app_anon;
 
 alter table app.media_assets enable row level security;
-select internal.checks_declare('app.media_assets', but => '{status,source,size_bytes}');
+select internal.checks_declare('app.media_assets', but => '{status,source,size_bytes,upload_size_bytes}');
 alter table app.media_totals enable row level security;
 alter table app.media_removals enable row level security;
 alter table app.media_catalogs enable row level security;
@@ -39,18 +39,20 @@ grant execute on function internal.media_link, internal.media_links_begin, inter
 grant execute on function internal.media_removed, api.media_removed to app_user, app_server, app_admin, app_worker;
 grant execute on function internal.media_register, api.media_upload to app_user, app_admin;
 grant execute on function internal.media_presign_put, internal.media_presign_get, internal.media_mine_page,
-  api.media_presign, api.media_names, api.media_names_by_time, api.media_admit, internal.media_move, api.media_move
+  api.media_presign, api.media_names, api.media_names_by_time, api.media_admit, internal.media_move, api.media_move,
+  internal.media_begin, api.media_begin, internal.media_upload_end, api.media_upload_end
   to app_user, app_server;
 grant execute on function internal.media_mine_page to app_admin;
 -- the list of server keys has its total from a counter
 grant execute on function internal.counted, internal.list_counted, internal.reads_every_row to app_server;
 grant execute on function internal.media_is_pending, internal.media_pending_page to app_admin;
 grant execute on function internal.purge__media, api.media_upload_open, api.media_removals_next, api.media_unused,
-  api.media_pending_old, api.media_pending_drop, api.media_commit_late to app_worker;
+  api.media_pending_old, api.media_pending_drop, api.media_uploads_end_old, api.media_commit_late to app_worker;
 
 grant execute on function internal.moderation_subject__media to app_user;
 
-select internal.graphql_declare('app.media_assets', hidden => '{object_version,thumbnail_of,upload_version}');
+select internal.graphql_declare('app.media_assets',
+                                hidden => '{object_version,thumbnail_of,upload_size_bytes,upload_version}');
 select internal.graphql_declare('app.media_buckets');
 select internal.graphql_declare('app.media_catalogs');
 select internal.graphql_declare('app.media_folders');
@@ -64,7 +66,8 @@ values
    array['id', 'key', 'filename', 'mime_type', 'status', 'source', 'size_bytes', 'alt_text', 'metadata', 'folder_id',
          'bucket', 'uploaded_by', 'committed_at', 'deleted_at', 'blocked_at',
          'is_public', 'created_at', 'updated_at'],
-   array['object_version', 'thumbnail_of', 'upload_version', 'upload_mime_type', 'upload_expires_at'],
+   array['object_version', 'thumbnail_of', 'upload_version', 'upload_mime_type', 'upload_size_bytes',
+         'upload_expires_at'],
    'media', 'move', 'cascade', null, current_setting('trellis.file'));
 
 create policy "administrators read folders" on app.media_folders for select to app_admin using (true);

@@ -132,7 +132,7 @@ const checkReceived =
 
 const notUploaded = () => refusal(409, 'UPLOAD_NOT_FOUND', 'The file has not been uploaded.')
 
-/** Commits what has arrived; null when nothing has. With `is_free` what it adds to a file must fit the budget; `metadata` are those of the file. */
+/** Commits what has arrived; null when nothing has. With `is_free` what was not counted when it began must fit the budget; `metadata` are those of the file. */
 export const commitArrived = async (
   context: HandlerContext,
   upload: Upload,
@@ -181,7 +181,7 @@ export const commit = async (context: HandlerContext): Promise<Answer> => {
   const found = await linked(context, 'media_lookup', { asset_id, with_upload: true })
   if (found.status === 200) return found
   const upload = dataOf<Upload>(found)
-  const committed = await commitArrived(context, upload)
+  const committed = await commitArrived(context, upload, { is_free: isFree(context) })
   if (committed) return committed
   // nothing came to replace it
   if (upload.former !== null) return linked(context, 'media_lookup', { asset_id })
@@ -193,7 +193,8 @@ export const get = async (context: HandlerContext): Promise<Answer> => {
   const asset_id = context.params['assetId']
   const found = await linked(context, 'media_lookup', { asset_id })
   if (found.status === 200) return found
-  const committed = await commitArrived(context, dataOf<Upload>(found)).catch((error: unknown) => {
+  const upload = dataOf<Upload>(found)
+  const committed = await commitArrived(context, upload, { is_free: isFree(context) }).catch((error: unknown) => {
     // a file that is not as registered is committed by nobody
     if (error instanceof ApiError && error.status < 500) return null
     throw error

@@ -190,6 +190,16 @@ export const createFileStorage = (folder: string): FileStorage => {
       for (const { name } of await partsOf(upload)) await unlink(join(folder, name)).catch(ignoreMissing)
       await unlink(uploadAt(upload)).catch(ignoreMissing)
     },
+    async discardFormer(upload) {
+      const folder = dirname(uploadAt(upload))
+      const found = await readdir(folder).catch((error) => {
+        ignoreMissing(error)
+        return []
+      })
+      // what is being written has a name of its own until it is whole
+      for (const name of found.filter((name) => versionOf(name) !== upload.version && !name.endsWith('.tmp')))
+        await unlink(join(folder, name)).catch(ignoreMissing)
+    },
     async promote(upload, check) {
       const [from, to] = [uploadAt(upload), objectAt({ ...upload, object: upload.version })]
       const arrived = (await sizeOf(from)) ?? (await sizeOf(to))

@@ -10,6 +10,8 @@ export type PartStorage = {
   offset(upload: UploadLink): Promise<number>
   /** Removes what has come of an upload that nobody goes on with. */
   discard(upload: UploadLink): Promise<void>
+  /** Removes what has come of uploads of the same file before this one. */
+  discardFormer(upload: UploadLink): Promise<void>
 }
 
 export type Part = {

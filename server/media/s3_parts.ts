@@ -1,6 +1,7 @@
 import { Readable } from 'node:stream'
 import type { UploadLink } from '#server/media/links.ts'
 import { checkPart, type PartStorage, partName, partsAmong, reached } from '#server/media/parts.ts'
+import { versionOf } from '#server/media/storage.ts'
 
 /** What is done with single names of a storage. */
 export type Names = {
@@ -58,6 +59,11 @@ export const createS3Parts = (names: Names): PartStorage => {
       const folder = folderOf(upload)
       const parts = await partsOf(upload)
       await names.remove([upload.version, ...parts.map(({ name }) => name)].map((name) => folder + name))
+    },
+    async discardFormer(upload) {
+      const folder = folderOf(upload)
+      const former = (await names.list(folder)).filter((name) => versionOf(name) !== upload.version)
+      if (former.length > 0) await names.remove(former.map((name) => folder + name))
     },
   }
 }

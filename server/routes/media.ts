@@ -95,7 +95,12 @@ export const media = area({
           asset_id: '00000000-0000-4000-8000-000000000000',
         },
         replies: { 200: data(Asset) },
-        refusals: { ...notFound, 409: ['UPLOAD_NOT_FOUND'], 503: ['UPLOAD_UNVERIFIED'] },
+        refusals: {
+          ...notFound,
+          402: ['FREE_TIER_LIMIT_REACHED'],
+          409: ['UPLOAD_NOT_FOUND'],
+          503: ['UPLOAD_UNVERIFIED'],
+        },
       }),
       route('GET /:assetId', 'A file of the caller', {
         handle: get,

@@ -184,7 +184,7 @@ describe.each([
     expect(await bytesOf(own('place.bin'))).toEqual(first)
     // given up, the former one stays
     expect((await ask('DELETE', taken)).status).toBe(204)
-    expect([await underWay(), await offsetOf(taken)]).toEqual([[], 0])
+    expect([await underWay(), await offsetOf(taken)]).toEqual([[], 404])
     expect(await bytesOf(own('place.bin'))).toEqual(first)
     const last = locationOf(await create('place.bin', 60_000, upsert))
     expect((await patch(last, 0, second)).status).toBe(204)
@@ -256,6 +256,6 @@ describe.each([
     expect(await underWay()).toEqual([])
     expect(String(await bytesOf(own('kept')))).toBe('whole')
     expect(await offsetOf(url)).toBe(404)
-    expect(await offsetOf(over)).toBe(0)
+    expect(await offsetOf(over)).toBe(404)
   })
 })

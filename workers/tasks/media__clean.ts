@@ -44,6 +44,11 @@ const cleanPending = async (context: TenantContext): Promise<void> => {
   }
 }
 
+/** Uploads that were to replace a file, and have not within a day. */
+const endOld = async ({ step }: TenantContext): Promise<void> => {
+  while (dataOf<number>(await step('media_uploads_end_old', { most: 500 })) === 500);
+}
+
 /** Bytes of no asset, of versions that were replaced, and temporary files: what crashes leave. Younger ones may be on their way. */
 const cleanStored = async ({ step, projectId, services }: TenantContext): Promise<void> => {
   const { storage } = services.media
@@ -70,6 +75,7 @@ export const mediaClean = outboxTask(
   'media__clean',
   async (context) => {
     await cleanPending(context)
+    await endOld(context)
     await cleanStored(context)
     await context.services.media.images.clean()
     return null

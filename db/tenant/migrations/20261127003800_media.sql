@@ -44,6 +44,8 @@ create table app.media_assets (
   thumbnail_of      text,
   upload_version    text,
   upload_mime_type  text,
+  upload_size_bytes bigint constraint media_assets_upload_size_1_to_50_mb
+    check (upload_size_bytes between 1 and 52428800),
   upload_expires_at timestamptz,
   alt_text          text constraint media_assets_alt_text_at_most_2000 check (char_length(alt_text) <= 2000),
   metadata          jsonb not null default '{}' constraint media_assets_metadata_is_object
@@ -73,6 +75,8 @@ comment on column app.media_assets.object_version is
 comment on column app.media_assets.thumbnail_of is 'The version that there is a thumbnail of.';
 comment on column app.media_assets.upload_version is
   'The version that an open upload becomes when it is committed; null when there is none.';
+comment on column app.media_assets.upload_size_bytes is
+  'The exact size of the open upload of a key, where it was said: it counts against the budget from then on.';
 comment on column app.media_assets.upload_expires_at is 'Until when a signed upload URL may be used.';
 comment on column app.media_assets.blocked_at is
   'Since when moderation hides the asset from its owner and from catalogs.';
@@ -91,6 +95,9 @@ create index media_assets_in_bucket on app.media_assets (bucket, id) where bucke
 -- serves the search by name
 create index media_assets_names on app.media_assets using gin (filename extensions.gin_trgm_ops)
   where status = 'committed';
+-- serves the count of the uploads that a user has begun, and the daily end of those of files that are to be replaced
+create index media_assets_begun on app.media_assets (uploaded_by, upload_expires_at)
+  where upload_size_bytes is not null;
 -- serves the daily purge of records
 create index media_assets_deleted on app.media_assets (deleted_at) where status = 'deleted';
 

@@ -5,7 +5,8 @@ comment on constraint media_assets_filename_1_to_255 on app.media_assets is
 comment on constraint media_assets_folder_id_fkey on app.media_assets is
   '409 FOLDER_NOT_EMPTY: Assets are in this folder. Move them, or delete them.';
 
-select internal.audit_declare('app.media_assets', 'media', 'object_version', 'upload_version', 'thumbnail_of');
+select internal.audit_declare('app.media_assets', 'media', 'object_version', 'upload_version', 'upload_size_bytes',
+                              'thumbnail_of');
 
 create or replace function internal.media_most_bytes() returns bigint
 language sql immutable parallel safe
@@ -73,7 +74,8 @@ language sql stable as $$
     'asset_id', (media_upload_json.a).id, 'key', (media_upload_json.a).key,
       'version', (media_upload_json.a).upload_version,
     'mime_type', (media_upload_json.a).upload_mime_type,
-    'size_bytes', case when (media_upload_json.a).status = 'pending' then (media_upload_json.a).size_bytes end,
+    'size_bytes', case when (media_upload_json.a).status = 'pending' then (media_upload_json.a).size_bytes
+                       else (media_upload_json.a).upload_size_bytes end,
     'expires_at', internal.iso((media_upload_json.a).upload_expires_at),
     'former', case when (media_upload_json.a).status = 'committed' then (media_upload_json.a).object_version end)
 $$;
@@ -107,6 +109,12 @@ return (media_is_pending.a).status = 'pending';
 comment on function internal.media_is_pending is
   'Whether an asset is registered and its bytes have not been committed.';
 
+create or replace function internal.media_counted(a app.media_assets) returns bigint
+language sql immutable parallel safe
+return greatest((media_counted.a).size_bytes, (media_counted.a).upload_size_bytes);
+comment on function internal.media_counted is
+  'The bytes of an asset that count against the budget: those that it has, or is going to have.';
+
 select internal.slots_declare('media_usage_add', 'app.media_totals', '{}', '{registered_bytes,stored_bytes,objects}');
 
 create or replace function internal.tg_media_assets__usage() returns trigger
@@ -116,13 +124,13 @@ declare
   gone record;
 begin
   if tg_op <> 'DELETE' then
-    select coalesce(sum(n.size_bytes) filter (where n.status <> 'deleted'), 0) as registered,
+    select coalesce(sum(internal.media_counted(n)) filter (where n.status <> 'deleted'), 0) as registered,
            coalesce(sum(n.size_bytes) filter (where n.status = 'committed'), 0) as stored,
            count(*) filter (where n.status = 'committed') as objects
       into added from new_rows n;
   end if;
   if tg_op <> 'INSERT' then
-    select coalesce(sum(o.size_bytes) filter (where o.status <> 'deleted'), 0) as registered,
+    select coalesce(sum(internal.media_counted(o)) filter (where o.status <> 'deleted'), 0) as registered,
            coalesce(sum(o.size_bytes) filter (where o.status = 'committed'), 0) as stored,
            count(*) filter (where o.status = 'committed') as objects
       into gone from old_rows o;

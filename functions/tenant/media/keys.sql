@@ -119,16 +119,16 @@ begin
   into_bucket := internal.media_bucket_open(media_presign_put.bucket, type, media_presign_put.size_bytes);
   select m.* into a from app.media_assets m
    where m.key = place.path collate "C" and m.status <> 'deleted' for update;
-  if media_presign_put.is_free and media_presign_put.size_bytes > coalesce(a.size_bytes, 0) then
-    perform internal.media_budget_check(media_presign_put.size_bytes - coalesce(a.size_bytes, 0));
+  if media_presign_put.is_free and media_presign_put.size_bytes > coalesce(internal.media_counted(a), 0) then
+    perform internal.media_budget_check(media_presign_put.size_bytes - coalesce(internal.media_counted(a), 0));
   end if;
   if a.id is null then
     insert into app.media_assets as m
       (key, filename, mime_type, source, size_bytes, object_version, upload_version, upload_mime_type,
-       upload_expires_at, uploaded_by, bucket)
+       upload_size_bytes, upload_expires_at, uploaded_by, bucket)
     select place.path, regexp_replace(place.path, '^.*/', ''), type, 'presign', media_presign_put.size_bytes,
-           v.version, v.version, type, internal.now() + make_interval(secs => media_presign_put.seconds), place.owner,
-           into_bucket
+           v.version, v.version, type, media_presign_put.size_bytes,
+           internal.now() + make_interval(secs => media_presign_put.seconds), place.owner, into_bucket
       from (select internal.media_new_version() as version) v
     returning m.* into a;
   elsif a.source <> 'presign' or a.uploaded_by is distinct from place.owner or a.blocked_at is not null
@@ -141,7 +141,7 @@ begin
        set upload_version = case when m.upload_mime_type = type and not media_presign_put.renews
                                  then coalesce(m.upload_version, internal.media_new_version())
                                  else internal.media_new_version() end,
-           upload_mime_type = type,
+           upload_mime_type = type, upload_size_bytes = media_presign_put.size_bytes,
            size_bytes = case when m.status = 'pending' then media_presign_put.size_bytes else m.size_bytes end,
            mime_type = case when m.status = 'pending' then type else m.mime_type end,
            upload_expires_at = greatest(m.upload_expires_at,
@@ -190,7 +190,7 @@ comment on function internal.media_presign_get is
 
 create or replace function api.media_presign(bucket text, key text, method text, is_free boolean, seconds int,
                                              content_type text default null, size_bytes bigint default null,
-                                             replaces boolean default true, renews boolean default false)
+                                             replaces boolean default true)
 returns api.reply
 language plpgsql volatile as $$
 declare
@@ -211,7 +211,7 @@ begin
   end if;
   a := internal.media_presign_put(media_presign.bucket, media_presign.key, media_presign.content_type,
                                   media_presign.is_free, media_presign.seconds, media_presign.size_bytes,
-                                  media_presign.replaces, media_presign.renews);
+                                  media_presign.replaces);
   return internal.reply(200, internal.json_merge(internal.media_upload_json(a), json_build_object(
     'expires_at', internal.iso(internal.now() + make_interval(secs => media_presign.seconds)))));
 end $$;

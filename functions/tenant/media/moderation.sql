@@ -32,7 +32,7 @@ begin
     update app.media_assets m
        set status = 'deleted', deleted_at = internal.now(), updated_at = internal.now(), folder_id = null,
          bucket = null,
-         upload_version = null, upload_mime_type = null,
+         upload_version = null, upload_mime_type = null, upload_size_bytes = null,
            upload_expires_at = null
      where m.id = a.id;
     update app.media_catalogs c

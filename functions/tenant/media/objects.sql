@@ -63,7 +63,7 @@ begin
      set key = place.path, filename = regexp_replace(place.path, '^.*/', ''), bucket = into_bucket,
          uploaded_by = place.owner, source = 'presign', updated_at = internal.now(),
          -- an upload that is under way was admitted for the former place
-         upload_version = null, upload_mime_type = null
+         upload_version = null, upload_mime_type = null, upload_size_bytes = null
    where m.id = a.id
   returning m.* into a;
   return a;

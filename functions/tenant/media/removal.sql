@@ -28,7 +28,7 @@ begin
   end if;
   update app.media_assets m
      set status = 'deleted', deleted_at = internal.now(), updated_at = internal.now(), folder_id = null, bucket = null,
-       upload_version = null, upload_mime_type = null,
+       upload_version = null, upload_mime_type = null, upload_size_bytes = null,
          upload_expires_at = null
    where m.id = a.id;
   insert into app.media_removals (asset_id) values (a.id) on conflict on constraint media_removals_pkey do nothing;

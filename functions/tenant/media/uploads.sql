@@ -153,13 +153,13 @@ begin
   -- whatever was said of it before it came
   perform internal.media_bucket_fits(b, a.upload_mime_type, media_commit.size_bytes)
      from app.media_buckets b where b.name = a.bucket;
-  if media_commit.is_free and media_commit.size_bytes > coalesce(a.size_bytes, 0) then
-    perform internal.media_budget_check(media_commit.size_bytes - coalesce(a.size_bytes, 0));
+  if media_commit.is_free and media_commit.size_bytes > coalesce(internal.media_counted(a), 0) then
+    perform internal.media_budget_check(media_commit.size_bytes - coalesce(internal.media_counted(a), 0));
   end if;
   update app.media_assets m
      set status = 'committed', size_bytes = media_commit.size_bytes, object_version = m.upload_version,
        mime_type = m.upload_mime_type, metadata = coalesce(media_commit.metadata, m.metadata),
-         upload_version = null, upload_mime_type = null,
+         upload_version = null, upload_mime_type = null, upload_size_bytes = null,
          upload_expires_at = case when media_commit.keeps_window then m.upload_expires_at end,
          committed_at = coalesce(m.committed_at, internal.now()), updated_at = internal.now()
    where m.id = a.id
@@ -168,8 +168,8 @@ begin
 end $$;
 comment on function internal.media_commit is
   'Notes that the bytes of an upload are stored under its version: the asset is committed. keeps_window: upload URLs
-   that are out cannot be ended, so they count until they expire. is_free: a file that is larger than the one that it
-   replaces must fit the budget. metadata: those of the new bytes; without, they stay. Does nothing where another commit
+   that are out cannot be ended, so they count until they expire. is_free: what is more than was counted when the upload
+   began must fit the budget. metadata: those of the new bytes; without, they stay. Does nothing where another commit
    was faster. Refuses 402 FREE_TIER_LIMIT_REACHED, 403 USER_BANNED, 404 NOT_FOUND, and what its bucket does not take as
    internal.media_bucket_fits. Locks the asset.';
 

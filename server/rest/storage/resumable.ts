@@ -93,6 +93,55 @@ const openOf = async (context: HandlerContext, place: Place): Promise<Upload | n
   throw nothingThere()
 }
 
+/** Whether the upload becomes no file, however often its end is sent. */
+const isFinal = ({ status }: ApiError) => status < 500 && status !== 429
+
+/** Ends an upload, and removes what has come of it; but what has become the file stays. */
+const end = async (context: HandlerContext, place: Place, upload: Upload): Promise<boolean> => {
+  const { parts, storage } = context.services.media
+  const link = linkOf(context, place, upload)
+  const { asset_id, version } = upload
+  if (!dataOf<boolean>(await context.call('media_upload_end', { asset_id, version }))) return false
+  await parts.discard(link)
+  await storage.removeObject({ projectId: link.projectId, assetId: asset_id, object: version })
+  return true
+}
+
+/** Makes the file of what has come, unless the upload was given up, begun anew or deleted meanwhile: then nothing would count its bytes. */
+const complete = async (context: HandlerContext, place: Place, upload: Upload): Promise<void> => {
+  try {
+    await commitArrived(context, upload, {
+      is_free: isFree(context),
+      metadata: place.metadata ? metadataOf(Buffer.from(place.metadata)) : {},
+    })
+    await openOf(context, place)
+  } catch (error) {
+    if (error instanceof ApiError && isFinal(error)) await end(context, place, upload)
+    throw error
+  }
+}
+
+/** Whether more is to come; false where another request was faster with the last part. What nothing counts any more is removed. */
+const stillOpen = async (context: HandlerContext, place: Place, upload: Upload): Promise<boolean> => {
+  const discard = () => context.services.media.parts.discard(linkOf(context, place, upload))
+  const open = await openOf(context, place).catch(async (error: unknown) => {
+    if (error instanceof ApiError && error.status < 500) await discard()
+    throw error
+  })
+  if (!open) await discard()
+  return open !== null
+}
+
+/** Up to where bytes have come. Of an upload that a crash has left whole this makes the file: its client sends nothing more. */
+const reachedOf = async (context: HandlerContext, place: Place): Promise<{ to: number; upload: Upload | null }> => {
+  const upload = await openOf(context, place)
+  if (!upload) return { to: place.size, upload }
+  const to = await context.services.media.parts.offset(linkOf(context, place, upload))
+  if (to < place.size) return { to, upload }
+  await complete(context, place, upload)
+  return { to: place.size, upload: null }
+}
+
 /** Stores what has come of a body, however it ended, and answers up to where bytes reach. The last ones make the file. */
 const take = async (context: HandlerContext, place: Place, upload: Upload, offset: number): Promise<number> => {
   const { services, request } = context
@@ -106,11 +155,8 @@ const take = async (context: HandlerContext, place: Place, upload: Upload, offse
       if (piece.size === 0) return offset
       const { parts } = services.media
       const to = await parts.receivePart(link, piece.read(), offset, offset + piece.size - 1, place.size)
-      if (to >= place.size)
-        await commitArrived(context, upload, {
-          is_free: isFree(context),
-          metadata: place.metadata ? metadataOf(Buffer.from(place.metadata)) : {},
-        })
+      if (to >= place.size) await complete(context, place, upload)
+      else if (!(await stillOpen(context, place, upload))) return place.size
       return to
     } finally {
       await piece.close()
@@ -124,21 +170,18 @@ const create: Handler = async (context, _at, reply) => {
   if (size === 0) throw invalid('Upload-Length', 'must be at least 1')
   if (size > mostBytes) throw tooLong()
   const { bucketName = '', objectName = '', contentType = '', metadata } = fieldsOf(request.headers['upload-metadata'])
+  if (/\0/.test(bucketName + objectName)) throw invalid('Upload-Metadata', 'has a character that cannot be stored')
   if (metadata) metadataOf(Buffer.from(metadata))
   if (metadata && metadata.length > mostMetadata)
     throw invalid('metadata', `of a resumable upload has more than ${mostMetadata} characters`)
   const upload = dataOf<Upload>(
-    await context.call('media_presign', {
+    await context.call('media_begin', {
       bucket: bucketName,
       key: objectName,
-      method: 'PUT',
       content_type: fileType(contentType),
       size_bytes: size,
       replaces: request.headers['x-upsert'] === 'true',
-      renews: true,
       is_free: isFree(context),
-      // no URL is given out that others could use: nobody waits until one has expired
-      seconds: 0,
     }),
   )
   const place: Place = {
@@ -149,8 +192,13 @@ const create: Handler = async (context, _at, reply) => {
     size,
     ...(metadata ? { metadata } : {}),
   }
+  await services.media.parts.discardFormer(linkOf(context, place, upload))
   const id = Buffer.from(JSON.stringify(place)).toString('base64url')
-  const offset = await take(context, place, upload, 0)
+  const offset = await take(context, place, upload, 0).catch(async (error: unknown) => {
+    // nobody is told where it is
+    await end(context, place, upload)
+    throw error
+  })
   return reply
     .status(201)
     .headers({
@@ -166,8 +214,7 @@ const append: Handler = async (context, { bucket: id }, reply) => {
   if (context.request.headers['content-type'] !== 'application/offset+octet-stream')
     throw refusal(415, 'UNSUPPORTED_MEDIA_TYPE', 'Content-Type: must be application/offset+octet-stream')
   const offset = wholeNumber(context, 'Upload-Offset')
-  const upload = await openOf(context, place)
-  const known = upload ? await context.services.media.parts.offset(linkOf(context, place, upload)) : place.size
+  const { to: known, upload } = await reachedOf(context, place)
   if (offset !== known)
     throw refusal(409, 'CONFLICT', `Upload-Offset: must be ${known}, up to where bytes have come.`, { offset: known })
   const to = upload ? await take(context, place, upload, offset) : known
@@ -176,9 +223,8 @@ const append: Handler = async (context, { bucket: id }, reply) => {
 
 const where: Handler = async (context, { bucket: id }, reply) => {
   const place = placeOf(id)
-  const upload = await openOf(context, place)
-  const offset = upload ? await context.services.media.parts.offset(linkOf(context, place, upload)) : place.size
-  return reply.status(200).headers({ 'upload-offset': offset, 'upload-length': place.size }).send('')
+  const { to } = await reachedOf(context, place)
+  return reply.status(200).headers({ 'upload-offset': to, 'upload-length': place.size }).send('')
 }
 
 /** What has come goes; of a file that is to be replaced its bytes stay. */
@@ -186,12 +232,7 @@ const abandon: Handler = async (context, { bucket: id }, reply) => {
   const place = placeOf(id)
   const upload = await openOf(context, place)
   if (!upload) throw nothingThere()
-  const { media } = context.services
-  if (upload.former === null) {
-    await context.call('media_delete', { asset_id: upload.asset_id, is_free: isFree(context) })
-    await media.storage.remove(projectIdOf(context), upload.asset_id)
-    await context.call('media_removed', { asset_ids: [upload.asset_id] })
-  } else await media.parts.discard(linkOf(context, place, upload))
+  if (!(await end(context, place, upload))) throw nothingThere()
   return reply.status(204).send()
 }
 
