@@ -4726,10 +4726,12 @@ create table app.sync_pending_changes (
 alter table app.sync_pending_changes enable row level security;
 
 -- place: the last place of the log, which changes with what has it. floor: everything above it is in the log.
+-- pending_after: no pending change has an id up to it, nor will one: what was deleted is not looked through again.
 create table app.sync_positions (
   is_only boolean not null default true,
   place bigint not null default 1,
   floor bigint not null default 0,
+  pending_after bigint not null default 0,
   constraint sync_positions_pkey PRIMARY KEY (is_only),
   constraint sync_positions_are_one_row CHECK (is_only)
 );

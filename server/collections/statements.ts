@@ -1,5 +1,5 @@
 import { createRowReader, type RowReader } from '#server/collections/row_encoder.ts'
-import { bindValues, type Compiled, type CompiledJson, readCompiled } from '#server/collections/values.ts'
+import { bindValues, type Compiled, type CompiledJson, readCompiled, rowsFit } from '#server/collections/values.ts'
 import type { Claims, Statement } from '#server/database/call.ts'
 import type { Place, Role } from '#server/database/cluster.ts'
 import {
@@ -11,7 +11,7 @@ import {
   waitBeforeRetry,
 } from '#server/database/database.ts'
 import { type DatabaseError, failureOf } from '#server/database/failures.ts'
-import { refusal } from '#server/errors.ts'
+import { ApiError, refusal } from '#server/errors.ts'
 import { createLru, type Lru } from '#server/lru.ts'
 
 /** What is asked of a collection. Two questions of one shape are one statement with other values. */
@@ -41,6 +41,17 @@ export type Statements = {
     question: Question,
     settings: CallSettings,
   ): Promise<Answered>
+  /**
+   * The version of the collection whose columns the rows of a question fit, by their kinds and patterns, as `ask` sees it before it sends them; null where
+   * they do not, or where the question is refused.
+   */
+  check(
+    place: Place,
+    role: Role,
+    claims: Omit<Claims, 'role'>,
+    question: Question,
+    settings: CallSettings,
+  ): Promise<Pick<Reply, 'milliseconds' | 'dueAt' | 'changed'> & { readonly version: string | null }>
   /** What is kept now, of how many projects. */
   readonly state: { readonly bytes: number; readonly places: number; readonly entries: number }
   /** Forgets every statement when a project's database is another one (`tenant:<id>`): its versions begin again. */
@@ -205,6 +216,16 @@ export const createStatements = (database: Database, mostBytes: number = keptByt
     },
     drop(changed) {
       if (changed.startsWith('tenant:')) places.clear()
+    },
+    async check(place, role, claims, question, settings) {
+      const counted = { milliseconds: 0, dueAt: null, changed: [] }
+      try {
+        const compiled = await statementOf(place, role, claims, question, settings)
+        return { ...counted, version: rowsFit(compiled, question.request) ? compiled.version : null }
+      } catch (error) {
+        if (error instanceof ApiError && error.status < 500) return { ...counted, version: null }
+        throw error
+      }
     },
     async ask(place, role, claims, question, settings) {
       const { kind, collection, request } = question

@@ -83,6 +83,13 @@ const fitsEach = (value: unknown, pattern: RegExp): boolean =>
 const rowFits = (row: unknown, patterns: readonly (readonly [string, RegExp])[]): boolean =>
   patterns.every(([column, pattern]) => fitsEach((row as Record<string, unknown>)[column], pattern))
 
+/** Whether the values of the rows that a request writes are ones that Postgres reads as the types of their columns. */
+export const rowsFit = ({ columns }: Compiled, request: Readonly<Record<string, unknown>>): boolean => {
+  if (!columns || columns.patterns.length === 0) return true
+  const sent = request[columns.at]
+  return (Array.isArray(sent) ? sent : [sent]).every((row) => rowFits(row, columns.patterns))
+}
+
 /** The values of a statement, in order; null when one of them is none that Postgres would read as its type. */
 export const bindValues = (
   compiled: Compiled,
@@ -102,11 +109,5 @@ export const bindValues = (
       values.push(textOf(value))
     }
   }
-  if (compiled.columns) {
-    const { patterns } = compiled.columns
-    const sent = request[compiled.columns.at]
-    if (patterns.length > 0 && !(Array.isArray(sent) ? sent : [sent]).every((row) => rowFits(row, patterns)))
-      return null
-  }
-  return values
+  return rowsFit(compiled, request) ? values : null
 }

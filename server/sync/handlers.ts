@@ -1,5 +1,6 @@
 import { randomUUID } from 'node:crypto'
 import { groupOf } from '#server/collections/requests.ts'
+import { shapeOf as shapeOfRequest } from '#server/collections/statement_shapes.ts'
 import { dataOf } from '#server/database/database.ts'
 import { refusal } from '#server/errors.ts'
 import type { HandlerContext } from '#server/http/route.ts'
@@ -88,7 +89,7 @@ const understood = (item: unknown, isClean: boolean) => {
     return MutationFields[name].safeParse(value).success && !isUnstorable(value) ? value : null
   }
   return {
-    id: isUnstorable(item['id'] ?? null) ? null : (item['id'] ?? null),
+    id: !isClean && isUnstorable(item['id'] ?? null) ? null : (item['id'] ?? null),
     known_id: kept('id'),
     op: kept('op'),
     collection: kept('collection'),
@@ -123,13 +124,39 @@ const newRowsOf = (mutations: readonly ReturnType<typeof understood>[]) => {
     differ(puts.map(({ row_id }) => String(row_id)))
   if (!isOne) return null
   return {
-    collection: first.collection,
-    ids: `{${puts.map(({ known_id }) => known_id).join(',')}}`,
-    row_ids: `{${puts.map(({ row_id }) => row_id).join(',')}}`,
+    collection: String(first.collection),
+    first: first.data as Record<string, unknown>,
+    ids: puts.map(({ known_id }) => known_id),
+    row_ids: puts.map(({ row_id }) => row_id),
     // of two fields called id the last one counts
-    rows: JSON.stringify(puts.map(({ data, row_id }) => ({ ...(data as object), id: row_id }))),
-    first: first.data,
+    rows: puts.map(({ data, row_id }) => ({ ...(data as object), id: row_id })),
   }
+}
+
+/** Applies them by one statement; status 0 where it cannot. Their values are checked here, as those of a batch are. */
+const putRows = async (
+  context: HandlerContext,
+  client_id: string,
+  { collection, first, ids, row_ids, rows }: NonNullable<ReturnType<typeof newRowsOf>>,
+) => {
+  const { services, resolved } = context
+  const group_id = groupOf(context)
+  const request = { keyed: true, group: first['group_id'] ?? group_id, rows }
+  const question = { kind: 'batch', collection, shape: shapeOfRequest(request), request }
+  const { version } = await context.accounted((settings) =>
+    services.statements.check(resolved.place, resolved.role, resolved.claims, question, settings),
+  )
+  const args = {
+    client_id,
+    collection,
+    ids: `{${ids.join(',')}}`,
+    row_ids: `{${row_ids.join(',')}}`,
+    rows: JSON.stringify(rows),
+    first,
+    group_id,
+    checked: version,
+  }
+  return context.call('sync_put', args, { retries: 5 })
 }
 
 export const push = async (context: HandlerContext) => {
@@ -143,7 +170,7 @@ export const push = async (context: HandlerContext) => {
   const sent = mutations.map((item) => understood(item, isClean))
   const group_id = groupOf(context)
   const rows = newRowsOf(sent)
-  const put = rows && (await context.call('sync_put', { client_id, ...rows, group_id }, { retries: 5 }))
+  const put = rows && (await putRows(context, client_id, rows))
   const pushed =
     put && put.status !== 0
       ? put

@@ -44,6 +44,25 @@ describe('the rows of the results of a push are 8 MB together', () => {
     expectRefusal(await push(Array(15).fill(one)), 400, 'BATCH_TOO_LARGE')
     expect((await user.get(`${notes}/${row.id}`)).data.n).toBe(15)
   })
+
+  test('of new rows that are inserted together too, alone and beside others', async () => {
+    const { user, phone } = await device()
+    const rows = await define(project, {
+      name: 'wide',
+      sync: true,
+      columns: [
+        { name: 'n', type: 'integer' },
+        { name: 'title', type: 'text', default: long() },
+      ],
+    })
+    const puts = Array.from({ length: 11 }, (_, n) => ({ id: randomUUID(), ...put('wide', randomUUID(), { n }) }))
+    const push = (mutations: readonly object[]) =>
+      user.post('/client/sync/push', { client_id: phone.client_id, mutations })
+    for (const more of [[], [{ id: randomUUID(), ...put('wide', randomUUID(), {}) }]])
+      expectRefusal(await push([...puts, ...more]), 400, 'BATCH_TOO_LARGE')
+    expect((await user.get(rows)).data).toEqual([])
+    expect((await push(puts.slice(0, 5))).status).toBe(200)
+  })
 })
 
 describe('an id that a user chooses', () => {

@@ -332,6 +332,17 @@ describe('results', () => {
     expect((await phone.push([one])).results[0].status).toBe('applied')
   })
 
+  test('of new rows that were inserted together stay, also where a row is gone meanwhile', async () => {
+    const { user, phone } = await device()
+    const puts = ['a', 'b', 'c'].map((title) => ({ id: id(), ...put('notes', id(), { title }) }))
+    const first = (await phone.push(puts)).results
+    await project.sql('delete from collections.notes where id = any ($1::uuid[])', [puts.map((each) => each.row_id)])
+    const again = (await phone.push([...puts.slice(1), { id: id(), ...put('notes', id(), { title: 'd' }) }])).results
+    expect(again.map(({ status }) => status)).toEqual(['duplicate', 'duplicate', 'applied'])
+    expect(again[0].row).toEqual(first[1].row)
+    expect((await user.get(notes)).data.map(({ title }: any) => title)).toEqual(['d'])
+  })
+
   test('of equal pushes at once: one applies', async () => {
     const { user, phone } = await device()
     const row = id()

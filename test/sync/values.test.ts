@@ -196,3 +196,17 @@ test('odd times as base are refused as such', async () => {
   for (const [n, code] of outcomes(results).entries())
     expect([times[n], ['conflict', 'VALIDATION_ERROR'].includes(code), code]).toEqual([times[n], true, code])
 })
+
+test('values of many new rows are checked against the columns as they are, whatever fitted before', async () => {
+  await define(project, { name: 'counts', sync: true, columns: [{ name: 'n', type: 'integer' }] })
+  const { phone } = await device()
+  const push = async (...values: readonly unknown[]) =>
+    outcomes((await phone.push(values.map((n) => put('counts', id(), { n })))).results)
+  expect(await push(1, 2)).toEqual(['applied', 'applied'])
+  // of the same kinds, and of another
+  expect(await push(1, 2.5)).toEqual(['applied', 'INVALID_BODY'])
+  expect(await push(1, '2')).toEqual(['applied', 'INVALID_BODY'])
+  expect((await project.admin.patch('/collections/counts/columns/n', { type: 'text' })).status).toBe(200)
+  expect(await push(1, 2)).toEqual(['INVALID_BODY', 'INVALID_BODY'])
+  expect(await push('1', '2')).toEqual(['applied', 'applied'])
+})

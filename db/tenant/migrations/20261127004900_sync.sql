@@ -52,12 +52,14 @@ create index sync_changes_of_origin on app.sync_changes (origin, place) where or
 create index sync_changes_by_place on app.sync_changes using brin (place) with (autosummarize = on);
 
 create table app.sync_positions (
-  is_only boolean primary key default true constraint sync_positions_are_one_row check (is_only),
-  place   bigint not null default 1,
-  floor   bigint not null default 0
+  is_only       boolean primary key default true constraint sync_positions_are_one_row check (is_only),
+  place         bigint not null default 1,
+  floor         bigint not null default 0,
+  pending_after bigint not null default 0
 );
 comment on table app.sync_positions is
-  'place: the last place of the log, which changes with what has it. floor: everything above it is in the log.';
+  'place: the last place of the log, which changes with what has it. floor: everything above it is in the log.
+   pending_after: no pending change has an id up to it, nor will one: what was deleted is not looked through again.';
 insert into app.sync_positions default values;
 
 create table app.sync_times (

@@ -64,9 +64,10 @@ declare
   owners uuid[];
   ranks bigint := 0;
 begin
-  -- what waits for a place is looked for by the index, which skips dead rows
+  -- with one snapshot: what was written has a place that is over the last one, or none yet
   select c.checkpoint, c.stamp, s.place,
-         exists (select from app.sync_pending_changes w order by w.id limit 1) as is_pending
+         exists (select from app.sync_pending_changes w where w.id > s.pending_after order by w.id limit 1)
+           as is_pending
     into k
     from app.sync_checkpoints c
    cross join app.sync_positions s
@@ -75,8 +76,7 @@ begin
      and c.last_pull_at > now - interval '1 minute' and c.last_pull_at <= now
      -- who has pushed is told a checkpoint that has it
      and (c.last_push_at is null or c.last_push_at < c.last_pull_at);
-  if not sync_idle.is_numbered
-     and coalesce(k.is_pending, exists (select from app.sync_pending_changes w order by w.id limit 1)) then
+  if not sync_idle.is_numbered and coalesce(k.is_pending, internal.sync_is_pending()) then
     return row(0, '{"needs_place": false}', null)::api.reply;
   end if;
   if k.stamp is null then
@@ -91,12 +91,11 @@ begin
     return null;
   end if;
   base := k.checkpoint / 10000;
-  -- one look into the log for the caller, who has no rank, and for each group. "is true" keeps that to the index of
-  -- audiences: the other one would read what all users have written
+  -- one look into the log for the caller, who has no rank, and for each group. All that is new of them is read: a
+  -- search that ends with the first would be planned as one of what all users have written
   if k.place > base
-     and (exists (select from app.sync_changes e
-                   where e.audience = any (owners || caller) and e.place > base
-                     and (e.collection_id = any (present.asked)) is true)
+     and ((select bool_or(e.collection_id = any (present.asked)) from app.sync_changes e
+            where e.audience = any (owners || caller) and e.place > base)
           or present.everybodys is not null
              and exists (select from app.sync_changes e
                           where e.collection_id = any (present.everybodys) and e.place > base)) then

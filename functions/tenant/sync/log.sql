@@ -112,10 +112,21 @@ create or replace trigger tg_collections__sync_on after update of sync on app.co
 create or replace trigger tg_collections__sync_out after delete on app.collections
   for each row execute function internal.tg_collections__sync();
 
+create or replace function internal.sync_is_open() returns boolean
+language sql volatile security definer set search_path = '' as $$
+  select exists (
+    select from pg_catalog.pg_locks l
+     where l.locktype = 'advisory' and l.classid = 73054423
+       and l.database = (select d.oid from pg_catalog.pg_database d where d.datname = current_database()))
+$$;
+comment on function internal.sync_is_open is
+  'Whether a transaction that has written to the log is open, by its lock. Granted to nobody.';
+
 create or replace function internal.sync_is_pending() returns boolean
 language sql volatile security definer set search_path = ''
--- by the index, which skips dead rows
-return exists (select from app.sync_pending_changes p order by p.id limit 1);
+-- by the index, from where rows may be that are not dead
+return exists (select from app.sync_pending_changes p where p.id > (select s.pending_after from app.sync_positions s)
+                order by p.id limit 1);
 comment on function internal.sync_is_pending is 'Whether changes that are committed have no place yet.';
 
 create or replace function api.sync_number(needs_place boolean default false) returns api.reply
@@ -123,6 +134,8 @@ language plpgsql volatile security definer set search_path = '' as $$
 declare
   most constant int := 5000;
   given bigint;
+  last_id bigint;
+  is_open boolean;
   numbered int := 0;
 begin
   if internal.user_id() is null then
@@ -133,10 +146,15 @@ begin
     -- places are in the order of commits
     perform internal.advisory_lock('sync');
     select s.place + 1 into given from app.sync_positions s;
+    -- who writes takes the lock of internal.tg_collection_rows__sync before an id, and has it until the commit: where
+    -- nobody has it, all ids so far are those of changes that the next statement sees, or that were undone
+    last_id := pg_catalog.pg_sequence_last_value('app.sync_pending_changes_id_seq');
+    is_open := internal.sync_is_open();
     with taken as (
       -- whatever is visible: a change that commits later gets a later place, whenever its transaction began
       delete from app.sync_pending_changes p
-       where p.id in (select w.id from app.sync_pending_changes w order by w.id limit most)
+       where p.id in (select w.id from app.sync_pending_changes w
+                       where w.id > (select s.pending_after from app.sync_positions s) order by w.id limit most)
       returning p.*
     )
     insert into app.sync_changes (place, id, collection_id, row_id, audience, author, was_live, is_live, origin, at)
@@ -145,7 +163,9 @@ begin
      order by t.id;
     get diagnostics numbered = row_count;
     if numbered > 0 or sync_number.needs_place then
-      update app.sync_positions s set place = given;
+      update app.sync_positions s
+         set place = given,
+             pending_after = greatest(s.pending_after, case when numbered < most and not is_open then last_id end);
       insert into app.sync_times (place, at)
       select given, internal.now()
        where not exists (select from (select t.at from app.sync_times t order by t.place desc limit 1) l
@@ -170,7 +190,8 @@ begin
   -- whoever gives places now may have begun before the push was committed, and passes it over
   if caller is not null and internal.try_advisory_lock('sync') then
     -- in one statement: what was pushed has no place, or the last one or one before
-    select s.place, (select count(*) from (select from app.sync_pending_changes p limit 2001) p)
+    select s.place, (select count(*) from (select from app.sync_pending_changes p where p.id > s.pending_after
+                                             order by p.id limit 2001) p)
       into place, waiting from app.sync_positions s;
   end if;
   return internal.reply(200, json_build_object('hint', case

@@ -44,7 +44,8 @@ create or replace function internal.sync_push_end(client_id uuid, ids uuid[], st
                                                   messages text[], shown json[], is_new boolean[]) returns void
 language sql volatile security definer set search_path = '' as $$
   insert into app.sync_mutations (app_user_id, client_id, id, status, code, message, row_json, at)
-  select internal.user_id(), sync_push_end.client_id, r.id, r.status, r.code, r.message, r.shown, internal.now()
+  select (select internal.user_id()), sync_push_end.client_id, r.id, r.status, r.code, r.message, r.shown,
+         (select internal.now())
     from unnest(sync_push_end.ids, sync_push_end.statuses, sync_push_end.codes, sync_push_end.messages,
                 sync_push_end.shown, sync_push_end.is_new) as r (id, status, code, message, shown, is_new)
    where r.is_new and r.id is not null
@@ -311,7 +312,7 @@ declare
   held uuid[];
   members int[];
   tried int := 0;
-  rows json[];
+  put record;
   outcome json[];
   results json;
   bytes bigint := 0;
@@ -347,16 +348,20 @@ begin
       while keys[tried + 1] = keys[i] and is_new[tried + 1] loop
         tried := tried + 1;
       end loop;
-      rows := case when not held && row_ids[i:tried]
-        then internal.sync_put_many(names[i], row_ids[i:tried],
-                                    internal.sync_rows_text(row_ids[i:tried], data[i:tried]), data[i],
-                                    sync_push.group_id) end;
-      if rows is not null then
-        for n in i .. tried loop
-          statuses[n] := 'applied';
-          shown[n] := rows[n - i + 1];
-        end loop;
-        continue;
+      if not held && row_ids[i:tried] then
+        select * into put
+          from internal.sync_put_many(names[i], row_ids[i:tried],
+                                      internal.sync_rows_text(row_ids[i:tried], data[i:tried]), data[i],
+                                      sync_push.group_id, null);
+        if put.shown is not null then
+          for n in i .. tried loop
+            statuses[n] := 'applied';
+            shown[n] := put.shown[n - i + 1];
+          end loop;
+          bytes := bytes + put.bytes;
+          perform internal.sync_check_length(bytes);
+          continue;
+        end if;
       end if;
     end if;
     members := array(
