@@ -4738,7 +4738,8 @@ create table app.sync_positions (
 alter table app.sync_positions enable row level security;
 
 -- Checkpoints that do not follow from their place: pages of a pull, which goes from the place base (null: from nothing)
--- to target and has come as far as after, and the end of a pull that found nothing new in the log (after is null).
+-- to target and has come as far as after, and the end of a pull (after is null) that found nothing new in the log, or
+-- missed rows: they were there at target, and had gone when the pull came to them, so that the client lacks them.
 create table app.sync_steps (
   checkpoint_id bigint not null,
   number bigint not null,
@@ -4747,6 +4748,7 @@ create table app.sync_steps (
   target bigint not null,
   after jsonb,
   at timestamp with time zone not null,
+  missed uuid[],
   constraint sync_steps_pkey PRIMARY KEY (checkpoint_id, number),
   constraint sync_steps_checkpoint_id_fkey FOREIGN KEY (checkpoint_id) REFERENCES app.sync_checkpoints(id) ON DELETE CASCADE
 );

@@ -13,15 +13,15 @@ create policy "administrators read clients" on app.sync_checkpoints for select t
 grant select on app.sync_checkpoints to app_admin;
 
 grant execute on function internal.sync_is_pending, api.sync_number, api.sync_hint, internal.sync_pull_begin,
-  internal.sync_loses_now,
-  internal.sync_pull_end, internal.sync_idle, internal.sync_differs, internal.sync_same, internal.sync_changed,
-  internal.sync_lost, internal.sync_set_aside, internal.sync_outputs, internal.sync_rows, internal.sync_chunk,
-  internal.sync_first_chunk, internal.sync_segments, internal.sync_collect, internal.sync_after, api.sync_pull,
-  internal.sync_status_begin, api.sync_status, api.sync_reset, internal.sync_push_begin, internal.sync_push_end,
-  internal.sync_check_length, internal.sync_keep_outputs, internal.sync_statement, internal.sync_write,
-  internal.sync_row, internal.sync_apply, internal.sync_attempt, internal.sync_lock, internal.sync_values_fit_sql,
-  internal.sync_put_many, internal.sync_put_end, internal.sync_rows_text, api.sync_push, api.sync_put,
-  internal.sync_result, internal.sync_duplicate to app_user;
+  internal.sync_loses_now, internal.sync_pull_end, internal.sync_idle, internal.sync_differs, internal.sync_same,
+  internal.sync_changed, internal.sync_lost, internal.sync_set_aside, internal.sync_missed, internal.sync_pushed,
+  internal.sync_outputs, internal.sync_rows, internal.sync_chunk, internal.sync_first_chunk, internal.sync_shown,
+  internal.sync_segments, internal.sync_collect, internal.sync_after, api.sync_pull, internal.sync_status_begin,
+  api.sync_status, api.sync_reset, internal.sync_push_begin, internal.sync_push_end, internal.sync_check_length,
+  internal.sync_keep_outputs, internal.sync_statement, internal.sync_write, internal.sync_row, internal.sync_apply,
+  internal.sync_attempt, internal.sync_lock, internal.sync_values_fit_sql, internal.sync_put_many,
+  internal.sync_put_end, internal.sync_rows_text, api.sync_push, api.sync_put, internal.sync_result,
+  internal.sync_duplicate to app_user;
 grant execute on function internal.sync_client_json, internal.sync_clients_page, api.sync_clients,
   api.sync_stats to app_admin;
 grant execute on function internal.purge__sync to app_worker;

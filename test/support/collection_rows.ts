@@ -54,10 +54,15 @@ export const group = async (
 export const inGroup = (client: Client, id: string) => client.with({ 'x-group-context': id })
 
 /** Inserts rows one after the other, so that their order in time is theirs, and answers them. */
-export const insertAll = async (client: Client, path: string, rows: readonly object[]): Promise<any[]> => {
+export const insertAll = async (
+  client: Client,
+  path: string,
+  rows: readonly object[],
+  headers: Record<string, string> = {},
+): Promise<any[]> => {
   const made = []
   for (const row of rows) {
-    const answer = await client.post(path, row)
+    const answer = await client.post(path, row, headers)
     expect(answer.error, JSON.stringify(row)).toBeUndefined()
     made.push(answer.data)
   }

@@ -132,12 +132,13 @@ test.each([
   expect([first, phone.rows.size]).toEqual([1, 2])
 })
 
+const members = (team: string, id: string) => ({
+  leave: () => project.sql('delete from app.group_members where group_id = $1 and app_user_id = $2', [team, id]),
+  join: () =>
+    project.sql(`insert into app.group_members (group_id, app_user_id, role) values ($1, $2, 'member')`, [team, id]),
+})
+
 describe('a group that is left', () => {
-  const members = (team: string, id: string) => ({
-    leave: () => project.sql('delete from app.group_members where group_id = $1 and app_user_id = $2', [team, id]),
-    join: () =>
-      project.sql(`insert into app.group_members (group_id, app_user_id, role) values ($1, $2, 'member')`, [team, id]),
-  })
   const started = async () => {
     const plans = `plans_${randomUUID().slice(0, 8)}`
     const policies = { owner_scope: 'group', read_policy: 'member', write_policy: 'member:member' }
@@ -151,7 +152,7 @@ describe('a group that is left', () => {
       expect(data.results[0].status).toBe('applied')
       return row_id
     }
-    return { plans, phone, push, ...members(team, user.id) }
+    return { plans, user, phone, push, ...members(team, user.id) }
   }
 
   test('between the pages of a pull: the client begins anew, and has its rows once it is back', async () => {
@@ -182,6 +183,63 @@ describe('a group that is left', () => {
     expect(changes[plans]).toEqual({ created: [], updated: [], deleted: [id] })
     await join()
     expect((await phone.pull()).created).toEqual([id])
+  })
+})
+
+describe('between the pages of a pull', () => {
+  const started = async () => {
+    const plans = `plans_${randomUUID().slice(0, 8)}`
+    const policies = { owner_scope: 'group', read_policy: 'member', write_policy: 'member:member' }
+    await define(project, { name: plans, sync: true, ...policies, columns })
+    const [{ user, phone }, other] = [await device({ collections: [plans] }), await project.user()]
+    const [own, team] = [await group(project, [[user, 'owner']]), await group(project, [[other, 'owner']])]
+    const insert = (client: typeof user, group_id: string, names: string[]) =>
+      insertAll(
+        client,
+        `/client/collections/${plans}`,
+        names.map((title) => ({ title })),
+        { 'X-Group-Context': group_id },
+      )
+    return { plans, phone, other, own, insert, user, ...members(team, user.id), team }
+  }
+
+  test('a group is joined: its rows come with the next pull', async () => {
+    const { phone, user, own, other, team, insert, join } = await started()
+    await insert(user, own, ['a', 'b'])
+    await insert(other, team, ['c'])
+    phone.take(await phone.page({ limit: 1 }))
+    await join()
+    expect(phone.take(await phone.page({ limit: 1 }))).toMatchObject({ has_more: false })
+    expect(titles(phone)).toEqual(['a', 'b'])
+    await phone.pull()
+    expect(titles(phone)).toEqual(['a', 'b', 'c'])
+  })
+
+  test('a group that was left is joined again: what it had goes, and comes with the next pull', async () => {
+    const { plans, phone, team, join, leave } = await started()
+    await join()
+    await phone.pull()
+    await phone.push(['a', 'b'].map((title) => put(plans, randomUUID(), { title, group_id: team })))
+    await leave()
+    expect(phone.take(await phone.page({ limit: 1 })).has_more).toBe(true)
+    await join()
+    expect(phone.take(await phone.page({ limit: 1 })).changes[plans]?.deleted).toHaveLength(1)
+    expect(titles(phone)).toEqual([])
+    await phone.pull()
+    expect(titles(phone)).toEqual(['a', 'b'])
+  })
+
+  test('a push is repeated: the pull after it reaches its hint', async () => {
+    const { plans, phone, user, own, other, team, insert } = await started()
+    const mutation = { id: randomUUID(), ...put(plans, randomUUID(), { title: 'a', group_id: own }) }
+    await phone.push([mutation])
+    await insert(user, own, ['b'])
+    expect(phone.take(await phone.page({ limit: 1 })).has_more).toBe(true)
+    await insert(other, team, ['of another'])
+    const { results, checkpoint_hint } = await phone.push([mutation])
+    expect(results).toMatchObject([{ status: 'duplicate' }])
+    expect(Number((await phone.pull({ limit: 1 })).checkpoint)).toBeLessThan(Number(checkpoint_hint))
+    expect(Number((await phone.pull()).checkpoint)).toBeGreaterThanOrEqual(Number(checkpoint_hint))
   })
 })
 

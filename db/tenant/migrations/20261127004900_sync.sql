@@ -113,11 +113,13 @@ create table app.sync_steps (
   target        bigint not null,
   after         jsonb,
   at            timestamptz not null,
+  missed        uuid[],
   primary key (checkpoint_id, number)
 );
 comment on table app.sync_steps is
   'Checkpoints that do not follow from their place: pages of a pull, which goes from the place base (null: from nothing)
-   to target and has come as far as after, and the end of a pull that found nothing new in the log (after is null).';
+   to target and has come as far as after, and the end of a pull (after is null) that found nothing new in the log, or
+   missed rows: they were there at target, and had gone when the pull came to them, so that the client lacks them.';
 -- serves the purge
 create index sync_steps_by_time on app.sync_steps using brin (at) with (autosummarize = on);
 

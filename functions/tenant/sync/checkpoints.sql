@@ -41,7 +41,8 @@ begin
   select s.* into step from app.sync_steps s
    where s.checkpoint_id = (sync_resume.k).id and s.number = sync_resume.number;
   if step.number is null then
-    step := row((sync_resume.k).id, sync_resume.number, null, null, sync_resume.number / 10000, null, null);
+    step := row((sync_resume.k).id, sync_resume.number, null, null, sync_resume.number / 10000, null, null,
+                null);
     if sync_resume.number % 10000 <> internal.sync_tag((sync_resume.k).seed, step.target) then
       return null;
     end if;
@@ -115,6 +116,8 @@ declare
   step app.sync_steps;
   held record;
   decides record;
+  missed uuid[];
+  was_missed uuid[];
 begin
   select * into decides from internal.sync_view_now(sync_context.asked);
   if sync_context.number is not null then
@@ -143,10 +146,14 @@ begin
                     '{}') as access, held.group_ids as group_ids, held.ranks as ranks
       into decides from jsonb_each(held.access) as a (key, value);
     held := internal.sync_view_at((sync_context.k).id, step.base_number);
+    missed := step.missed;
+    was_missed := (select s.missed from app.sync_steps s
+                    where s.checkpoint_id = (sync_context.k).id and s.number = step.base_number);
   elsif step.number is not null then
     step.base := step.target;
     step.base_number := sync_context.number;
     step.target := null;
+    was_missed := step.missed;
   end if;
   return jsonb_build_object(
     'client', (sync_context.k).id, 'number', step.number, 'base', step.base, 'base_number', step.base_number,
@@ -154,12 +161,14 @@ begin
     'after', coalesce(step.after, '{"phase": 1}'), 'asked', to_jsonb(sync_context.asked),
     'was', internal.sync_view_whole(coalesce(held.access, '{}'), held.group_ids, held.ranks),
     'is', internal.sync_view_whole(decides.access, decides.group_ids, decides.ranks),
+    'missed', coalesce(to_jsonb(missed), '[]'), 'was_missed', coalesce(to_jsonb(was_missed), '[]'),
     'access', decides.access, 'groups', to_jsonb(decides.group_ids), 'ranks', to_jsonb(decides.ranks));
 end $$;
 comment on function internal.sync_context is
   'What a pull from a checkpoint reads: from the place base (null: everything) to target, beginning at after, what the
-   client was shown (was) and is shown (is). Refuses 409 CHECKPOINT_EXPIRED where is_required, otherwise begins from
-   nothing. Granted to nobody.';
+   client was shown (was) and is shown (is), and which rows it lacks that the log says it has (was_missed those of its
+   checkpoint, missed those of this pull so far). Refuses 409 CHECKPOINT_EXPIRED where is_required, otherwise begins
+   from nothing. Granted to nobody.';
 
 create or replace function internal.sync_pull_begin(client_id uuid, checkpoint text, collections json) returns jsonb
 language plpgsql volatile security definer set search_path = '' as $$
@@ -184,7 +193,7 @@ comment on function internal.sync_pull_begin is
   'Begins a pull of the caller''s client. Refuses 404 COLLECTION_NOT_FOUND, USER_NOT_FOUND, 409 CHECKPOINT_EXPIRED, 429
    RATE_LIMITED. Locks the limit, then the client.';
 
-create or replace function internal.sync_pull_end(pull jsonb, after jsonb, entries int) returns text
+create or replace function internal.sync_pull_end(pull jsonb, after jsonb, entries int, missed uuid[]) returns text
 language plpgsql volatile security definer set search_path = '' as $$
 declare
   k app.sync_checkpoints;
@@ -198,6 +207,9 @@ declare
   number bigint;
   is_step boolean := false;
 begin
+  if cardinality(sync_pull_end.missed) > 5000 then
+    perform internal.fail(409, 'CHECKPOINT_EXPIRED', 'Too many rows were deleted during this pull: pull with null.');
+  end if;
   select c.* into k from app.sync_checkpoints c where c.id = (sync_pull_end.pull ->> 'client')::bigint;
   last := coalesce(k.checkpoint, 0);
   held := internal.sync_view_at(k.id, last);
@@ -208,10 +220,12 @@ begin
        and (sync_pull_end.pull ->> 'number')::bigint = last
        and (sync_pull_end.pull ->> 'base')::bigint = target and sync_pull_end.pull -> 'after' = '{"phase": 1}' then
       number := last;
-    elsif number < last or number = last and not is_same then
+    elsif number < last or number = last and (not is_same or sync_pull_end.missed <> '{}' or exists (
+            select from app.sync_steps s where s.checkpoint_id = k.id and s.number = last)) then
       number := last + 1;
       is_step := true;
     end if;
+    is_step := is_step or sync_pull_end.missed <> '{}';
   else
     number := greatest(last, target * 10000 - 5000) + 1;
     is_step := true;
@@ -220,9 +234,9 @@ begin
     return null;
   end if;
   if is_step then
-    insert into app.sync_steps (checkpoint_id, number, base, base_number, target, after, at)
+    insert into app.sync_steps (checkpoint_id, number, base, base_number, target, after, at, missed)
     values (k.id, number, (sync_pull_end.pull ->> 'base')::bigint, (sync_pull_end.pull ->> 'base_number')::bigint,
-            target, sync_pull_end.after, internal.now());
+            target, sync_pull_end.after, internal.now(), nullif(sync_pull_end.missed, '{}'));
   end if;
   if not is_same then
     insert into app.sync_views (checkpoint_id, since, collection_ids, accesses, group_ids, ranks, at)
@@ -232,12 +246,14 @@ begin
   update app.sync_checkpoints c
      set checkpoint = number, first_checkpoint = coalesce(c.first_checkpoint, number), last_pull_at = internal.now(),
          used_at = internal.now(),
-         -- what a pull with nothing new is known by
+         -- what a pull with nothing new is known by: not for one of several pages, which began before this stamp
          stamp = case when sync_pull_end.after is null and number / 10000 = target
+                       and sync_pull_end.pull -> 'after' = '{"phase": 1}'
                       then (sync_pull_end.pull ->> 'stamp')::bigint end
    where c.id = k.id;
   return number::text;
 end $$;
 comment on function internal.sync_pull_end is
   'Ends a pull, or where after is given a page of one, and returns its checkpoint: null when the place has no number
-   left. Checkpoints of a client only grow. The caller has begun the pull in the same transaction.';
+   left. Checkpoints of a client only grow. Refuses 409 CHECKPOINT_EXPIRED. The caller has
+   begun the pull in the same transaction.';

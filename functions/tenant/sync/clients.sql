@@ -34,7 +34,7 @@ begin
   pull := internal.sync_status_begin(sync_status.client_id);
   return internal.reply(200, json_build_object(
     'checkpoint', pull -> 'checkpoint', 'last_pull_at', pull -> 'last_pull_at', 'last_push_at', pull -> 'last_push_at',
-    'pending_changes', least(cardinality(internal.sync_collect(pull, 1000)), 1000)));
+    'pending_changes', least(cardinality((internal.sync_collect(pull, 1000)).items), 1000)));
 end $$;
 comment on function api.sync_status is
   'The state of the caller''s client; pending_changes is how many entries a pull would bring, at most 1000. Status 0,

@@ -59,7 +59,7 @@ comment on function internal.sync_log_sql is
 
 create or replace function internal.sync_changed(pull jsonb, after_id bigint, most bigint,
                                                  out collection_id uuid, out row_id uuid, out last_id bigint,
-                                                 out is_held boolean, out is_gone boolean)
+                                                 out is_held boolean, out is_shown boolean)
 returns setof record
 language plpgsql stable security definer set search_path = '' set enable_seqscan = off set enable_nestloop = off
   set jit = off as $$
@@ -68,6 +68,7 @@ declare
   base constant bigint := sync_changed.pull ->> 'base';
   target constant bigint := sync_changed.pull ->> 'target';
   client constant bigint := sync_changed.pull ->> 'client';
+  missed constant uuid[] := array(select jsonb_array_elements_text(sync_changed.pull -> 'was_missed')::uuid);
   everybodys uuid[];
   others uuid[];
   owners uuid[];
@@ -127,21 +128,22 @@ begin
              -- the first entry since then of a row as it was shown says whether it was there
              coalesce((array_agg(d.was_live order by d.id) filter (where d.was_shown))[1], false) as was_shown,
              coalesce(bool_or(d.is_live and d.origin = client), false) as is_own,
-             not (array_agg(d.is_live order by d.id desc))[1] as is_gone,
              -- what came and went is never read
              coalesce((array_agg(d.is_live and d.is_shown order by d.id desc))[1], false) as is_shown
         from judged d
        group by d.collection_id, d.row_id
     )
-    select g.collection_id, g.row_id, g.last_id, g.was_shown or g.is_own, g.is_gone
+    select g.collection_id, g.row_id, g.last_id, h.is_held, g.is_shown
       from grouped g
-     where g.last_id > sync_changed.after_id and (g.was_shown or g.is_own or g.is_shown)
+     cross join lateral (select g.was_shown and g.row_id <> all (missed) or g.is_own as is_held) h
+     where g.last_id > sync_changed.after_id and (h.is_held or g.is_shown)
      order by g.last_id
      limit sync_changed.most;
 end $$;
 comment on function internal.sync_changed is
   'Rows that have changed between the places of a pull and that the client holds or is shown, in the order of their last
-   change. It holds those that were shown, and those that it pushed itself; is_gone are those that were deleted then.';
+   change. It holds those that were shown, but for those that the last pull missed, and those that it pushed itself;
+   is_shown are those that were there at the last place and are shown.';
 
 create or replace function internal.sync_lost(pull jsonb, collection_id uuid, after_id uuid, most bigint)
 returns setof uuid
@@ -206,6 +208,56 @@ comment on function internal.sync_set_aside is
   'Rows of a collection that the listing of a pull leaves out: the log names them, or they came after its target and are
    the next pull''s.';
 
+create or replace function internal.sync_missed(pull jsonb, c app.collections) returns uuid[]
+language plpgsql stable security definer set search_path = '' as $$
+declare
+  key constant text := (sync_missed.c).id::text;
+  name constant text := (sync_missed.c).name;
+  caller constant text := quote_literal(internal.user_id());
+  -- where the listing goes on: what was sent before is held
+  after constant jsonb := case when sync_missed.pull -> 'after' @> jsonb_build_object('phase', 3, 'collection', key)
+                               then sync_missed.pull -> 'after' end;
+  ids uuid[];
+begin
+  execute format(
+    'select array(select l.row_id from (select distinct on (e.row_id) e.row_id, e.was_live, '
+    '(%1$s) and (%2$s) is not true as is_listed from ((select e.* from (%3$s) e) union all '
+    '(select $1, e.* from (%4$s) e)) e order by e.row_id, e.id) l where l.was_live and l.is_listed and not exists ('
+    'select from collections.%5$I t where t.id = l.row_id and t.deleted_at is null and (%6$s)) and (%7$s))',
+    internal.sync_condition(sync_missed.pull -> 'is' -> key, 'e.audience', 'e.author', caller),
+    internal.sync_condition(internal.sync_was(sync_missed.pull, key), 'e.audience', 'e.author', caller),
+    format(internal.sync_log_sql(sync_missed.pull, 'app.sync_changes'),
+           format('and e.place > $1 and e.collection_id = %L', key)),
+    format(internal.sync_log_sql(sync_missed.pull, 'app.sync_pending_changes'),
+           format('and e.collection_id = %L', key)),
+    name, internal.sync_shown(sync_missed.pull, sync_missed.c),
+    case when after is null then 'true'
+         when after ? 'group'
+         then format('exists (select from collections.%I t where t.id = l.row_id '
+                     'and (t.group_id, t.created_at, t.id) > (%L, $2, $3))', name, after ->> 'group')
+         else format('exists (select from collections.%I t where t.id = l.row_id '
+                     'and (t.created_at, t.id) > ($2, $3))', name) end)
+    into ids using (sync_missed.pull ->> 'target')::bigint, (after ->> 'at')::timestamptz, (after ->> 'id')::uuid;
+  return ids;
+end $$;
+comment on function internal.sync_missed is
+  'Rows of a collection that were there at the target of a pull, for its listing to bring, and have gone before it came
+   to them. One that was deleted for good between two pages of the listing is not among them: nothing says any more
+   where it stood.';
+
+create or replace function internal.sync_pushed(pull jsonb) returns uuid[]
+language sql stable security definer set search_path = '' as $$
+  select array(
+    select e.row_id from app.sync_changes e
+     where e.origin = (sync_pushed.pull ->> 'client')::bigint and e.place > (sync_pushed.pull ->> 'target')::bigint
+       and e.is_live
+    union
+    select p.row_id from app.sync_pending_changes p
+     where p.origin = (sync_pushed.pull ->> 'client')::bigint and p.is_live)
+$$;
+comment on function internal.sync_pushed is
+  'Rows that the client of a pull has pushed between its pages, and so holds.';
+
 create or replace function internal.sync_outputs(collection text) returns text
 language plpgsql stable security definer set search_path = '' as $$
 declare
@@ -265,6 +317,16 @@ comment on function internal.sync_rows is
   'Rows of a collection under the caller''s policies, as a fetch shows them: those of ids, or with most those that are
    none of them, after a time and an id.';
 
+create or replace function internal.sync_shown(pull jsonb, c app.collections) returns text
+language sql stable security definer set search_path = '' as $$
+  select internal.sync_condition(sync_shown.pull -> 'is' -> (sync_shown.c).id::text,
+                                 case (sync_shown.c).owner_scope when 'group' then 't.group_id' else 't.user_id' end,
+                                 't.user_id', quote_literal(internal.user_id()))
+$$;
+comment on function internal.sync_shown is
+  'The condition under which a pull shows a row of t: by what decided when it began. What the caller has been given
+   since is the next pull''s, which would take it for rows that the client lacks.';
+
 create or replace function internal.sync_segments(pull jsonb, collection_id uuid, out name text, out group_id uuid,
                                                   out conditions text)
 returns setof record
@@ -320,7 +382,9 @@ comment on function internal.sync_first_chunk is
    where that is not known.';
 
 -- stable: all of it is read with one snapshot, so that a row that is committed meanwhile is set aside or not there
-create or replace function internal.sync_collect(pull jsonb, most int) returns internal.sync_item[]
+create or replace function internal.sync_collect(pull jsonb, most int, out items internal.sync_item[],
+                                                 out missed uuid[])
+returns record
 language plpgsql stable as $$
 declare
   after constant jsonb := sync_collect.pull -> 'after';
@@ -330,8 +394,8 @@ declare
   -- rows that are read at once: few, until it is known how long they are
   chunk int := 20;
   asked int;
-  items internal.sync_item[] := '{}';
   got internal.sync_item[];
+  went uuid[];
   bytes bigint := 0;
   last_id bigint;
   changed record;
@@ -345,6 +409,8 @@ declare
   from_at timestamptz;
   from_id uuid;
 begin
+  items := '{}';
+  missed := '{}';
   if phase = 1 and sync_collect.pull -> 'base' <> 'null' then
     for place in select d from internal.sync_differs(sync_collect.pull) d
                   where after_collection is null or d >= after_collection loop
@@ -354,7 +420,7 @@ begin
                                   case when place = after_collection then (after ->> 'id')::uuid end,
                                   wanted - cardinality(items)) l);
       if cardinality(items) >= wanted then
-        return items;
+        return;
       end if;
     end loop;
   end if;
@@ -362,47 +428,54 @@ begin
   if phase <= 2 then
     last_id := case when phase = 2 then (after ->> 'last_id')::bigint else 0 end;
     loop
-      -- the log is read once for a page; rows that were written by the time they are read are read as they are then,
+      -- the log is read once for a page, or a thousand rows that may have gone; rows are read as they are by then,
       -- but for those that came back after the target: the next pull creates them
       select coalesce(array_agg(d.collection_id order by d.last_id), '{}') as collections,
              array_agg(d.row_id order by d.last_id) as row_ids, array_agg(d.last_id order by d.last_id) as last_ids,
-             array_agg(d.is_held order by d.last_id) as are_held, array_agg(d.is_gone order by d.last_id) as are_gone
+             array_agg(d.is_held order by d.last_id) as are_held,
+             array_agg(d.is_shown order by d.last_id) as are_shown
         into changed
-        from internal.sync_changed(sync_collect.pull, last_id, wanted) d;
+        from internal.sync_changed(sync_collect.pull, last_id, greatest(wanted, 1000)) d;
       if last_id = 0 and cardinality(changed.collections) > chunk then
         chunk := internal.sync_first_chunk(changed.collections);
       end if;
       n := 0;
+      asked := least(chunk, wanted - cardinality(items));
       while n < cardinality(changed.collections) loop
-        collections := changed.collections[n + 1:n + chunk];
-        row_ids := changed.row_ids[n + 1:n + chunk];
+        collections := changed.collections[n + 1:n + asked];
+        row_ids := changed.row_ids[n + 1:n + asked];
         with shown as materialized (
           select g.collection_id, r.id, r.shown
-            from (select u.collection_id, c.name, array_agg(u.row_id) as ids
+            from (select u.collection_id, c.name, internal.sync_shown(sync_collect.pull, c) as conditions,
+                         array_agg(u.row_id) as ids
                     from unnest(collections, row_ids) as u (collection_id, row_id)
                     join app.collections c on c.id = u.collection_id
-                   group by u.collection_id, c.name) g
-           cross join lateral internal.sync_rows(g.name, 'true', g.ids, null, null, null) r
+                   group by u.collection_id, c.id) g
+           cross join lateral internal.sync_rows(g.name, g.conditions, g.ids, null, null, null) r
         )
         select array_agg(row(u.collection_id,
                              case when s.id is null then 'deleted' when u.is_held then 'updated' else 'created' end,
                              u.row_id, s.shown, 2, u.last_id, null, null)::internal.sync_item order by u.last_id)
                  filter (where s.id is not null or u.is_held),
-               bytes + coalesce(sum(octet_length(s.shown::text)), 0)
-          into got, bytes
-          from unnest(collections, row_ids, changed.last_ids[n + 1:n + chunk], changed.are_held[n + 1:n + chunk],
-                      changed.are_gone[n + 1:n + chunk])
-               as u (collection_id, row_id, last_id, is_held, is_gone)
-          left join shown s on s.collection_id = u.collection_id and s.id = u.row_id and not u.is_gone;
+               bytes + coalesce(sum(octet_length(s.shown::text)), 0),
+               array_agg(u.row_id) filter (where s.id is null and u.is_shown)
+          into got, bytes, went
+          from unnest(collections, row_ids, changed.last_ids[n + 1:n + asked], changed.are_held[n + 1:n + asked],
+                      changed.are_shown[n + 1:n + asked])
+               as u (collection_id, row_id, last_id, is_held, is_shown)
+          left join shown s on s.collection_id = u.collection_id and s.id = u.row_id and u.is_shown;
         items := items || got;
+        missed := missed || went;
         if cardinality(items) >= wanted or bytes > internal.page_bytes() then
-          return items;
+          return;
         end if;
-        n := n + chunk;
+        n := n + asked;
         chunk := internal.sync_chunk(bytes, greatest(cardinality(items), 1));
+        -- more than are wanted where none of these was there
+        asked := least(chunk, greatest(wanted - cardinality(items), case when got is null then asked * 2 end));
       end loop;
-      exit when cardinality(changed.collections) < wanted;
-      last_id := changed.last_ids[wanted];
+      exit when cardinality(changed.collections) < greatest(wanted, 1000);
+      last_id := changed.last_ids[cardinality(changed.last_ids)];
     end loop;
   end if;
 
@@ -412,7 +485,13 @@ begin
     for part in select s.* from internal.sync_segments(sync_collect.pull, place) s
                  where phase < 3 or place <> after_collection or s.group_id is null
                     or s.group_id >= (after ->> 'group')::uuid loop
-      aside := coalesce(aside, internal.sync_set_aside(sync_collect.pull, place));
+      if aside is null then
+        aside := internal.sync_set_aside(sync_collect.pull, place);
+        -- what the log names was read above
+        missed := missed || array(select m from app.collections c
+                                   cross join lateral unnest(internal.sync_missed(sync_collect.pull, c)) m
+                                   where c.id = place and m <> all (aside));
+      end if;
       from_at := null;
       from_id := null;
       if phase = 3 and place = after_collection and part.group_id is not distinct from (after ->> 'group')::uuid then
@@ -428,7 +507,7 @@ begin
         exit when read = 0;
         items := items || got;
         if cardinality(items) >= wanted or bytes > internal.page_bytes() then
-          return items;
+          return;
         end if;
         exit when read < asked;
         chunk := internal.sync_chunk(bytes, cardinality(items));
@@ -437,10 +516,10 @@ begin
       end loop;
     end loop;
   end loop;
-  return items;
 end $$;
 comment on function internal.sync_collect is
-  'The entries of a page, in their order, and one more where there is one. Of more than 8 MB the part that was read.';
+  'The entries of a page, in their order, and one more where there is one; of more than 8 MB the part that was read.
+   missed are rows that were there at the target of the pull, and have gone before they could be sent.';
 
 create or replace function internal.sync_after(i internal.sync_item) returns jsonb
 language sql stable
@@ -456,6 +535,8 @@ language plpgsql volatile as $$
 declare
   pull jsonb;
   items internal.sync_item[];
+  missed uuid[];
+  pushed uuid[] := '{}';
   loses boolean;
   n int;
   has_more boolean;
@@ -475,17 +556,24 @@ begin
     pull := internal.sync_pull_begin(sync_pull.client_id, sync_pull.checkpoint, sync_pull.collections);
     -- groups and roles are those of the snapshot that the rows are read with; a policy may be a newer one than it has,
     -- and stays from then on, because its change waits for who reads the table
-    select internal.sync_collect(pull, sync_pull.page_limit), internal.sync_loses_now(pull) into items, loses;
+    select c.items, c.missed, internal.sync_loses_now(pull) into items, missed, loses
+      from internal.sync_collect(pull, sync_pull.page_limit) c;
     loses := loses or internal.sync_loses_now(pull);
     -- what decides has changed since it was read: a first page is read again, a later one is refused
     exit when not loses;
   end loop;
+  if pull -> 'after' <> '{"phase": 1}' then
+    pushed := internal.sync_pushed(pull);
+  end if;
   -- a page that is cut for its bytes ends before its last entry
   has_more := cardinality(items) > sync_pull.page_limit
     or cardinality(items) > 1
        and coalesce((select sum(octet_length(i.shown::text)) from unnest(items) i), 0) > internal.page_bytes();
   n := least(cardinality(items) - has_more::int, sync_pull.page_limit);
-  number := internal.sync_pull_end(pull, case when has_more then internal.sync_after(items[n]) end, n);
+  missed := array(select jsonb_array_elements_text(pull -> 'missed')::uuid union select unnest(missed)
+                  -- one that came back in time
+                  except select i.id from unnest(items[:n]) i where i.list <> 'deleted');
+  number := internal.sync_pull_end(pull, case when has_more then internal.sync_after(items[n]) end, n, missed);
   if number is null then
     return row(0, '{"needs_place": true}', null)::api.reply;
   end if;
@@ -501,11 +589,13 @@ begin
       'schema', coalesce(json_object_agg(c.name, c.schema_version order by c.name), '{}'))
       from app.collections c
       left join (select i.collection_id as id,
-                        json_agg(i.shown order by i.n) filter (where i.list = 'created') as created,
-                        json_agg(i.shown order by i.n) filter (where i.list = 'updated') as updated,
+                        json_agg(i.shown order by i.n) filter (where i.list = 'created' and not p.is_own) as created,
+                        json_agg(i.shown order by i.n) filter (where i.list = 'updated'
+                                                                  or i.list = 'created' and p.is_own) as updated,
                         json_agg(i.id order by i.n) filter (where i.list = 'deleted') as deleted
                    from unnest(items[:n]) with ordinality as i (collection_id, list, id, shown, phase, last_id,
                                                                 group_id, created_at, n)
+                  cross join lateral (select i.id = any (pushed) as is_own) p
                   group by 1) l on l.id = c.id
      where c.id in (select jsonb_array_elements_text(pull -> 'asked')::uuid)));
 end $$;
