@@ -87,12 +87,27 @@ export const createSync = (app: App, options: SyncOptions = {}): Sync => {
       await work(ofUser(user))
     })
 
+  /** Whose rows are on the device: those of one who left go, also where the app ended before they were gone. */
+  const ownerKey = `${place}:owner`
+  const clearOthers = async (user: string | undefined): Promise<void> => {
+    const owner = (await store.get(ownerKey)) as string | undefined
+    if (owner === user) return
+    if (owner !== undefined) await ofUser(owner).forget(false)
+    await store.write(new Map([[ownerKey, user]]))
+  }
+
+  let isMissingTold = false
+  const tellMissing = (error: unknown) => {
+    if (!isMissingTold) tellError(error)
+    isMissingTold = true
+  }
   const callsFor = async (user: string) => {
     let clientId = ''
     await change(user, async (rows) => {
+      await clearOthers(user)
       clientId = (await rows.begin()).clientId
     })
-    return createSyncCalls(app, async () => ({ userId: user, clientId }), collections)
+    return createSyncCalls(app, async () => ({ userId: user, clientId }), collections, tellMissing)
   }
 
   const isKept = (collection: string) => !collections || collections.includes(collection)
@@ -166,15 +181,22 @@ export const createSync = (app: App, options: SyncOptions = {}): Sync => {
   let user: string | undefined
   const started = current().then((id) => {
     user ??= id
-    if (id !== undefined) schedule(delay)
+    if (id !== undefined) return schedule(delay)
+    return exclusively(place, async () => {
+      if ((await current()) === undefined) await clearOthers(undefined)
+    })
   })
-  started.catch(() => undefined)
+  started.catch(tellError)
   const forget = sessions.onChange((session, end) => {
     const gone = user
     user = session?.userId
     if (session) schedule(delay)
     const isOver = end === 'deleted' || end === 'signed out'
-    const clear = () => exclusively(place, () => ofUser(gone as string).forget(end === 'deleted'))
+    const clear = () =>
+      exclusively(place, async () => {
+        await ofUser(gone as string).forget(end === 'deleted')
+        if ((await store.get(ownerKey)) === gone) await store.write(new Map([[ownerKey, undefined]]))
+      })
     const cleared = isOver && gone !== undefined ? clear() : Promise.resolve()
     cleared.then(() => watch.tell()).catch(() => undefined)
   })

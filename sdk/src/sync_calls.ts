@@ -101,6 +101,7 @@ export const createSyncCalls = (
   app: App,
   owner: () => Promise<Owner>,
   collections: readonly string[] | undefined,
+  onMissing?: (error: unknown) => void,
 ): SyncCalls => {
   const { transport, sessions } = app.inside
   const { credentials } = sessions
@@ -123,21 +124,38 @@ export const createSyncCalls = (
     return body
   }
 
-  const pullPage: SyncCalls['pullPage'] = async (checkpoint, limit) => {
-    const ask = async (from: string | null) =>
-      (
-        await asOwner(pull, (client_id) => ({
-          client_id,
-          checkpoint: from,
-          ...(collections ? { collections: [...collections] } : {}),
-          ...(limit === undefined ? {} : { limit }),
-        }))
-      ).data
+  let asked = collections
+  const ask = async (checkpoint: string | null, limit?: number) =>
+    (
+      await asOwner(pull, (client_id) => ({
+        client_id,
+        checkpoint,
+        ...(asked ? { collections: [...asked] } : {}),
+        ...(limit === undefined ? {} : { limit }),
+      }))
+    ).data
+
+  /** A collection that the project has dropped since this version of the app was made does not keep the others from syncing. */
+  const askKnown: typeof ask = async (checkpoint, limit) => {
     try {
-      return { ...(await ask(checkpoint)), isWhole: checkpoint === null }
+      return await ask(checkpoint, limit)
+    } catch (error) {
+      if (!asked || !isRefusal(error, 'COLLECTION_NOT_FOUND')) throw error
+      const { schema } = (await asOwner(pull, (client_id) => ({ client_id, checkpoint: null, limit: 1 }))).data
+      const known = asked.filter((name) => name in schema)
+      if (known.length === 0 || known.length === asked.length) throw error
+      asked = known
+      onMissing?.(error)
+      return await ask(checkpoint, limit)
+    }
+  }
+
+  const pullPage: SyncCalls['pullPage'] = async (checkpoint, limit) => {
+    try {
+      return { ...(await askKnown(checkpoint, limit)), isWhole: checkpoint === null }
     } catch (error) {
       if (checkpoint === null || !isRefusal(error, 'CHECKPOINT_EXPIRED')) throw error
-      return { ...(await ask(null)), isWhole: true }
+      return { ...(await askKnown(null, limit)), isWhole: true }
     }
   }
 

@@ -47,6 +47,7 @@ type Transaction = {
   oncomplete: (() => void) | null
   onabort: (() => void) | null
   objectStore(name: string): Values
+  abort(): void
 }
 type Database = {
   onclose: (() => void) | null
@@ -86,13 +87,28 @@ const indexedSyncStore = (indexed: Indexed, ranges: Ranges): SyncStore => {
     })
     return opened
   }
+  const begin = async (mode: 'readonly' | 'readwrite'): Promise<Transaction> => {
+    try {
+      return (await open()).transaction(values, mode)
+    } catch (error) {
+      // a browser that has closed the database, as one does in the background, does not always tell
+      if ((error as { name?: unknown } | null)?.name !== 'InvalidStateError') throw error
+      opened = undefined
+      return (await open()).transaction(values, mode)
+    }
+  }
   const run = async <T>(mode: 'readonly' | 'readwrite', work: (store: Values) => () => T): Promise<T> => {
-    const database = await open()
+    const transaction = await begin(mode)
     return new Promise<T>((resolve, reject) => {
-      const transaction = database.transaction(values, mode)
-      const answer = work(transaction.objectStore(values))
-      transaction.oncomplete = () => resolve(answer())
       transaction.onabort = () => reject(transaction.error)
+      try {
+        const answer = work(transaction.objectStore(values))
+        transaction.oncomplete = () => resolve(answer())
+      } catch (error) {
+        // a value that cannot be stored: what came before it is not stored either
+        reject(error)
+        transaction.abort()
+      }
     })
   }
   return {

@@ -11,9 +11,10 @@ const setting = JSON.stringify({ url: harness.url, key: project.clientKey })
 const source = `
   import * as sdk from './src/index.ts'
   import * as client from './src/generated/client.ts'
+  import { defaultSyncStore } from './src/sync_store.ts'
   const ahead = Number(new URLSearchParams(location.search).get('ahead') ?? 0)
   const app = sdk.createApp({ ...${setting}, now: () => Date.now() + ahead })
-  globalThis.sdk = { ...sdk, client, app, events: sdk.createEvents(app, { delay: 50 }) }`
+  globalThis.sdk = { ...sdk, client, app, defaultSyncStore, events: sdk.createEvents(app, { delay: 50 }) }`
 const { open, profile } = await startChromium(source, join(root, 'sdk'))
 /** Code in a page, where everything of the SDK is in `sdk`. */
 const run = (page: { evaluate(code: string): Promise<any> }, code: string) =>
@@ -160,5 +161,33 @@ test('rows are in the page’s IndexedDB: they outlive a reload, and the tabs sh
   // whoever comes next on this page sees nothing of it, and finds nothing
   await run(next, 'await sdk.app.signOut(); await sdk.app.ensureSignedIn(); await sync.now()')
   expect(await run(next, 'return notes.rows()')).toEqual([])
+  await context.close()
+})
+
+test('IndexedDB has all of a write or nothing, and is opened again when the browser has closed it', async () => {
+  const context = await profile()
+  const page = await open(context)
+  const got = await run(
+    page,
+    `const store = sdk.defaultSyncStore()
+     await store.write(new Map([['a', 1]]))
+     const error = await store.write(new Map([['a', 2], ['b', () => 1], ['c', 3]])).catch(({ name }) => name)
+     const { transaction } = IDBDatabase.prototype
+     let closed = 0
+     IDBDatabase.prototype.transaction = function (...args) {
+       if (closed++ === 0) this.close()
+       return transaction.apply(this, args)
+     }
+     await store.write(new Map([['d', 4]]))
+     return [error, closed, await store.list('')]`,
+  )
+  expect(got).toEqual([
+    'DataCloneError',
+    2,
+    [
+      ['a', 1],
+      ['d', 4],
+    ],
+  ])
   await context.close()
 })

@@ -247,6 +247,8 @@ test('a deleted user leaves nothing', async () => {
   const store = memorySyncStore()
   const phone = await start({}, { store })
   await phone.notes.insert({ title: 'a' })
+  await phone.sync.now()
+  await phone.notes.insert({ title: 'b' })
   const { deleteMe } = await import('../../sdk/src/generated/client.ts')
   await phone.app.call(deleteMe, { body: { confirm: 'DELETE' } })
   await expect.poll(() => store.list('')).toEqual([])

@@ -164,38 +164,6 @@ test('a checkpoint that expires in the middle of a pull begins it again', async 
   expect(new Set(await tablet.titles()).size).toBe(1200)
 })
 
-test('a collection that this sync does not keep takes no write', async () => {
-  const phone = await start({}, { collections: ['notes'] })
-  await expect(phone.plans.insert({ title: 'a' })).rejects.toMatchObject({ code: 'COLLECTION_NOT_FOUND' })
-  await expect(phone.sync.transaction([put('a'), { ...put('b'), collection: 'plans' }])).rejects.toMatchObject({
-    code: 'COLLECTION_NOT_FOUND',
-  })
-  expect(await phone.sync.size()).toBe(0)
-})
-
-test('a collection that the server does not sync takes back what is written to it', async () => {
-  const phone = await start({}, { collections: undefined })
-  const typo = phone.sync.collection('ntoes')
-  const good = await phone.notes.insert({ title: 'good' })
-  await typo.insert({ title: 'a' } as never)
-  await phone.sync.now()
-  expect(phone.verdicts).toMatchObject([{ status: 'applied' }, { code: 'COLLECTION_NOT_FOUND' }])
-  expect(await typo.rows()).toEqual([])
-  expect(await stored(good)).toMatchObject({ title: 'good' })
-})
-
-test('what was written for a collection before an update of the app that drops it is sent, and not kept', async () => {
-  const store = memorySyncStore()
-  const phone = await start({}, { store })
-  await phone.sync.now()
-  const id = await phone.notes.insert({ title: 'a' })
-  phone.sync.close()
-  const less = syncOf(phone.app, { store, collections: ['plans'] })
-  await less.sync.now()
-  expect(await stored(id)).toMatchObject({ title: 'a' })
-  expect((await store.list('')).filter(([key]) => key.includes('/row/'))).toEqual([])
-})
-
 test('two tabs with one store send each write once, and both show it', async () => {
   const store = memorySyncStore()
   const one = await start({}, { store })
