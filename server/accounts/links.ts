@@ -43,9 +43,12 @@ const newPassword = async (context: HandlerContext, trustsYoung: boolean) => {
   return { password_hash: await context.services.passwords.hash(password), checked_hash }
 }
 
+/** What the access of Supabase's clients changes beside: no route takes it from a client. */
+const profileOf = ({ body }: HandlerContext) => (body['profile'] === undefined ? {} : { profile: body['profile'] })
+
 export const setPassword = async (context: HandlerContext) => {
   refuseWeak((context.body as Passwords).password)
-  return context.call('auth_password_set', await newPassword(context, true))
+  return context.call('auth_password_set', { ...(await newPassword(context, true)), ...profileOf(context) })
 }
 
 const linkHash = (context: HandlerContext, channel: 'email' | 'phone') => {
@@ -60,6 +63,7 @@ const linkEmail = async (context: HandlerContext) =>
     email: context.body['email'],
     secret_hash: linkHash(context, 'email'),
     ...(context.body['password'] === undefined ? {} : await newPassword(context, false)),
+    ...profileOf(context),
   })
 
 const linkSocial = async (context: HandlerContext) => {
@@ -83,6 +87,7 @@ export const link = async (context: HandlerContext) => {
       return context.call('auth_link_phone', {
         phone: context.body['phone'],
         secret_hash: linkHash(context, 'phone'),
+        ...profileOf(context),
       })
     case 'password':
       return context.call('auth_link_password', await newPassword(context, false))

@@ -91,28 +91,43 @@ const getUser: Handler = async ({ ask, request }) => {
 
 const noSession = () => refusal(401, 'UNAUTHORIZED', 'Sign in first.')
 
-/** A new address takes two steps: the first sends a code to it, the second brings the code as `nonce`. */
-const linkAddress = async ({ body, ask }: Context, channel: 'email' | 'phone'): Promise<object> => {
-  const [address, code] = [body[channel], body['nonce']]
-  if (code !== undefined) {
-    await ask('link', { body: { provider: channel, [channel]: address, code } })
-    return {}
-  }
-  await ask(channel === 'email' ? 'emailCode' : 'phoneCode', { body: { [channel]: address, purpose: 'link' } })
-  return { [`new_${channel}`]: address }
+type Channel = 'email' | 'phone'
+const addressed = (body: Context['body']): readonly Channel[] =>
+  (['email', 'phone'] as const).filter((name) => body[name] !== undefined && (name === 'email' || body[name] !== ''))
+
+/** The first step of a new address: a code is sent to it. Nothing of the user changes. */
+const requestLink = async ({ body, ask }: Context, channel: Channel): Promise<object> => {
+  await ask(channel === 'email' ? 'emailCode' : 'phoneCode', { body: { [channel]: body[channel], purpose: 'link' } })
+  return { [`new_${channel}`]: body[channel] }
+}
+
+/** All that changes, changes in one transaction: the second step of a new address, which brings the code as `nonce`, or the password; and the profile. */
+const change = async ({ body, ask }: Context, proved: Channel | undefined): Promise<OurUser> => {
+  const { nonce: code, password, current_password, data } = body
+  const profile = changeOf(data)
+  const beside = profile ? { beside: { profile } } : {}
+  if (proved) return ask<OurUser>('link', { body: { provider: proved, [proved]: body[proved], code }, ...beside })
+  if (password === undefined) return profile ? ask<OurUser>('update', { body: profile }) : ask<OurUser>('me')
+  await ask('password', {
+    body: { password, ...(current_password === undefined ? {} : { current_password }) },
+    ...beside,
+  })
+  return ask<OurUser>('me')
 }
 
 const updateUser: Handler = async (context) => {
-  const { body, ask, request } = context
+  const { body, request } = context
   if (request.headers.authorization === undefined) throw noSession()
-  const { email, phone, password, current_password, data } = body
-  const change = changeOf(data)
+  changeOf(body['data'])
+  const [first, second] = addressed(body)
+  const isProved = first !== undefined && body['nonce'] !== undefined
+  if (isProved && second)
+    throw invalid('nonce', 'is the code of one address: change email and phone one after the other')
+  if (isProved && body['password'] !== undefined)
+    throw invalid('password', 'is changed by a call of its own, not with the code of an address')
   let more = {}
-  if (email !== undefined) more = await linkAddress(context, 'email')
-  if (phone !== undefined && phone !== '') more = { ...more, ...(await linkAddress(context, 'phone')) }
-  if (password !== undefined)
-    await ask('password', { body: { password, ...(current_password === undefined ? {} : { current_password }) } })
-  return userOf(change ? await ask<OurUser>('update', { body: change }) : await ask<OurUser>('me'), more)
+  if (!isProved) for (const channel of addressed(body)) more = { ...more, ...(await requestLink(context, channel)) }
+  return userOf(await change(context, isProved ? first : undefined), more)
 }
 
 /** The code of the answer is exchanged as that of a sign-in. */

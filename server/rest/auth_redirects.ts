@@ -55,7 +55,8 @@ export const serveRedirects = (services: Services) => async (app: FastifyInstanc
   const limited = async (request: FastifyRequest) =>
     services.rateLimiter.take([{ key: `ip ${addressKey(request.ip)}`, perSecond: 60, burst: 200 }])
 
-  app.get('/auth/v1/authorize', { preHandler: limited }, async (request, reply) => {
+  // what only looks at an address must neither begin a sign-in nor ask a provider
+  app.get('/auth/v1/authorize', { preHandler: limited, exposeHeadRoute: false }, async (request, reply) => {
     const project = await projectOf(services, request)
     if (!project.restEnabled) throw disabled()
     return authorize(contextFor(request, project), request.query as Query, reply)

@@ -24,6 +24,8 @@ export type Asked = {
   readonly as?: Caller
   /** Fields that the body may have beside those of the route, where another caller than its own asks. */
   readonly alsoTaken?: Readonly<Record<string, z.ZodType>>
+  /** What the handler of the route gets beside its body, which no client can send to the route itself. */
+  readonly beside?: Readonly<Record<string, unknown>>
 }
 
 export type Answered = { readonly status: number; readonly body: { readonly data: unknown } & Record<string, unknown> }
@@ -36,7 +38,7 @@ export const through = async (
   services: Services,
   request: FastifyRequest,
   route: Route,
-  { body, params = {}, query = {}, session, as, alsoTaken }: Asked = {},
+  { body, params = {}, query = {}, session, as, alsoTaken, beside }: Asked = {},
 ): Promise<Answered> => {
   const area = services.areaOf(route)
   if (session !== undefined) request.headers.authorization = `Bearer ${session}`
@@ -50,13 +52,19 @@ export const through = async (
           ...(alsoTaken ? { body: (route.body as z.ZodObject).extend(alsoTaken) } : {}),
         }
       : route
-    const answer = await serve(area, asked, request, services, sent)
+    const answer = await serve(area, beside ? withMore(asked, beside) : asked, request, services, sent)
     const read = exactJson(answer.body.toString()) as Answered['body'] & { error?: Refused }
     if (answer.status >= 400 && read.error) throw refusedWith(answer.status, read.error, answer.headers)
     return { status: answer.status, body: read }
   } catch (error) {
     throw error instanceof ApiError && !area.notMigrated ? error : answerOf(error, request, services, route, area)
   }
+}
+
+const withMore = (route: Route, more: Readonly<Record<string, unknown>>): Route => {
+  const { handle } = route
+  if (!handle) throw new Error(`${route.path} has no handler that could get more`)
+  return { ...route, handle: (context) => handle({ ...context, body: { ...context.body, ...more } }) }
 }
 
 type Refused = { readonly code: string; readonly message: string; readonly details?: Record<string, unknown> }

@@ -72,6 +72,17 @@ test('a HEAD of the callback spends nothing', async () => {
   expect(location.searchParams.get('error')).toBe('access_denied')
 })
 
+test('a HEAD of the address that begins a sign-in begins none', async () => {
+  await admin.patch('', { rest_enabled: true })
+  const flows = () => project.sql('select count(*)::int as count from app.oauth_flows')
+  const address = `${root}/authorize?provider=acme&code_challenge=${newPkce().challenge}`
+  const before = await flows()
+  const looked = await fetch(address, { method: 'HEAD', redirect: 'manual' })
+  expect([looked.status, looked.headers.get('location'), await flows()]).toEqual([404, null, before])
+  expect((await open(address)).status).toBe(302)
+  expect(await flows()).toEqual([{ count: before[0].count + 1 }])
+})
+
 test('a form that is too large is told its limit', async () => {
   const post = async (bytes: number) => {
     const response = await fetch(`${root}/callback`, { method: 'POST', body: 'a'.repeat(bytes) })

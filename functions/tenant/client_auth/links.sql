@@ -18,7 +18,7 @@ $$;
 comment on function internal.linked_reply is 'The caller''s profile after the change.';
 
 create or replace function api.auth_link_email(email text, secret_hash text, password_hash text default null,
-                                               checked_hash text default null)
+                                               checked_hash text default null, profile json default null)
 returns api.reply
 language plpgsql volatile as $$
 declare
@@ -44,13 +44,16 @@ begin
   if auth_link_email.password_hash is not null then
     perform internal.set_password(me, auth_link_email.password_hash, auth_link_email.checked_hash);
   end if;
+  perform internal.profile_also(auth_link_email.profile);
   return internal.linked_reply();
 end $$;
 comment on function api.auth_link_email is
   'Links an address by a code that this session requested, and replaces the former address; password and sessions stay.
+   profile: what the access of Supabase''s clients changes with it.
    Refuses 401 OTP_INVALID, UNAUTHORIZED, 409 IDENTITY_IN_USE. Locks address, user, code.';
 
-create or replace function api.auth_link_phone(phone text, secret_hash text) returns api.reply
+create or replace function api.auth_link_phone(phone text, secret_hash text, profile json default null)
+returns api.reply
 language plpgsql volatile as $$
 declare
   normal constant text := internal.email_normal(auth_link_phone.phone);
@@ -72,6 +75,7 @@ begin
   if me.phone is distinct from normal or not me.phone_verified then
     perform internal.identity_linked_notify(me.id, 'phone');
   end if;
+  perform internal.profile_also(auth_link_phone.profile);
   return internal.linked_reply();
 end $$;
 comment on function api.auth_link_phone is

@@ -134,15 +134,30 @@ comment on function internal.set_password is
   'Replaces the password that the server has checked (null: none was set). Refuses 401 UNAUTHORIZED when it has changed
    since, 400 INVALID_INPUT without an email.';
 
-create or replace function api.auth_password_set(password_hash text, checked_hash text default null) returns api.reply
+create or replace function internal.profile_also(profile json) returns void
+language plpgsql volatile security definer set search_path = '' as $$
+begin
+  if internal.user_id() is not null and profile_also.profile is not null then
+    perform api.me_update(profile_also.profile);
+  end if;
+end $$;
+comment on function internal.profile_also is
+  'A change of the caller''s profile beside another one of their account, in its transaction; null changes nothing.
+   Fails as api.me_update.';
+
+create or replace function api.auth_password_set(password_hash text, checked_hash text default null,
+                                                 profile json default null)
+returns api.reply
 language plpgsql volatile as $$
 declare
   me constant app.users := internal.session_owner();
 begin
   perform internal.set_password(me, auth_password_set.password_hash, auth_password_set.checked_hash);
   perform internal.end_sessions(me.id, 'password', internal.session_id());
+  perform internal.profile_also(auth_password_set.profile);
   return internal.reply(200, '{"success": true}');
 end $$;
 comment on function api.auth_password_set is
-  'Sets the caller''s password and ends their other sessions. Refuses 400 INVALID_INPUT, 401 UNAUTHORIZED. Locks the
+  'Sets the caller''s password and ends their other sessions; profile: what the access of Supabase''s clients changes
+   with it. Refuses 400 INVALID_INPUT, 401 UNAUTHORIZED. Locks the
    user.';
