@@ -1,5 +1,5 @@
 // npm run proof:versions [-- 15 17]: the product's story on each major version of Postgres that docs/configuration.md names, with the role that the self-hosting guide makes: a
-// developer, a project, an event, its streak and its webhook, REST, GraphQL, realtime, files, a backup and its restores. The versions come from npm.
+// developer, a project, an event, its streak and its webhook, REST, GraphQL, realtime, files, a backup and its restores; and functions over REST. The versions come from npm.
 import { execFile, spawn } from 'node:child_process'
 import { once } from 'node:events'
 import { mkdir } from 'node:fs/promises'
@@ -40,9 +40,12 @@ const packageOf = async (major: string): Promise<string | null> => {
   return found
 }
 
+/** The story, and what Postgres itself does otherwise before 18: JSON of void, which functions over REST may answer. */
+const tests = ['test/backup/everything.test.ts', 'test/rest/functions.test.ts']
+
 const tell = async (major: string): Promise<boolean> => {
   const folder = await packageOf(major)
-  const child = spawn('npm', ['run', '-s', 'test:only', '--', 'test/backup/everything.test.ts', '--maxWorkers=1'], {
+  const child = spawn('npm', ['run', '-s', 'test:only', '--', ...tests, '--maxWorkers=1'], {
     cwd: root,
     stdio: 'inherit',
     env: { ...process.env, ...(folder ? { TRELLIS_POSTGRES: folder } : {}) },

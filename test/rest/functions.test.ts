@@ -103,6 +103,21 @@ describe('functions', () => {
     expect(await client.rpc('nothing', { n: 1 })).toMatchObject({ status: 204, error: null, data: null })
     expect(await client.rpc('nothing', { n: 1 }, { get: true })).toMatchObject({ status: 204, error: null })
     expect((await client.rpc('nothing_of_many')).error).toBeNull()
+    // no version of Postgres has JSON of void before 18, and none is asked for it
+    const asked = (name: string) => {
+      const call = () => client.rpc(name, name === 'nothing' ? { n: 1 } : {}, { count: 'exact' })
+      return [
+        call(),
+        call().select('*'),
+        call().limit(1).csv(),
+        call().single(),
+        call().eq(name, 'x'),
+        call().order(name),
+      ]
+    }
+    const statuses = async (name: string) => (await Promise.all(asked(name))).map(({ status }) => status)
+    expect(await statuses('nothing')).toEqual([204, 204, 204, 204, 400, 400])
+    expect(await statuses('nothing_of_many')).toEqual([200, 200, 200, 406, 400, 400])
     const traceparent = '00-4bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b7-01'
     const traced = client.rpc('trace_of').setHeader('traceparent', traceparent).setHeader('baggage', 'a=1')
     const { data } = await traced.setHeader('cookie', 'c=1')

@@ -3,6 +3,7 @@ import { cpSync } from 'node:fs'
 import { chmod, mkdir, readdir, readFile, rename, rm, stat } from 'node:fs/promises'
 import { join } from 'node:path'
 import { pino } from 'pino'
+import { binariesIn } from '#fleet/embedded/binaries.ts'
 import { type EmbeddedPostgres, startEmbeddedPostgres } from '#fleet/embedded/server.ts'
 import { prepare } from '#fleet/prepare.ts'
 import { readConfig } from '#server/config.ts'
@@ -25,9 +26,10 @@ export type StartedBase = Base & {
 
 /**
  * One Postgres for the whole run: embedded in `folder`, or the server of DATABASE_URL. Its control database, its template and a
- * ready project's database are made once, for every test to copy. `keep` takes them from a former run where nothing has changed since.
+ * ready project's database are made once, for every test to copy. `mayKeep` takes them from a former run where nothing has changed since.
  */
-export const startBase = async (folder: string, keep: boolean): Promise<StartedBase> => {
+export const startBase = async (folder: string, mayKeep: boolean): Promise<StartedBase> => {
+  const keep = mayKeep && !otherVersion
   const secretsKey = process.env['SECRETS_KEY'] ?? Buffer.alloc(32, 7).toString('base64')
   const given = process.env['DATABASE_URL']
   if (given) {
@@ -49,9 +51,13 @@ export const startBase = async (folder: string, keep: boolean): Promise<StartedB
   return { ...found, clusterId: await clusterIdOf(found), postmaster: postgres.pid, stop: () => postgres.stop() }
 }
 
-const start = (dataDir: string): Promise<EmbeddedPostgres> =>
+/** The package of another version of Postgres, of which nothing is kept: `npm run proof:versions` names each. */
+const otherVersion = process.env['TRELLIS_POSTGRES']
+
+const start = async (dataDir: string): Promise<EmbeddedPostgres> =>
   startEmbeddedPostgres({
     dataDir,
+    ...(otherVersion ? { binaries: await binariesIn(otherVersion) } : {}),
     superuserPassword: 'test',
     sync: false,
     maxConnections: 600,
