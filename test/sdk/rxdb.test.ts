@@ -5,13 +5,14 @@ import { getRxStorageMemory } from 'rxdb/plugins/storage-memory'
 import { expect, onTestFinished, test } from 'vitest'
 import { startHarness } from '#test/support/harness.ts'
 import { network } from '#test/support/sdk.ts'
-import { startNotes } from '#test/support/sync_devices.ts'
+import { comeTogether, followGroup, type LibraryDevice, startNotes } from '#test/support/sync_devices.ts'
 import type { App, Refusal } from '../../sdk/src/index.ts'
 import { type RxdbOptions, rxdbSync } from '../../sdk/src/rxdb.ts'
 
 /** RxDB's replication, as it is published, against the server. */
 const harness = await startHarness()
-const { project, devices, teamOf, stored, write } = await startNotes(harness)
+const all = await startNotes(harness)
+const { project, devices, stored, write } = all
 
 type Doc = { id: string; title?: string; n?: number; updated_at?: string; group_id?: string }
 const schema = {
@@ -71,24 +72,19 @@ const two = async (apps: readonly App[], options: Parameters<typeof open>[1] = {
   return { phone: phone as Awaited<ReturnType<typeof open>>, tablet: tablet as Awaited<ReturnType<typeof open>> }
 }
 
+const ofLibrary = (one: Awaited<ReturnType<typeof open>>): LibraryDevice => ({
+  ...one,
+  async sync() {
+    await one.sync('notes')
+    await one.sync('plans')
+  },
+  notes: async () => shown(await one.rows()),
+  plans: () => one.rows('plans'),
+})
+
 test('two devices come together over a network that loses every third answer', async () => {
   const { phone, tablet } = await two((await devices()).apps)
-  const both = [phone, tablet]
-  const ids: string[] = []
-  for (let round = 0; round < 5; round += 1) {
-    for (const [n, one] of both.entries()) ids.push(await one.make({ title: `${round} of ${n}`, n }))
-    if (round > 0) await tablet.set(ids[round * 2 - 1] as string, { n: 10 + round })
-    for (const one of both) await one.sync()
-  }
-  await phone.remove(ids[0] as string)
-  const early = await phone.make({ title: 'never sent' })
-  await phone.remove(early)
-  for (const one of [...both, ...both]) await one.sync()
-  const rows = shown(await phone.rows())
-  expect(rows).toHaveLength(9)
-  expect(shown(await tablet.rows())).toEqual(rows)
-  for (const { id, title, n } of rows) expect(await stored(id)).toEqual({ title, n })
-  expect(await stored(early)).toBeUndefined()
+  await comeTogether(ofLibrary(phone), ofLibrary(tablet), all)
   expect([...phone.refusals, ...tablet.refusals]).toEqual([])
 })
 
@@ -181,19 +177,8 @@ test('a transaction is rolled back as a whole', async () => {
 })
 
 test('rows of a group go and come with the membership', async () => {
-  const { plan, join, leave } = await teamOf()
   const { apps, userId } = await devices()
-  const phone = await open(apps[0])
-  await phone.sync('plans')
-  await join(userId)
-  await phone.sync('plans')
-  expect(await phone.rows('plans')).toMatchObject([{ id: plan, title: 'plan' }])
-  await leave(userId)
-  await phone.sync('plans')
-  expect(await phone.rows('plans')).toEqual([])
-  await join(userId)
-  await phone.sync('plans')
-  expect(await phone.rows('plans')).toMatchObject([{ id: plan }])
+  await followGroup(ofLibrary(await open(apps[0])), userId, all)
 })
 
 test('after a checkpoint that has expired everything comes again, and what was not pushed is kept', async () => {

@@ -3,13 +3,14 @@ import { createCollection, createLiveQueryCollection, createTransaction, gt } fr
 import { expect, onTestFinished, test } from 'vitest'
 import { startHarness } from '#test/support/harness.ts'
 import { network } from '#test/support/sdk.ts'
-import { startNotes } from '#test/support/sync_devices.ts'
+import { comeTogether, followGroup, type LibraryDevice, startNotes } from '#test/support/sync_devices.ts'
 import { type App, createSync, memorySyncStore, type Row, type Verdict } from '../../sdk/src/index.ts'
 import { tanstackMutation, tanstackSync } from '../../sdk/src/tanstack_db.ts'
 
 /** TanStack DB, as it is published, against the server. */
 const harness = await startHarness()
-const { devices, teamOf, stored } = await startNotes(harness)
+const all = await startNotes(harness)
+const { devices, teamOf, stored } = all
 type Note = Row & { readonly title?: string; readonly n?: number }
 
 const open = async (app: App, store = memorySyncStore()) => {
@@ -39,25 +40,18 @@ const open = async (app: App, store = memorySyncStore()) => {
   return { sync, notes, plans, verdicts, make, set, rows }
 }
 
+const ofLibrary = (one: Awaited<ReturnType<typeof open>>): LibraryDevice => ({
+  ...one,
+  remove: (id) => one.notes.delete(id).isPersisted.promise,
+  sync: () => one.sync.now(),
+  notes: one.rows,
+  plans: () => one.plans.toArray,
+})
+
 test('two devices come together over a network that loses every third answer', async () => {
   const { apps } = await devices()
   const [phone, tablet] = [await open(apps[0]), await open(apps[1])]
-  const both = [phone, tablet]
-  const ids: string[] = []
-  for (let round = 0; round < 5; round += 1) {
-    for (const [n, one] of both.entries()) ids.push(await one.make({ title: `${round} of ${n}`, n }))
-    if (round > 0) await tablet.set(ids[round * 2 - 1] as string, { n: 10 + round })
-    for (const one of both) await one.sync.now()
-  }
-  await phone.notes.delete(ids[0] as string).isPersisted.promise
-  const early = await phone.make({ title: 'short' })
-  await phone.notes.delete(early).isPersisted.promise
-  for (const one of [...both, ...both]) await one.sync.now()
-  const rows = phone.rows()
-  expect(rows).toHaveLength(9)
-  expect(tablet.rows()).toEqual(rows)
-  for (const { id, title, n } of rows) expect(await stored(id)).toEqual({ title, n })
-  expect(await stored(early)).toBeUndefined()
+  await comeTogether(ofLibrary(phone), ofLibrary(tablet), all)
   expect([...phone.verdicts, ...tablet.verdicts].every(({ status }) => status === 'applied')).toBe(true)
 })
 
@@ -117,17 +111,6 @@ test('a refused write is taken back, and a transaction as a whole', async () => 
 })
 
 test('rows of a group go and come with the membership', async () => {
-  const { plan, join, leave } = await teamOf()
   const { apps, userId } = await devices()
-  const phone = await open(apps[0])
-  await phone.sync.now()
-  await join(userId)
-  await phone.sync.now()
-  expect(phone.plans.toArray).toMatchObject([{ id: plan, title: 'plan' }])
-  await leave(userId)
-  await phone.sync.now()
-  expect(phone.plans.toArray).toEqual([])
-  await join(userId)
-  await phone.sync.now()
-  expect(phone.plans.toArray).toMatchObject([{ id: plan }])
+  await followGroup(ofLibrary(await open(apps[0])), userId, all)
 })

@@ -6,13 +6,14 @@ import { setGenerator } from '@nozbe/watermelondb/utils/common/randomId/index.js
 import { beforeEach, expect, test, vi } from 'vitest'
 import { startHarness } from '#test/support/harness.ts'
 import { network } from '#test/support/sdk.ts'
-import { startNotes } from '#test/support/sync_devices.ts'
+import { comeTogether, followGroup, type LibraryDevice, startNotes } from '#test/support/sync_devices.ts'
 import type { App, Refusal } from '../../sdk/src/index.ts'
 import { type WatermelonOptions, watermelonSync } from '../../sdk/src/watermelondb.ts'
 
 /** WatermelonDB, as it is published, against the server. */
 const harness = await startHarness()
-const { project, devices, teamOf, stored, write } = await startNotes(harness)
+const all = await startNotes(harness)
+const { project, devices, teamOf, stored, write } = all
 setGenerator(() => randomUUID())
 // it tells how its database is set up
 vi.spyOn(console, 'log').mockImplementation(() => undefined)
@@ -70,28 +71,17 @@ const open = (app: App, options: WatermelonOptions = {}) => {
 }
 const shown = (rows: any[]) => rows.map(({ id, title, n }) => ({ id, title, n }))
 
+type Opened = ReturnType<typeof open>
+const ofLibrary = (one: Opened): LibraryDevice => ({
+  ...one,
+  sync: () => one.sync().catch(() => one.sync()),
+  notes: async () => shown(await one.rows()),
+  plans: () => one.rows('plans'),
+})
+
 test('two devices come together over a network that loses every third answer', async () => {
-  const { apps } = await devices()
-  const both = apps.map((app) => open(app))
-  const [phone, tablet] = both as [(typeof both)[0], (typeof both)[0]]
-  const patiently = async (one: typeof phone) => {
-    await one.sync().catch(() => one.sync())
-  }
-  const ids: string[] = []
-  for (let round = 0; round < 5; round += 1) {
-    for (const [n, one] of both.entries()) ids.push(await one.make({ title: `${round} of ${n}`, n }))
-    if (round > 0) await tablet.set(ids[round * 2 - 1] as string, { n: 10 + round })
-    for (const one of both) await patiently(one)
-  }
-  await phone.remove(ids[0] as string)
-  const early = await phone.make({ title: 'never sent' })
-  await phone.remove(early)
-  for (const one of [...both, ...both]) await patiently(one)
-  const rows = shown(await phone.rows())
-  expect(rows).toHaveLength(9)
-  expect(shown(await tablet.rows())).toEqual(rows)
-  for (const { id, title, n } of rows) expect(await stored(id)).toEqual({ title, n })
-  expect(await stored(early)).toBeUndefined()
+  const [phone, tablet] = (await devices()).apps.map((app) => open(app)) as [Opened, Opened]
+  await comeTogether(ofLibrary(phone), ofLibrary(tablet), all)
   expect([...phone.refusals, ...tablet.refusals]).toEqual([])
   expect(errors.mock.calls).toEqual([])
 })
@@ -178,19 +168,8 @@ test('a deletion that the server refuses is undone', async () => {
 })
 
 test('rows of a group go and come with the membership', async () => {
-  const { plan, join, leave } = await teamOf()
   const { apps, userId } = await devices()
-  const phone = open(apps[0])
-  await phone.sync()
-  await join(userId)
-  await phone.sync()
-  expect(await phone.rows('plans')).toMatchObject([{ id: plan, title: 'plan' }])
-  await leave(userId)
-  await phone.sync()
-  expect(await phone.rows('plans')).toEqual([])
-  await join(userId)
-  await phone.sync()
-  expect(await phone.rows('plans')).toMatchObject([{ id: plan }])
+  await followGroup(ofLibrary(open(apps[0])), userId, all)
   expect(errors.mock.calls).toEqual([])
 })
 

@@ -99,3 +99,51 @@ export const startNotes = async (harness: Harness) => {
     project.sql('update collections.notes set title = $2 where id = $1', [id, title])
   return { project, devices, start, another, teamOf, stored, write }
 }
+
+type Shown = { readonly id: string; readonly title?: string | undefined; readonly n?: number | undefined }
+/** A device with another library, as its tests use it. */
+export type LibraryDevice = {
+  make(row: { title: string; n?: number }): Promise<string>
+  set(id: string, changes: { n: number }): Promise<unknown>
+  remove(id: string): Promise<unknown>
+  sync(): Promise<unknown>
+  /** By their ids. */
+  notes(): Promise<Shown[]> | Shown[]
+  plans(): Promise<object[]> | object[]
+}
+type Notes = Awaited<ReturnType<typeof startNotes>>
+
+/** Two devices write, change and delete in turn, over whatever network they have, and are to have the same rows as the server. */
+export const comeTogether = async (phone: LibraryDevice, tablet: LibraryDevice, { stored }: Notes): Promise<void> => {
+  const both = [phone, tablet]
+  const ids: string[] = []
+  for (let round = 0; round < 5; round += 1) {
+    for (const [n, one] of both.entries()) ids.push(await one.make({ title: `${round} of ${n}`, n }))
+    if (round > 0) await tablet.set(ids[round * 2 - 1] as string, { n: 10 + round })
+    for (const one of both) await one.sync()
+  }
+  await phone.remove(ids[0] as string)
+  const early = await phone.make({ title: 'never sent' })
+  await phone.remove(early)
+  for (const one of [...both, ...both]) await one.sync()
+  const rows = await phone.notes()
+  expect(rows).toHaveLength(9)
+  expect(await tablet.notes()).toEqual(rows)
+  for (const { id, title, n } of rows) expect(await stored(id)).toEqual({ title, n })
+  expect(await stored(early)).toBeUndefined()
+}
+
+/** A user joins a group, leaves it and joins it again, and the device is to follow. */
+export const followGroup = async (phone: LibraryDevice, userId: string, { teamOf }: Notes): Promise<void> => {
+  const { plan, join, leave } = await teamOf()
+  await phone.sync()
+  await join(userId)
+  await phone.sync()
+  expect(await phone.plans()).toMatchObject([{ id: plan, title: 'plan' }])
+  await leave(userId)
+  await phone.sync()
+  expect(await phone.plans()).toEqual([])
+  await join(userId)
+  await phone.sync()
+  expect(await phone.plans()).toMatchObject([{ id: plan }])
+}
