@@ -4,6 +4,7 @@ import { define, group } from '#test/support/collection_rows.ts'
 import { startHarness } from '#test/support/harness.ts'
 import { expectRefusal } from '#test/support/refusals.ts'
 import { deviceOf, put } from '#test/support/sync.ts'
+import { openTransaction } from '#test/support/transaction.ts'
 
 const harness = await startHarness()
 const project = await harness.project()
@@ -131,6 +132,36 @@ describe('a pull that finds nothing new', () => {
     harness.setTime(new Date(Date.now() + 2000))
     for (let n = 0; n < 10; n += 1) expect((await ask()).status).toBe(200)
     expectRefusal(await ask(), 429, 'RATE_LIMITED')
+  })
+})
+
+describe('what has its place', () => {
+  const passed = async () => {
+    const [found] = await project.sql<{ passed: boolean }>(
+      `select s.pending_after = pg_sequence_last_value('app.sync_pending_changes_id_seq') as passed from app.sync_positions s`,
+    )
+    return found?.passed
+  }
+
+  test('is not looked through again, also of 5000 changes, but for an open transaction that has written', async () => {
+    const { user, phone } = await idleDevice()
+    const other = await project.user()
+    const fill = (count: number) =>
+      project.sql(`insert into collections.notes (user_id, title) select $1, 'x' from generate_series(1, ${count})`, [
+        other.id,
+      ])
+    await fill(5000)
+    await phone.pull()
+    expect(await passed()).toBe(true)
+    const late = await openTransaction(project, 'app_user', { 'app.user_id': user.id })
+    await late.query(`insert into collections.notes (title) values ('late')`)
+    await fill(1)
+    await phone.pull()
+    expect(await passed()).toBe(false)
+    await late.commit()
+    expect((await phone.pull()).created).toHaveLength(1)
+    expect(await passed()).toBe(true)
+    await project.sql('delete from collections.notes where user_id = $1', [other.id])
   })
 })
 

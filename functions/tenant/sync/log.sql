@@ -165,7 +165,8 @@ begin
     if numbered > 0 or sync_number.needs_place then
       update app.sync_positions s
          set place = given,
-             pending_after = greatest(s.pending_after, case when numbered < most and not is_open then last_id end);
+             pending_after = greatest(s.pending_after, case when not is_open and not internal.sync_is_pending()
+                                                            then last_id end);
       insert into app.sync_times (place, at)
       select given, internal.now()
        where not exists (select from (select t.at from app.sync_times t order by t.place desc limit 1) l
