@@ -183,7 +183,7 @@ const aimsOf = (
       names.push,
       names.batch,
       2,
-      'beside its rows a push checks every value in SQL, which the server does for a batch, writes 500 entries of the log, looks up 500 ids of mutations, and remembers 500 results with their rows',
+      'beside its rows, whose ids are in no order, a push writes 500 entries of the log and remembers 500 results with their rows',
     ),
     times(names.synced, names.insert, 1.3),
     times(names.syncedBatch, names.batch, 1.5),
