@@ -29,7 +29,7 @@ grant execute on function internal.lock_address, internal.lock_identity, interna
   api.auth_email_signup, api.auth_email_password, api.auth_email_login, api.auth_refresh, api.auth_logout,
   api.auth_session, internal.auth_session_json, internal.is_auth_session_live, internal.is_test_over,
   internal.auth_sessions_page, api.auth_sessions, api.auth_session_end, api.auth_password_state, api.auth_password_set,
-  internal.profile_also,
+  internal.profile_also, internal.profile_of_new,
   api.auth_code_request, api.auth_offered,
   api.auth_code_sign_in, api.auth_magic_link_request, api.auth_magic_link_verify,
   api.auth_social, api.auth_link_email, api.auth_link_phone, api.auth_link_social, api.auth_link_password,

@@ -2,7 +2,7 @@
 
 import { deletionCodeHash } from '#server/accounts/one_time_codes.ts'
 import { refuseWeak } from '#server/accounts/passwords.ts'
-import { deviceOf, newcomers, projectOf, sessionCaller, signIn } from '#server/accounts/sessions.ts'
+import { deviceOf, newcomers, profileOf, projectOf, sessionCaller, signIn } from '#server/accounts/sessions.ts'
 import { dataOf } from '#server/database/database.ts'
 import { refusal } from '#server/errors.ts'
 import { perIp, perSubject, takeLimits } from '#server/http/limits.ts'
@@ -11,7 +11,7 @@ import { sha256 } from '#server/secrets.ts'
 
 export const anonymous = async (context: HandlerContext) => {
   await newcomers(context)
-  return signIn(context, 'auth_anonymous', { anonymous_id: context.body['anonymous_id'] })
+  return signIn(context, 'auth_anonymous', { anonymous_id: context.body['anonymous_id'], ...profileOf(context) })
 }
 
 export const emailSignup = async (context: HandlerContext) => {
@@ -22,6 +22,7 @@ export const emailSignup = async (context: HandlerContext) => {
     email,
     display_name,
     password_hash: await context.services.passwords.hash(password),
+    ...profileOf(context),
   })
 }
 

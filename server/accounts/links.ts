@@ -2,7 +2,7 @@
 import { type IdTokenBody, identityFrom } from '#server/accounts/identity_tokens.ts'
 import { codeHash } from '#server/accounts/one_time_codes.ts'
 import { refuseWeak } from '#server/accounts/passwords.ts'
-import { projectOf } from '#server/accounts/sessions.ts'
+import { profileOf, projectOf } from '#server/accounts/sessions.ts'
 import { dataOf } from '#server/database/database.ts'
 import { refusal } from '#server/errors.ts'
 import { perSubject, refundLimits, takeLimits } from '#server/http/limits.ts'
@@ -42,9 +42,6 @@ const newPassword = async (context: HandlerContext, trustsYoung: boolean) => {
   const checked_hash = await checkedHash(context, current_password, trustsYoung)
   return { password_hash: await context.services.passwords.hash(password), checked_hash }
 }
-
-/** What the access of Supabase's clients changes beside: no route takes it from a client. */
-const profileOf = ({ body }: HandlerContext) => (body['profile'] === undefined ? {} : { profile: body['profile'] })
 
 export const setPassword = async (context: HandlerContext) => {
   refuseWeak((context.body as Passwords).password)

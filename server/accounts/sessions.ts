@@ -65,6 +65,10 @@ export const signIn = async (context: HandlerContext, name: string, args: Record
   }
 }
 
+/** What the access of Supabase's clients changes beside, in the same transaction: no route takes it from a client. */
+export const profileOf = ({ body }: HandlerContext) =>
+  body['profile'] === undefined ? {} : { profile: body['profile'] }
+
 /** Anonymous, social and sign-up together, per address. */
 export const newcomers = (context: HandlerContext) =>
   takeLimits(context, perIp('client signup', context.request.ip, [30, 'minute'], [500, 'day']), 'RATE_LIMITED')

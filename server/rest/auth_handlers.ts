@@ -5,23 +5,21 @@ import { adminHandlerOf } from '#server/rest/auth_admin.ts'
 import type { Context, Handler } from '#server/rest/auth_context.ts'
 import { changeOf, claimsOf, invalid, type OurUser, sessionOf, type Tokens, userOf } from '#server/rest/auth_shapes.ts'
 
-const signedIn = async (context: Context, tokens: Tokens & { readonly user: OurUser }, metadata?: unknown) => {
-  const change = changeOf(metadata)
-  const session = tokens.session_token
-  const user = change ? await context.ask<OurUser>('update', { body: change, session }) : tokens.user
-  return sessionFor(context, tokens, user)
-}
+const signedIn = (context: Context, tokens: Tokens & { readonly user: OurUser }) =>
+  sessionFor(context, tokens, tokens.user)
 const sessionFor = async ({ sign, now }: Context, tokens: Tokens, user: OurUser) =>
   sessionOf({ ...tokens, session_token: await sign(tokens.session_token, user) }, user, now())
 type SignedIn = Parameters<typeof signedIn>[1]
 
 const signUp: Handler = async (context) => {
   const { email, phone, password, data } = context.body
-  changeOf(data)
+  const profile = changeOf(data)
   if (phone !== undefined && phone !== '') throw invalid('phone', 'has no password here: sign in with a code')
+  // with its profile, or not at all: an address that is taken cannot sign up again
+  const beside = profile ? { beside: { profile } } : {}
   if (email === undefined && password === undefined)
-    return signedIn(context, await context.ask<SignedIn>('anonymous', { body: {} }), data)
-  return signedIn(context, await context.ask<SignedIn>('signup', { body: { email, password } }), data)
+    return signedIn(context, await context.ask<SignedIn>('anonymous', { body: {}, ...beside }))
+  return signedIn(context, await context.ask<SignedIn>('signup', { body: { email, password }, ...beside }))
 }
 
 /** Of a refresh, whose route answers tokens alone: auth-js keeps the user beside them. */

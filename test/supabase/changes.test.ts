@@ -92,6 +92,32 @@ test('what cannot be one change is refused by name', async () => {
   expect(await stateOf(user.id)).toEqual(before)
 })
 
+test('a sign-up has its profile from the start, or makes nobody', async () => {
+  const send = async (body: string) => {
+    const response = await fetch(`${harness.url}/auth/v1/signup`, {
+      method: 'POST',
+      headers: { apikey: project.clientKey, 'content-type': 'application/json' },
+      body,
+    })
+    return { status: response.status, text: await response.text() }
+  }
+  const count = async () => (await project.sql('select count(*)::int as count from app.users'))[0].count
+  for (const who of [`"email":"${newEmail()}","password":"${password}",`, '']) {
+    const before = await count()
+    for (const data of ['{"display_name":""}', JSON.stringify(tooMuch), '[]'])
+      expect(await send(`{${who}"data":${data}}`)).toMatchObject({ status: 400 })
+    expect(await count()).toBe(before)
+    const made = await send(`{${who}"data":{"display_name":"Ada","level":9007199254740993}}`)
+    const { user } = JSON.parse(made.text)
+    expect([made.status, user.user_metadata.display_name, await count()]).toEqual([200, 'Ada', before + 1])
+    expect(made.text).toMatch(/"level": ?9007199254740993\b/)
+    const [row] = await project.sql('select display_name, properties::text as text from app.users where id = $1', [
+      user.id,
+    ])
+    expect(row).toEqual({ display_name: 'Ada', text: '{"level": 9007199254740993}' })
+  }
+})
+
 test('our own routes take no profile beside a password', async () => {
   const user = await signup(newEmail())
   const [before] = await stateOf(user.id)

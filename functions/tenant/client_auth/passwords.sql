@@ -1,6 +1,22 @@
 -- Sign-in without a message or identity provider: by an anonymous id, or by an address with a password.
+create or replace function internal.profile_of_new(app_user_id uuid, profile json) returns void
+language plpgsql volatile security definer set search_path = '' as $$
+begin
+  if internal.caller() <> 'sign_in' then
+    raise exception 'new users are described by sign-in routes, not by %', internal.caller();
+  elsif profile_of_new.profile is not null then
+    -- nobody is signed in yet: the change is one of the new user
+    perform set_config('app.user_id', profile_of_new.app_user_id::text, true);
+    perform api.me_update(profile_of_new.profile);
+    perform set_config('app.user_id', '', true);
+  end if;
+end $$;
+comment on function internal.profile_of_new is
+  'The profile that the access of Supabase''s clients gives a user whom the same transaction makes; null changes
+   nothing. Fails as api.me_update.';
+
 create or replace function api.auth_anonymous(sid uuid, refresh_hash text, anonymous_id text default null,
-                                              device jsonb default null)
+                                              device jsonb default null, profile json default null)
 returns api.reply
 language plpgsql volatile as $$
 declare
@@ -22,6 +38,7 @@ begin
                             'This user now has another way to sign in: use that instead of the anonymous id.');
     end if;
   end if;
+  perform internal.profile_of_new(user_id, auth_anonymous.profile);
   return internal.sign_in(user_id, is_new, 'anonymous', auth_anonymous.sid, auth_anonymous.refresh_hash,
                           auth_anonymous.device);
 end $$;
@@ -30,7 +47,8 @@ comment on function api.auth_anonymous is
    display name is always generated.';
 
 create or replace function api.auth_email_signup(sid uuid, refresh_hash text, email text, password_hash text,
-                                                 display_name text default null, device jsonb default null)
+                                                 display_name text default null, device jsonb default null,
+                                                 profile json default null)
 returns api.reply
 language plpgsql volatile as $$
 declare
@@ -57,6 +75,7 @@ begin
   -- records that the address is claimed; until it is proved, whoever proves it takes the account over
   insert into app.user_identities (app_user_id, provider, provider_id)
   values (user_id, 'email', internal.email_normal(auth_email_signup.email));
+  perform internal.profile_of_new(user_id, auth_email_signup.profile);
   return internal.sign_in(user_id, true, 'email', auth_email_signup.sid, auth_email_signup.refresh_hash,
                           auth_email_signup.device);
 end $$;
