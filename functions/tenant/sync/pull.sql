@@ -124,12 +124,13 @@ begin
         from entries e
         join accesses a on a.collection_id = e.collection_id
     ), grouped as (
+      -- an id with a bit beside it: sums of a hash, where arrays in an order would sort the whole log for each page
       select d.collection_id, d.row_id, max(d.id) as last_id,
              -- the first entry since then of a row as it was shown says whether it was there
-             coalesce((array_agg(d.was_live order by d.id) filter (where d.was_shown))[1], false) as was_shown,
+             coalesce(min(d.id * 2 + d.was_live::int) filter (where d.was_shown) & 1, 0) = 1 as was_shown,
              coalesce(bool_or(d.is_live and d.origin = client), false) as is_own,
              -- what came and went is never read
-             coalesce((array_agg(d.is_live and d.is_shown order by d.id desc))[1], false) as is_shown
+             coalesce(max(d.id * 2 + coalesce(d.is_live and d.is_shown, false)::int) & 1, 0) = 1 as is_shown
         from judged d
        group by d.collection_id, d.row_id
     )
