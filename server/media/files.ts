@@ -34,6 +34,9 @@ const tooLong = (most: number) => () => refused(`has more than ${most} bytes`)
 /** A signed URL is a licence for one file: it must not fill the disk with temporary ones. */
 const mostAtOnce = 4
 
+/** A part that comes meanwhile may make a file in it: then again. */
+const removeFolder = (path: string) => rm(path, { recursive: true, force: true, maxRetries: 5, retryDelay: 20 })
+
 /** A name survives a crash when its folder has been written too. */
 const syncFolder = async (folder: string) => {
   const handle = await open(folder)
@@ -155,6 +158,10 @@ export const createFileStorage = (folder: string): FileStorage => {
     await placed(target, async (file) => {
       const size = await storeBytes(file, source, { skip: from - start, most, tooLong: tooLong(most) })
       if (size !== most) throw refused(`must have the ${most} bytes of its Content-Range`)
+    }).catch((error: unknown) => {
+      // its folder went: the upload was completed or given up by another request
+      if (isMissing(error)) throw refusal(409, 'CONFLICT', 'Another request has just ended this upload.')
+      throw error
     })
     return (await finish(upload, total)) ?? reached(await partsOf(upload))
   }
@@ -213,7 +220,7 @@ export const createFileStorage = (folder: string): FileStorage => {
       const size = await sizeOf(to)
       if (size === null) return null
       await syncFolder(dirname(to))
-      await rm(uploadsOf(upload.projectId, upload.assetId), { recursive: true, force: true })
+      await removeFolder(uploadsOf(upload.projectId, upload.assetId))
       return { size, mimeType: null }
     },
     async stat(name) {
@@ -234,8 +241,8 @@ export const createFileStorage = (folder: string): FileStorage => {
       }
     },
     async remove(projectId, assetId) {
-      await rm(uploadsOf(projectId, assetId), { recursive: true, force: true })
-      await rm(objectsOf(projectId, assetId), { recursive: true, force: true })
+      await removeFolder(uploadsOf(projectId, assetId))
+      await removeFolder(objectsOf(projectId, assetId))
     },
     removeObject: (name) => unlink(objectAt(name)).catch(ignoreMissing),
     async removeNames(projectId, paths) {
