@@ -188,17 +188,6 @@ describe('of requests at once', () => {
       const paths = await Promise.all(names.map((name) => readlink(`/proc/self/fd/${name}`).catch(() => '')))
       return paths.filter((path) => path.includes('/received/')).length
     }
-    // at once, as often as it takes to meet on the disk
-    for (let n = 0; n < 40; n += 1) {
-      const url = await begun(`at-once-${n}`, 20)
-      const ends = await Promise.all([
-        tus.patch(url, 0, '0123456789'),
-        tus.ask('DELETE', url),
-        tus.patch(url, 0, '01234567890123456789'),
-      ])
-      expect(ends.filter(({ status }) => ![204, 404, 409].includes(status))).toEqual([])
-    }
-    expect((await stored()).filter((name) => name.startsWith('uploads/'))).toEqual([])
     for (const size of [10, 20]) {
       const url = await begun(`gone-${size}`, size)
       expect(await sendSlowly(url, () => tus.ask('DELETE', url))).toBe('404')
@@ -208,6 +197,24 @@ describe('of requests at once', () => {
       expect(await stored()).toEqual([])
     }
   })
+})
+
+test('parts and the end of their upload, all at once: a file or nothing, and no byte beside it', async () => {
+  const { project, tus, begun, stored } = await start()
+  // as often as it takes to meet on the disk
+  for (let n = 0; n < 40; n += 1) {
+    const url = await begun(`at-once-${n}`, 20)
+    const ends = await Promise.all([
+      tus.patch(url, 0, '0123456789'),
+      tus.ask('DELETE', url),
+      tus.patch(url, 0, '01234567890123456789'),
+    ])
+    expect(ends.filter(({ status }) => ![204, 404, 409].includes(status))).toEqual([])
+  }
+  const files = await project.sql(`select object_version from app.media_assets where status = 'committed'`)
+  expect((await stored()).map((name) => name.split('/').at(-1)).sort()).toEqual(
+    files.map(({ object_version }) => object_version).sort(),
+  )
 })
 
 test('an upload that is begun anew keeps no parts of the former one', async () => {
