@@ -122,7 +122,8 @@ export const asyncStorageSyncStore = (storage: AsyncStorageLike): SyncStore => {
         const texts = [...changes].map(
           ([key, value]) => [key, value === undefined ? null : JSON.stringify(value)] as const,
         )
-        const all = JSON.stringify(texts)
+        // a part may end anywhere, and a storage keeps no half of a surrogate pair
+        const all = JSON.stringify(texts).replace(/[\ud800-\udfff]/g, (half) => `\\u${half.charCodeAt(0).toString(16)}`)
         const parts = Array.from({ length: Math.ceil(all.length / longest) }, (_, n): [string, string] => [
           partKey(n),
           all.slice(n * longest, (n + 1) * longest),

@@ -56,6 +56,8 @@ export const createWatch = (
           .catch(onError)
           .finally(() => {
             reading = undefined
+            // told after the last look, and before this
+            if (isDirty && !isStopped) return one.refresh()
           })
         return reading
       },

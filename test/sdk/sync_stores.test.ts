@@ -122,6 +122,19 @@ describe.each(Object.entries(stores))('%s', (_, make) => {
   })
 })
 
+test('a journal of AsyncStorage is cut in no character that the storage would not keep', async () => {
+  const { storage } = asyncStorage()
+  // as a database that has its texts in UTF-8
+  const multiSet: AsyncStorageLike['multiSet'] = (pairs) =>
+    storage.multiSet(pairs.map(([key, value]) => [key, value.toWellFormed()]))
+  const store = asyncStorageSyncStore({ ...storage, multiSet })
+  for (const before of ['', 'x']) {
+    const value = before + '\u{1f600}'.repeat(300_000)
+    await store.write(new Map([['a', value]]))
+    expect((await store.get('a')) === value).toBe(true)
+  }
+})
+
 test('an app that ends in the middle of a write to AsyncStorage has all of it or nothing', async () => {
   const seen = new Set<string>()
   for (let calls = 0; calls < 20; calls += 1) {
