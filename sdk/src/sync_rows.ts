@@ -130,9 +130,13 @@ export const rowsOf = (store: SyncStore, place: string) => {
             if ((value as Held).generation < generation && !changes.has(key)) changes.set(key, undefined)
           }
         }
-        for (const [key, { until }] of await queue()) {
-          if (until && (isWhole || Number(until) <= Number(page.checkpoint))) changes.set(key, undefined)
-        }
+      }
+      for (const [key, queued] of await queue()) {
+        if (!queued.until) continue
+        // a whole pull has all that was written before it, also of a server that counts anew; what was written while its pages come waits on
+        const until = page.isWhole ? '1' : queued.until
+        if (!page.has_more && Number(until) <= Number(page.checkpoint)) changes.set(key, undefined)
+        else if (until !== queued.until) changes.set(key, { ...queued, until })
       }
       const { has_more, schema } = page
       // no pull tells what other columns mean for rows that nobody has written since: they come anew
