@@ -186,65 +186,60 @@ comment on function internal.sync_lost is
   'Ids of rows of a collection that were shown at the base of a pull and are not any more, by what decides, as there
    were at its target, without those that the log names.';
 
-create or replace function internal.sync_set_aside(pull jsonb, collection_id uuid) returns uuid[]
+create or replace function internal.sync_shown(pull jsonb, c app.collections) returns text
+language sql stable security definer set search_path = '' as $$
+  select internal.sync_condition(sync_shown.pull -> 'is' -> (sync_shown.c).id::text,
+                                 case (sync_shown.c).owner_scope when 'group' then 't.group_id' else 't.user_id' end,
+                                 't.user_id', quote_literal(internal.user_id()))
+$$;
+comment on function internal.sync_shown is
+  'The condition under which a pull shows a row of t: by what decided when it began. What the caller has been given
+   since is the next pull''s, which would take it for rows that the client lacks.';
+
+create or replace function internal.sync_set_aside(pull jsonb, c app.collections, out aside uuid[], out missed uuid[])
+returns record
 language plpgsql stable security definer set search_path = '' as $$
 declare
-  key constant text := sync_set_aside.collection_id::text;
-  ids uuid[];
+  key constant text := (sync_set_aside.c).id::text;
+  caller constant text := quote_literal(internal.user_id());
+  -- where the listing goes on: what was sent before is held
+  after constant jsonb := case when sync_set_aside.pull -> 'after' @> jsonb_build_object('phase', 3, 'collection', key)
+                               then sync_set_aside.pull -> 'after' end;
 begin
   execute format(
-    'select array(select d.row_id from internal.sync_changed($1, 0, null) d where d.collection_id = %1$L '
-    'union select l.row_id from (select distinct on (e.row_id) e.row_id, e.was_live from ('
-    '(select e.* from (%2$s) e) union all (select $2, e.* from (%3$s) e)) e order by e.row_id, e.id) l '
-    'where not l.was_live)',
-    key,
+    'with later as materialized (select distinct on (e.row_id) e.row_id, e.was_live, (%1$s) and (%2$s) is not true '
+    'as is_listed from ((select e.* from (%3$s) e) union all (select $2, e.* from (%4$s) e)) e '
+    'order by e.row_id, e.id), aside as (select d.row_id from internal.sync_changed($1, 0, null) d '
+    'where d.collection_id = %5$L union select l.row_id from later l where not l.was_live) '
+    'select array(select a.row_id from aside a), array(select l.row_id from later l '
+    'where l.was_live and l.is_listed except select a.row_id from aside a)',
+    internal.sync_condition(sync_set_aside.pull -> 'is' -> key, 'e.audience', 'e.author', caller),
+    internal.sync_condition(internal.sync_was(sync_set_aside.pull, key), 'e.audience', 'e.author', caller),
     format(internal.sync_log_sql(sync_set_aside.pull, 'app.sync_changes'),
            format('and e.place > $2 and e.collection_id = %L', key)),
     format(internal.sync_log_sql(sync_set_aside.pull, 'app.sync_pending_changes'),
-           format('and e.collection_id = %L', key)))
-    into ids using sync_set_aside.pull, (sync_set_aside.pull ->> 'target')::bigint;
-  return ids;
-end $$;
-comment on function internal.sync_set_aside is
-  'Rows of a collection that the listing of a pull leaves out: the log names them, or they came after its target and are
-   the next pull''s.';
-
-create or replace function internal.sync_missed(pull jsonb, c app.collections) returns uuid[]
-language plpgsql stable security definer set search_path = '' as $$
-declare
-  key constant text := (sync_missed.c).id::text;
-  name constant text := (sync_missed.c).name;
-  caller constant text := quote_literal(internal.user_id());
-  -- where the listing goes on: what was sent before is held
-  after constant jsonb := case when sync_missed.pull -> 'after' @> jsonb_build_object('phase', 3, 'collection', key)
-                               then sync_missed.pull -> 'after' end;
-  ids uuid[];
-begin
+           format('and e.collection_id = %L', key)), key)
+    into aside, missed using sync_set_aside.pull, (sync_set_aside.pull ->> 'target')::bigint;
+  if missed = '{}' then
+    return;
+  end if;
   execute format(
-    'select array(select l.row_id from (select distinct on (e.row_id) e.row_id, e.was_live, '
-    '(%1$s) and (%2$s) is not true as is_listed from ((select e.* from (%3$s) e) union all '
-    '(select $1, e.* from (%4$s) e)) e order by e.row_id, e.id) l where l.was_live and l.is_listed and not exists ('
-    'select from collections.%5$I t where t.id = l.row_id and t.deleted_at is null and (%6$s)) and (%7$s))',
-    internal.sync_condition(sync_missed.pull -> 'is' -> key, 'e.audience', 'e.author', caller),
-    internal.sync_condition(internal.sync_was(sync_missed.pull, key), 'e.audience', 'e.author', caller),
-    format(internal.sync_log_sql(sync_missed.pull, 'app.sync_changes'),
-           format('and e.place > $1 and e.collection_id = %L', key)),
-    format(internal.sync_log_sql(sync_missed.pull, 'app.sync_pending_changes'),
-           format('and e.collection_id = %L', key)),
-    name, internal.sync_shown(sync_missed.pull, sync_missed.c),
+    'select array(select i from unnest($1) i where not exists (select from collections.%1$I t where t.id = i '
+    'and t.deleted_at is null and (%2$s)) and (%3$s))', (sync_set_aside.c).name,
+    internal.sync_shown(sync_set_aside.pull, sync_set_aside.c),
     case when after is null then 'true'
          when after ? 'group'
-         then format('exists (select from collections.%I t where t.id = l.row_id '
-                     'and (t.group_id, t.created_at, t.id) > (%L, $2, $3))', name, after ->> 'group')
-         else format('exists (select from collections.%I t where t.id = l.row_id '
-                     'and (t.created_at, t.id) > ($2, $3))', name) end)
-    into ids using (sync_missed.pull ->> 'target')::bigint, (after ->> 'at')::timestamptz, (after ->> 'id')::uuid;
-  return ids;
+         then format('exists (select from collections.%I t where t.id = i '
+                     'and (t.group_id, t.created_at, t.id) > (%L, $2, $3))', (sync_set_aside.c).name, after ->> 'group')
+         else format('exists (select from collections.%I t where t.id = i '
+                     'and (t.created_at, t.id) > ($2, $3))', (sync_set_aside.c).name) end)
+    into missed using missed, (after ->> 'at')::timestamptz, (after ->> 'id')::uuid;
 end $$;
-comment on function internal.sync_missed is
-  'Rows of a collection that were there at the target of a pull, for its listing to bring, and have gone before it came
-   to them. One that was deleted for good between two pages of the listing is not among them: nothing says any more
-   where it stood.';
+comment on function internal.sync_set_aside is
+  'aside: rows of a collection that the listing of a pull leaves out: the log names them, or they came after its target
+   and are the next pull''s. missed: those that were there at the target, for the listing to bring, and have gone before
+   it came to them. One that was deleted for good between two pages of the listing is not among them: nothing says any
+   more where it stood.';
 
 create or replace function internal.sync_pushed(pull jsonb) returns uuid[]
 language sql stable security definer set search_path = '' as $$
@@ -317,16 +312,6 @@ end $$;
 comment on function internal.sync_rows is
   'Rows of a collection under the caller''s policies, as a fetch shows them: those of ids, or with most those that are
    none of them, after a time and an id.';
-
-create or replace function internal.sync_shown(pull jsonb, c app.collections) returns text
-language sql stable security definer set search_path = '' as $$
-  select internal.sync_condition(sync_shown.pull -> 'is' -> (sync_shown.c).id::text,
-                                 case (sync_shown.c).owner_scope when 'group' then 't.group_id' else 't.user_id' end,
-                                 't.user_id', quote_literal(internal.user_id()))
-$$;
-comment on function internal.sync_shown is
-  'The condition under which a pull shows a row of t: by what decided when it began. What the caller has been given
-   since is the next pull''s, which would take it for rows that the client lacks.';
 
 create or replace function internal.sync_segments(pull jsonb, collection_id uuid, out name text, out group_id uuid,
                                                   out conditions text)
@@ -487,11 +472,10 @@ begin
                  where phase < 3 or place <> after_collection or s.group_id is null
                     or s.group_id >= (after ->> 'group')::uuid loop
       if aside is null then
-        aside := internal.sync_set_aside(sync_collect.pull, place);
-        -- what the log names was read above
-        missed := missed || array(select m from app.collections c
-                                   cross join lateral unnest(internal.sync_missed(sync_collect.pull, c)) m
-                                   where c.id = place and m <> all (aside));
+        select a.aside, sync_collect.missed || a.missed into aside, missed
+          from app.collections c
+         cross join lateral internal.sync_set_aside(sync_collect.pull, c) a
+         where c.id = place;
       end if;
       from_at := null;
       from_id := null;
