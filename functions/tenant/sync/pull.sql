@@ -432,7 +432,9 @@ begin
         row_ids := changed.row_ids[n + 1:n + asked];
         with shown as materialized (
           select g.collection_id, r.id, r.shown
-            from (select u.collection_id, c.name, internal.sync_shown(sync_collect.pull, c) as conditions,
+            -- no condition for an index: that of ids is the one
+            from (select u.collection_id, c.name, format('(%s) is true', internal.sync_shown(sync_collect.pull, c))
+                           as conditions,
                          array_agg(u.row_id) as ids
                     from unnest(collections, row_ids) as u (collection_id, row_id)
                     join app.collections c on c.id = u.collection_id
