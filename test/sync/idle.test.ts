@@ -163,6 +163,15 @@ describe('what has its place', () => {
     expect(await passed()).toBe(true)
     await project.sql('delete from collections.notes where user_id = $1', [other.id])
   })
+
+  test('is looked for anew where a copy of the database has its numbers from an earlier time', async () => {
+    const { user, phone } = await idleDevice()
+    await project.sql(`update app.sync_positions set pending_after = 1000000`)
+    const { data } = await user.post(notes, { title: 'passed over' })
+    expect((await phone.pull()).created).toEqual([])
+    await project.sql('select internal.purge__sync()')
+    expect((await phone.pull()).created).toEqual([data.id])
+  })
 })
 
 describe('after one that found nothing, what decides anew is noticed', () => {

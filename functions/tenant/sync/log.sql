@@ -210,6 +210,9 @@ declare
   lowest constant bigint := (select max(t.place) from app.sync_times t where t.at < old);
   deleted bigint;
 begin
+  -- where a copy of the database has its numbers from an earlier time: nothing is passed over for ever
+  update app.sync_positions s set pending_after = 0
+   where s.pending_after > coalesce(pg_catalog.pg_sequence_last_value('app.sync_pending_changes_id_seq'), 0);
   if lowest is not null then
     update app.sync_positions s set floor = lowest where s.floor < lowest;
     delete from app.sync_times t where t.place < lowest;
