@@ -19,6 +19,9 @@ export const unlimited = (project: Project) =>
       where key in (select key from app.rate_limits order by key for update skip locked)`,
   )
 
+/** A collection of groups, whose rows every member reads and writes. */
+export const ofMembers = { owner_scope: 'group', read_policy: 'member', write_policy: 'member:member' }
+
 /** A device of a user, which keeps what it was told as an app would, and fails when it is told nonsense. */
 export const deviceOf = (project: Project, client: Client, options: { readonly collections?: string[] } = {}) => {
   const client_id = randomUUID()

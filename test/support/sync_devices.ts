@@ -2,6 +2,7 @@ import { expect, onTestFinished } from 'vitest'
 import { define, group } from '#test/support/collection_rows.ts'
 import type { Harness, Project } from '#test/support/harness.ts'
 import { appOf, device, lossyNetwork, type Network, type Setting } from '#test/support/sdk.ts'
+import { ofMembers } from '#test/support/sync.ts'
 import {
   type App,
   createSync,
@@ -50,9 +51,7 @@ export const startNotes = async (harness: Harness) => {
   await define(project, {
     name: 'plans',
     sync: true,
-    owner_scope: 'group',
-    read_policy: 'member',
-    write_policy: 'member:member',
+    ...ofMembers,
     columns,
   })
 

@@ -4,7 +4,7 @@ import { expect, test } from 'vitest'
 import { define, group } from '#test/support/collection_rows.ts'
 import { startHarness, type User } from '#test/support/harness.ts'
 import { sized } from '#test/support/sized.ts'
-import { patch, put, remove, unlimited } from '#test/support/sync.ts'
+import { ofMembers, patch, put, remove, unlimited } from '#test/support/sync.ts'
 
 const harness = await startHarness()
 const project = await harness.project()
@@ -18,9 +18,7 @@ await define(project, { name: 'news', sync: true, read_policy: 'public', columns
 await define(project, {
   name: 'plans',
   sync: true,
-  owner_scope: 'group',
-  read_policy: 'member',
-  write_policy: 'member:member',
+  ...ofMembers,
   columns,
 })
 

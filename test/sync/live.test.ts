@@ -5,7 +5,7 @@ import { define, group } from '#test/support/collection_rows.ts'
 import { startHarness, type User } from '#test/support/harness.ts'
 import { openSocketOf } from '#test/support/realtime.ts'
 import { expectRefusal } from '#test/support/refusals.ts'
-import { deviceOf, patch, put, remove } from '#test/support/sync.ts'
+import { deviceOf, ofMembers, patch, put, remove } from '#test/support/sync.ts'
 
 const harness = await startHarness()
 const project = await harness.project()
@@ -14,9 +14,7 @@ const notes = await define(project, { name: 'notes', sync: true, columns })
 await define(project, {
   name: 'plans',
   sync: true,
-  owner_scope: 'group',
-  read_policy: 'member',
-  write_policy: 'member:member',
+  ...ofMembers,
   columns,
 })
 

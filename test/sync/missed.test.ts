@@ -2,7 +2,7 @@ import { describe, expect, test } from 'vitest'
 import { define, group, insertAll } from '#test/support/collection_rows.ts'
 import { startHarness } from '#test/support/harness.ts'
 import { expectRefusal } from '#test/support/refusals.ts'
-import { deviceOf, put } from '#test/support/sync.ts'
+import { deviceOf, ofMembers, put } from '#test/support/sync.ts'
 
 const harness = await startHarness()
 const project = await harness.project()
@@ -11,9 +11,7 @@ const notes = await define(project, { name: 'notes', sync: true, columns })
 const plans = await define(project, {
   name: 'plans',
   sync: true,
-  owner_scope: 'group',
-  read_policy: 'member',
-  write_policy: 'member:member',
+  ...ofMembers,
   columns,
 })
 type Phone = ReturnType<typeof deviceOf>

@@ -3,7 +3,7 @@ import { afterEach, expect, test } from 'vitest'
 import { define, group, inGroup } from '#test/support/collection_rows.ts'
 import { startHarness, type User } from '#test/support/harness.ts'
 import { openSocketOf, type Socket } from '#test/support/realtime.ts'
-import { deviceOf, put } from '#test/support/sync.ts'
+import { deviceOf, ofMembers, put } from '#test/support/sync.ts'
 
 const harness = await startHarness()
 const project = await harness.project()
@@ -14,9 +14,7 @@ const news = await define(project, { name: 'news', sync: true, read_policy: 'pub
 const plans = await define(project, {
   name: 'plans',
   sync: true,
-  owner_scope: 'group',
-  read_policy: 'member',
-  write_policy: 'member:member',
+  ...ofMembers,
   columns,
 })
 await project.admin.post('/roles', { key: 'editor', name: 'Editor' })

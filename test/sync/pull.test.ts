@@ -3,7 +3,7 @@ import { afterEach, describe, expect, test } from 'vitest'
 import { define, group, inGroup, insertAll } from '#test/support/collection_rows.ts'
 import { startHarness } from '#test/support/harness.ts'
 import { expectInvalid, expectRefusal } from '#test/support/refusals.ts'
-import { deviceOf, put } from '#test/support/sync.ts'
+import { deviceOf, ofMembers, put } from '#test/support/sync.ts'
 import { openTransaction } from '#test/support/transaction.ts'
 
 const harness = await startHarness()
@@ -18,9 +18,7 @@ const news = await define(project, { name: 'news', sync: true, read_policy: 'pub
 const plans = await define(project, {
   name: 'plans',
   sync: true,
-  owner_scope: 'group',
-  read_policy: 'member',
-  write_policy: 'member:member',
+  ...ofMembers,
   columns,
 })
 await define(project, { name: 'unsynced', columns })

@@ -3,7 +3,7 @@ import { afterEach, describe, expect, test } from 'vitest'
 import { define, group, inGroup, insertAll } from '#test/support/collection_rows.ts'
 import { startHarness } from '#test/support/harness.ts'
 import { expectInvalid, expectRefusal } from '#test/support/refusals.ts'
-import { deviceOf, patch, put, remove } from '#test/support/sync.ts'
+import { deviceOf, ofMembers, patch, put, remove } from '#test/support/sync.ts'
 import { meetingBehind } from '#test/support/transaction.ts'
 
 const harness = await startHarness()
@@ -27,9 +27,7 @@ const news = await define(project, {
 const plans = await define(project, {
   name: 'plans',
   sync: true,
-  owner_scope: 'group',
-  read_policy: 'member',
-  write_policy: 'member:member',
+  ...ofMembers,
   columns: [{ name: 'title', type: 'text' }],
 })
 await define(project, { name: 'unsynced', columns: [{ name: 'title', type: 'text' }] })

@@ -3,7 +3,7 @@ import { describe, expect, test } from 'vitest'
 import { define, group, insertAll } from '#test/support/collection_rows.ts'
 import { startHarness } from '#test/support/harness.ts'
 import { expectRefusal } from '#test/support/refusals.ts'
-import { deviceOf, put } from '#test/support/sync.ts'
+import { deviceOf, ofMembers, put } from '#test/support/sync.ts'
 import { meetingBehind } from '#test/support/transaction.ts'
 
 const harness = await startHarness()
@@ -141,8 +141,7 @@ const members = (team: string, id: string) => ({
 describe('a group that is left', () => {
   const started = async () => {
     const plans = `plans_${randomUUID().slice(0, 8)}`
-    const policies = { owner_scope: 'group', read_policy: 'member', write_policy: 'member:member' }
-    await define(project, { name: plans, sync: true, ...policies, columns })
+    await define(project, { name: plans, sync: true, ...ofMembers, columns })
     const { user, phone } = await device({ collections: [plans] })
     const team = await group(project, [[await project.user(), 'owner']])
     const push = async (title: string) => {
@@ -189,8 +188,7 @@ describe('a group that is left', () => {
 describe('between the pages of a pull', () => {
   const started = async () => {
     const plans = `plans_${randomUUID().slice(0, 8)}`
-    const policies = { owner_scope: 'group', read_policy: 'member', write_policy: 'member:member' }
-    await define(project, { name: plans, sync: true, ...policies, columns })
+    await define(project, { name: plans, sync: true, ...ofMembers, columns })
     const [{ user, phone }, other] = [await device({ collections: [plans] }), await project.user()]
     const [own, team] = [await group(project, [[user, 'owner']]), await group(project, [[other, 'owner']])]
     const insert = (client: typeof user, group_id: string, names: string[]) =>

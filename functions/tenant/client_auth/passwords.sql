@@ -178,5 +178,4 @@ begin
 end $$;
 comment on function api.auth_password_set is
   'Sets the caller''s password and ends their other sessions; profile: what the access of Supabase''s clients changes
-   with it. Refuses 400 INVALID_INPUT, 401 UNAUTHORIZED. Locks the
-   user.';
+   with it. Refuses 400 INVALID_INPUT, 401 UNAUTHORIZED. Locks the user.';

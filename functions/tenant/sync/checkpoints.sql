@@ -32,7 +32,6 @@ declare
   oldest constant timestamptz := internal.now() - interval '30 days';
   lowest constant bigint := (select s.floor from app.sync_positions s);
   step app.sync_steps;
-  given_at timestamptz;
 begin
   if (sync_resume.k).checkpoint is null or sync_resume.number > (sync_resume.k).checkpoint
      or sync_resume.number < (sync_resume.k).first_checkpoint then
